@@ -328,7 +328,7 @@ func TestDesignNamesFolders(t *testing.T) {
 func TestDesignNamesSteps(t *testing.T) {
 	_, declared := functions(t)
 	words := []string{"Fetch", "Write", "driver.ErrNoKey", "fmt.Errorf", "%w", "http", "max_size", "statecrypt_resource",
-		"internal/explain", "tools/ownwords"}
+		"{settings}", "NoMethod", "tools/ownwords"}
 	steps := 0
 	for _, path := range []string{"The path of a read", "The path of a write", "The path of an error"} {
 		folder := ""

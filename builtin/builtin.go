@@ -1,6 +1,6 @@
-// Package builtin has the registry with the key providers and methods that the
-// Terraform provider offers. With it come the SDKs of all clouds; a program
-// that needs fewer uses that of encryption/light, or writes its own list.
+// Package builtin has a registry of all key providers and methods of the Terraform provider. It
+// links the SDKs of all clouds. A program that needs fewer uses encryption/light, or makes a
+// list of its own.
 package builtin
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
-// Registry returns that of package light, with the key providers aws_kms, gcp_kms,
+// Registry returns the registry of package light with the key providers aws_kms, gcp_kms,
 // azure_vault and openbao, and the method sops. The caller may change it.
 func Registry() encryption.Registry {
 	services := []driver.Block[driver.KeyProvider]{awskms.Block(), gcpkms.Block(), azurevault.Block(), openbao.Block()}

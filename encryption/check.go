@@ -10,36 +10,35 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Finding is what [Encryption.Check] has found in the settings.
+// Finding is a certain or probable mistake that [Encryption.Check] found in the settings.
 type Finding struct {
-	// Err is a mistake, or what is probably one, and where it is: the address of the entry or
-	// the target, the argument, and the place in the text.
+	// Err describes the mistake, with the address of the entry or the target, the argument,
+	// and the place in the text.
 	Err *attr.Error
 
 	// Target is "state", "plan", "remote_state_data_sources.default", "remote_state_data_source NAME"
-	// or "", and how errors of that target begin. If it is set, and Doubt is not, the target
-	// can open and seal nothing. If it is not set, an entry cannot be used, which does no harm
-	// unless a file needs it, as a fallback may never do; see [Target.Check].
+	// or "", and the beginning of that target's errors. If it is set and Doubt is not, the
+	// target cannot open or seal any file. If it is "", one entry cannot be used, which matters
+	// only if a file needs the entry; see [Target.Check].
 	Target string
 
-	// Doubt says that nothing fails: it is probably not what was meant in the key that the
-	// target seals with, such as a passphrase with something around it, or another value of
-	// TF_ENCRYPTION. What is sealed opens only with the same. It is for whoever seals
-	// something for the first time.
+	// Doubt means that nothing fails, but that the key that the target seals with is probably
+	// a mistake, such as a passphrase in quotation marks. Files that are sealed with it open
+	// only with the same mistake, so a program reports it before it first seals a file.
 	Doubt bool
 }
 
-// Check looks at all that the settings say before there is a file: each target, and each
-// key provider and method, whether or not a target uses it. It contacts nothing and runs
-// nothing. What only sealing finds is not among it: a passphrase that is no secret, two key
-// providers with one alias, a first method that only opens; and neither is that there are no
-// settings for a target.
+// Check returns the mistakes in the settings that can be found without a file: in each target,
+// and in each key provider and method, used or not. It contacts no server and runs no program.
+// It does not report mistakes that only sealing finds (a passphrase that is no secret, two key
+// providers with one alias, a primary method that cannot seal), nor missing settings of a
+// target.
 func (e *Encryption) Check() []Finding {
 	if !e.made() {
 		return []Finding{{Err: &attr.Error{Err: errNotMade()}}}
@@ -58,8 +57,9 @@ func (e *Encryption) Check() []Finding {
 	return found
 }
 
-// Check is [Encryption.Check] of one target: what keeps it from opening and sealing anything,
-// and doubts. That an entry cannot be used is among it if that is so of all its methods.
+// Check returns the findings of [Encryption.Check] for one target: the mistakes with which it
+// cannot open or seal any file, and doubts. Unusable entries are reported only if every method
+// of the target is unusable.
 func (t Target) Check() []Finding {
 	var found findings
 	for _, err := range t.mistakes() {
@@ -74,7 +74,8 @@ func (t Target) Check() []Finding {
 	return found
 }
 
-// useless are the mistakes in the entries of a target none of whose methods can be used.
+// useless returns the mistakes of a target whose methods are all unusable, and nil if one of
+// them is usable.
 func (t Target) useless() (all findings) {
 	e := t.encryption
 	for _, address := range t.methods {
@@ -93,7 +94,7 @@ func (t Target) useless() (all findings) {
 	return all
 }
 
-// targets are those of the settings.
+// targets returns the targets of the settings.
 func (e *Encryption) targets() (targets []Target) {
 	if e.config.State != nil {
 		targets = append(targets, e.State())
@@ -113,11 +114,11 @@ func (e *Encryption) targets() (targets []Target) {
 
 type findings []Finding
 
-// add adds the mistakes in an error of what is at an address. What is wrong with a target
-// is not said again of the entry, nor what the target was found to have in an argument.
+// add records the mistakes in err for the entry at address. It skips mistakes that were
+// recorded for a target.
 func (f *findings) add(target, address string, err error) {
 	before := *f
-	for _, err := range fact.All(err) {
+	for _, err := range fault.All(err) {
 		mistake, ok := errors.AsType[*attr.Error](err)
 		switch {
 		case !ok:
@@ -136,8 +137,8 @@ func (f *findings) add(target, address string, err error) {
 	}
 }
 
-// ofKeyProvider adds what is wrong with a key provider. If there is none, what names it is
-// wrong, or it is a literal key.
+// ofKeyProvider records the mistakes in a key provider. It records none for an address without
+// a block: that is a literal key, or a mistake in the reference.
 func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
 	if e.config.KeyProviders[address] == nil {
 		return
@@ -150,14 +151,14 @@ func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
 	f.add(target, address, err)
 }
 
-// ofMethod is the same for a method, which may be a kind that is named alone.
+// ofMethod records the mistakes in a method, which may be a kind without a block.
 func (f *findings) ofMethod(e *Encryption, target, address string) {
 	m, err := e.methods[address]()
 	f.dangling(e, target, address, m.values)
 	f.add(target, address, err)
 }
 
-// dangling adds the arguments of an entry that name a key provider that there is not.
+// dangling records the arguments of an entry that name a key provider that is not configured.
 func (f *findings) dangling(e *Encryption, target, address string, values attr.Values) {
 	for _, given := range entries.KeyProviders(values) {
 		name := given.Address()
@@ -165,7 +166,7 @@ func (f *findings) dangling(e *Encryption, target, address string, values attr.V
 			continue
 		}
 		_, err := e.keyProvider(name)
-		if missing, ok := fact.Find[fact.NotConfigured](err); ok && missing.Address == name {
+		if missing, ok := fault.Find[fault.NotConfigured](err); ok && missing.Address == name {
 			others := slices.DeleteFunc(addresses(e.config.KeyProviders), func(other string) bool { return other == address })
 			err := notConfigured(name, others, syntax.Configured(name, others))
 			f.add(target, address, &attr.Error{Address: address, Attr: given.Path, Pos: given.Pos, Err: err})
@@ -173,18 +174,18 @@ func (f *findings) dangling(e *Encryption, target, address string, values attr.V
 	}
 }
 
-// doubt adds what is doubtful in the key that a target seals with. What is no passphrase at
-// all is not doubted: [Target.Encrypt] refuses it.
+// doubt records probable mistakes in the key that a target seals with. It leaves out texts that
+// are no passphrase at all, which [Target.Encrypt] refuses.
 func (f *findings) doubt(t Target) {
 	e := t.encryption
 	if len(t.methods) == 0 {
 		return
 	}
 	seen := map[string]bool{}
-	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // and those that seal before it
+	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // the method, and the methods of its then
 		seen[address] = true
 		for _, odd := range e.oddities(e.candidate(address, nil, nil)) {
-			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fact.Odd(odd.What)}); odd.Sure == recognize.Surely {
+			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fault.Odd(odd.What)}); odd.Sure == recognize.Surely {
 				*f = append(*f, Finding{Err: err, Target: t.name, Doubt: true})
 			}
 		}
@@ -196,11 +197,10 @@ func (f *findings) doubt(t Target) {
 	}
 }
 
-// mistakes are what keeps the target from opening and sealing anything, whatever a file
-// needs.
-func (t Target) mistakes() (all fact.List) {
+// mistakes returns the mistakes with which the target cannot open or seal any file.
+func (t Target) mistakes() (all fault.List) {
 	if !t.encryption.made() {
-		return fact.List{errNotMade()}
+		return fault.List{errNotMade()}
 	}
 	for i, address := range t.methods {
 		if err := t.mistake(i, address); err != nil {
@@ -218,13 +218,13 @@ func (t Target) mistake(i int, address string) error {
 		return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
 	}
 	if t.enforced && t.encryption.isPlaintext(address) {
-		return t.fail("%w", is(fact.EnforcedPlaintext{}, "the %s %s reads plaintext, which enforced = true forbids",
-			[...]string{"method", "fallback"}[min(i, 1)], address))
+		return t.fail("%w", fault.Known(fault.With(fmt.Errorf("the %s %s reads plaintext, which enforced = true forbids",
+			[...]string{"method", "fallback"}[min(i, 1)], address), "remove one of the two"), fault.Lasting{}))
 	}
 	return t.encryption.checkThen(address, nil)
 }
 
-// check is the first of the mistakes.
+// check returns the first of the mistakes as an [*Error].
 func (t Target) check() error {
 	if all := t.mistakes(); len(all) > 0 {
 		return &Error{Step: StepConfiguration, Err: all[0]}
@@ -239,11 +239,11 @@ func errNotMade() error {
 	return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
 }
 
-// errNilContext is for a context that is nil, which is an error in net/http too.
+// errNilContext is the error for a nil context, which net/http refuses, too.
 var errNilContext = errors.New("the context is nil")
 
-// checkThen follows then from method to method. A method that cannot be built
-// is reported when its turn comes.
+// checkThen follows then from method to method, and returns an error for an address that is not
+// configured, and for a circle. A method that cannot be built is reported when a file needs it.
 func (e *Encryption) checkThen(address string, path []string) error {
 	path = append(path, address)
 	m, err := e.methods[address]()
@@ -263,8 +263,8 @@ func (e *Encryption) checkThen(address string, path []string) error {
 		return fail("%w", e.notConfigured(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
-		return fail("%w", is(fact.CircleOfMethods, "the methods lead to one another in a circle: %s",
-			strings.Join(append(path[start:], m.then), " → ")))
+		return fail("%w", fault.With(fmt.Errorf("the methods lead to one another in a circle: %s",
+			strings.Join(append(path[start:], m.then), " → ")), "leave out the argument then of one"))
 	}
 	return e.checkThen(m.then, path)
 }
@@ -273,8 +273,8 @@ func (t Target) fail(format string, args ...any) error {
 	return &attr.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
 }
 
-// notConfigured explains why there is no method of this name. The others, which are
-// selected beside it or lead to it, are not what was meant.
+// notConfigured returns an error that explains why no method has this name. It does not suggest
+// the others, which are selected beside it or lead to it.
 func (e *Encryption) notConfigured(method string, others ...string) error {
 	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
@@ -282,12 +282,11 @@ func (e *Encryption) notConfigured(method string, others ...string) error {
 			return fmt.Errorf("a method of the kind %s is configured with settings, so it is named by its address: %s",
 				method, strings.Join(there, " or "))
 		}
-		return fact.With(fmt.Errorf("the kind %s requires settings, so it cannot be named alone", method),
-			fact.KindAlone{Kind: method, Never: true})
+		return fault.With(fmt.Errorf("the kind %s requires settings, so it cannot be named alone", method), ": "+ownBlock(method))
 	}
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), isOther)
 	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {
-		_, err := e.methods[entry.Address]() // it is the entry that is misspelt, and not its name here
+		_, err := e.methods[entry.Address]() // the entry is misspelt, and not this reference
 		return err
 	}
 	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
@@ -298,12 +297,12 @@ func (e *Encryption) notConfigured(method string, others ...string) error {
 	return notConfigured(outside.Line(method, maxName), there, then)
 }
 
-// notConfigured is the error for an address of which there is none among others.
+// notConfigured returns the error for an address that is not among others.
 func notConfigured(address string, others []string, then string) error {
 	if len(others) == 0 {
 		then = ""
 	}
-	return fact.With(errors.New(address+" is not configured"+then), fact.NotConfigured{Address: address, Alone: len(others) == 0})
+	return fault.Known(errors.New(address+" is not configured"+then), fault.NotConfigured{Address: address, Alone: len(others) == 0})
 }
 
 // isPlaintext reports whether the method at address reads unencrypted data.

@@ -8,7 +8,8 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -22,9 +23,9 @@ type candidate struct {
 	recognizes bool // the file has the method's own format
 }
 
-// candidate looks at what a method has to do with a file. The envelope is nil if it is
-// none. A program that OpenTofu runs as a method may have put a file with a format of
-// its own into an envelope.
+// candidate tells how the method at an address relates to a file. Env is nil if the file is
+// not an envelope. A program that OpenTofu runs as a method may have put a file with a format
+// of its own into an envelope.
 func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
 	kind, plaintext := e.kinds[e.kindOf(address)], e.isPlaintext(address)
@@ -35,8 +36,8 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 	}
 }
 
-// recognizesExactly reports whether a file has the format of a kind, which no other file
-// has.
+// recognizesExactly reports whether a file has the format of a kind whose OwnFormat accepts no
+// other files.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
 	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
 }
@@ -49,8 +50,8 @@ func (e *Encryption) kindOf(address string) string {
 	return address
 }
 
-// choose returns the methods for this kind of file, in order. The envelope is
-// nil if the file is not an envelope or is damaged.
+// choose returns the selected methods that may open a file of this kind, in order. Env is nil
+// if the file is not an envelope or is damaged.
 func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	if kind == KindEmpty || kind == KindBackendRecord {
 		return nil
@@ -58,7 +59,7 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	var chosen []candidate
 	recognized := false
 	for i, address := range t.methods {
-		if slices.Contains(t.methods[:i], address) { // it would fail in the same way
+		if slices.Contains(t.methods[:i], address) { // a second try would fail in the same way
 			continue
 		}
 		c := t.encryption.candidate(address, file, env)
@@ -69,8 +70,8 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 		}
 	}
 	if recognized && kind == KindState {
-		// The format keeps the shape of a state, as that of sops may. Without
-		// the key, its values are not plaintext.
+		// A format such as that of sops keeps the shape of a state, whose values are not
+		// plaintext without the key.
 		chosen = slices.DeleteFunc(chosen, func(c candidate) bool { return c.plaintext })
 	}
 	return chosen
@@ -82,15 +83,15 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 	case c.plaintext:
 		return isPlain
 	case c.broken != nil:
-		return !isPlain // it cannot tell; its turn ends with the reason
+		return !isPlain // the error says why the method cannot be built
 	case c.whole:
 		return c.recognizes
 	}
 	return env != nil
 }
 
-// recognizing returns the first configured method whose format the file has, or
-// "".
+// recognizing returns the address of the first configured method whose format the file has,
+// and "" if there is none.
 func (e *Encryption) recognizing(file []byte) string {
 	for _, address := range addresses(e.config.Methods) {
 		if e.candidate(address, file, nil).recognizes {
@@ -103,13 +104,14 @@ func (e *Encryption) recognizing(file []byte) string {
 const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
 	"that backend keeps it"
 
-// refuse explains why none of the methods is for this kind of file.
+// refuse returns the error for a file that none of the selected methods opens.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
-		return fact.With(because(ErrDamaged, "the file is empty; "+isEmpty), fact.CutOff, fact.EmptyAnswer)
+		return fault.With(because(ErrDamaged, "the file is empty; "+isEmpty),
+			"fetch it again, or restore a copy; if a server sent it, check the address")
 	case KindBackendRecord:
-		return fact.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), fact.BackendRecord)
+		return fault.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), ": read it from there")
 	}
 	selected := ""
 	if len(t.methods) > 0 {
@@ -133,12 +135,14 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if selected != "" {
 			among = ", which is not among those selected (" + strings.Join(t.methods, ", ") + ")"
 		}
-		then, may := "", fact.NotSelected
+		err := because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
+			kind, syntax.Unencrypted, among)
 		if t.enforced {
-			then, may = "; and enforced = true forbids that", fact.Enforced
+			err = fault.With(because(ErrPlaintext, "%w; and enforced = true forbids that", err), ": check which file is read, or encrypt it")
+		} else {
+			err = fault.With(err, "if plaintext is meant, set the method or a fallback to that, and otherwise check which file is read")
 		}
-		return fact.With(because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s%s",
-			kind, syntax.Unencrypted, among, then), may, fact.Plaintext{Plan: kind == KindPlan})
+		return fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 	}
 	if address := t.encryption.recognizing(file); address != "" {
 		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
@@ -146,10 +150,10 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	return unreadable(file)
 }
 
-// encryptedError is [ErrNotConfigured] beside what the settings have for such a file. The
-// envelope is nil for another format, or for a file that is still to be made.
+// encryptedError wraps [ErrNotConfigured], with the configured methods and key providers that
+// may open the file. Env is nil for a file in another format, and for a file to be sealed.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
-	found := fact.NoMethod{
+	found := fault.NoMethod{
 		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
 		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
@@ -162,10 +166,10 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 		stores := func(address string) int { return env.stores(t.encryption.storesAs(address)) }
 		slices.SortStableFunc(found.KeyProviders, func(a, b string) int { return stores(b) - stores(a) })
 	}
-	return fact.With(&reasonError{text, ErrNotConfigured}, found)
+	return fault.Known(&reasonError{text, ErrNotConfigured}, found)
 }
 
-// unselected says what there is for encrypted data.
+// unselected tells whether a method for encrypted data is configured, or only not selected.
 func (e *Encryption) unselected(selected string) string {
 	switch {
 	case len(e.configuredFor("")) == 0:
@@ -176,7 +180,7 @@ func (e *Encryption) unselected(selected string) string {
 	return "no method for encrypted data is selected" + selected
 }
 
-// format returns the kind of method whose format the file has, or "".
+// format returns the kind of method whose format the file has, and "" if there is none.
 func (e *Encryption) format(file []byte) string {
 	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
 		if recognizesExactly(e.kinds[name], file) {
@@ -186,8 +190,8 @@ func (e *Encryption) format(file []byte) string {
 	return ""
 }
 
-// configuredFor returns the configured methods for files of a format: a kind of
-// method, or "" for OpenTofu's envelope.
+// configuredFor returns the addresses of the configured methods for files of a format: a kind
+// of method, or "" for OpenTofu's envelope.
 func (e *Encryption) configuredFor(format string) []string {
 	var out []string
 	for _, address := range addresses(e.config.Methods) {
@@ -199,21 +203,35 @@ func (e *Encryption) configuredFor(format string) []string {
 	return out
 }
 
-// refuseInside is about content that is not plaintext if then is not set.
+// refuseInside returns the error for decrypted content that is not plaintext, if then is not
+// set.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
-		return fact.With(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fact.NoThen{})
+		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return fact.With(because(ErrNotConfigured, "what it decrypted is not a state"), fact.NoThen{Method: address})
+		return fault.Known(because(ErrNotConfigured, "what it decrypted is not a state"), fault.NoThen{Method: address})
 	}
 	return notOurs()
 }
 
-// names are those in the metadata.
-func (env *envelope) names() fact.Names { return slices.Sorted(maps.Keys(env.Meta)) }
+// names are the names in the metadata, in brackets behind a space; "" for none.
+func (env *envelope) names() string {
+	const most = 5
+	var shown []string
+	for _, name := range slices.Sorted(maps.Keys(env.Meta)) {
+		shown = append(shown, outside.Quoted(name, maxName))
+	}
+	if len(shown) == 0 {
+		return ""
+	}
+	if len(shown) > most {
+		shown = append(shown[:most], "…")
+	}
+	return " (its metadata names " + strings.Join(shown, ", ") + ")"
+}
 
-// stores is 1 if the metadata has something of this name, and else 0.
+// stores returns 1 if the metadata has an entry of this name, and else 0.
 func (env *envelope) stores(name string) int {
 	if _, stored := env.Meta[name]; stored {
 		return 1
@@ -221,12 +239,12 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
-// kindAge is the key provider whose metadata has a mark of its own, whatever OpenTofu calls
-// the program that wrote it.
+// kindAge is a kind of key provider. Its metadata has a mark, by which it is known under every
+// name that a user of OpenTofu gave the program that wrote it.
 const kindAge = "age"
 
-// storedKind is the kind of the only key provider that is stored under its address, or is
-// known by its mark, "" if there is not one.
+// storedKind returns the kind of the only key provider in the metadata, if it is stored under
+// its address or is known by its mark, and else "".
 func (env *envelope) storedKind() string {
 	for name, stored := range env.Meta {
 		switch {

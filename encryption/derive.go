@@ -9,26 +9,25 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Derivation says which key to derive. The same derivation gives the same key.
+// Derivation describes a key to derive. Equal derivations give equal keys.
 type Derivation struct {
-	Info    string          // what the key is for; not empty
+	Info    string          // the purpose of the key; not empty
 	Length  int             // bytes, 16 to 64
 	Salt    []byte          // at least 16 bytes if the key provider needs a salt, else nil
 	Wrapped json.RawMessage // stored metadata if the key provider needs it, else nil
 }
 
-// derivationLabel keeps derived keys apart from everything else that may ever
-// be made from the same key. A version, because it can never change.
+// derivationLabel separates derived keys from all other uses of the same key. It has a
+// version, because it can never change.
 const derivationLabel = "statecrypt/derived-key/v1"
 
-// DeriveKey derives a key for another use from a key provider that is marked
-// exportable: HKDF-SHA-256 (RFC 5869) over its key, without a salt, with the
-// info "statecrypt/derived-key/v1", a zero byte, and d.Info. The result has d.Length
-// bytes; the key itself is never handed out. An error of the key provider
-// names it.
+// DeriveKey derives a key of d.Length bytes from a key provider that is marked exportable:
+// HKDF-SHA-256 (RFC 5869) over its key, without a salt, with the info
+// "statecrypt/derived-key/v1", a zero byte, and d.Info. It never returns the key itself. If
+// the key provider fails, the error names it.
 func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation) ([]byte, error) {
 	switch {
 	case !e.made():
@@ -45,11 +44,13 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 		return nil, keyError(address, err)
 	}
 	if !provider.exportable {
-		return nil, &providerError{address, is(fact.NotExportable, "keys are derived only from a key provider with exportable = true")}
+		return nil, &providerError{address, fault.With(
+			errors.New("keys are derived only from a key provider with exportable = true"), "set that in its block, or choose {settings} with it")}
 	}
 	deriver, ok := provider.KeyProvider.(driver.Deriver)
 	if !ok {
-		return nil, &providerError{address, is(fact.NoDeriver, "this kind of key provider cannot serve derived keys")}
+		return nil, &providerError{address, fault.With(
+			errors.New("this kind of key provider cannot serve derived keys"), "choose another, such as pbkdf2")}
 	}
 	stored, err := deriver.Stored(d.Salt, d.Wrapped)
 	if err != nil {

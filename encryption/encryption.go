@@ -1,25 +1,25 @@
 // Package encryption opens and seals files in the format of OpenTofu's state and plan
-// encryption: bytes in, plaintext out. A program that reads plain states today reads
-// encrypted ones as well with the first of these lines:
+// encryption. A program that reads plaintext states reads encrypted ones, too, if it adds the
+// first of these lines:
 //
 //	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 //	state, err := tfstate.Parse(opened.Data)
 //	vpc, err := state.Outputs["vpc_id"].Value()
 //
-// One that changes a state writes it back with [Opened.Reseal]. One with many files keeps
-// what [Load] returns, and asks it for a [Target].
+// A program that changes a state writes it back with [Opened.Reseal]. A program that opens
+// many files calls [Load] once, and gets a [Target] from the result.
 //
-// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without any,
-// plaintext opens, and an encrypted file is [ErrNotConfigured]. With any, plaintext opens
+// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without settings,
+// plaintext opens, and an encrypted file is [ErrNotConfigured]. With settings, plaintext opens
 // only by the method unencrypted.
 //
-// A [Registry] says which key providers and methods exist. Package builtin has one with
-// everything, and package light one with what needs no SDK. Package driver is for whoever
-// writes one.
+// A [Registry] lists the kinds of key providers and methods. Package builtin has a registry
+// of all kinds, package light one of the kinds that need no SDK. Package driver has the
+// interfaces of a new kind.
 //
 // Library, provider and command have one version, v0.x: the Go API may change between
-// minor releases. What is read and written does not: a file that some version opened,
-// every later one opens.
+// minor releases. The formats do not change: later versions open every file that an earlier
+// version opened.
 package encryption
 
 import (
@@ -35,7 +35,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -47,13 +47,13 @@ type Registry struct {
 	Methods      []driver.Block[driver.Method]
 }
 
-// KeyProvider returns the kind of that name, such as "pbkdf2", for a list of one's own;
-// false if there is none.
+// KeyProvider returns the kind of key provider called kind, such as "pbkdf2", and false if
+// there is none. Programs use it to make a registry of some of the kinds.
 func (r Registry) KeyProvider(kind string) (driver.Block[driver.KeyProvider], bool) {
 	return named(r.KeyProviders, kind)
 }
 
-// Method is the same for methods, such as "aes_gcm".
+// Method returns the kind of method called kind, such as "aes_gcm", and false if there is none.
 func (r Registry) Method(kind string) (driver.Block[driver.Method], bool) {
 	return named(r.Methods, kind)
 }
@@ -69,10 +69,10 @@ func areSettings(c *config.Config) bool {
 	return len(c.KeyProviders)+len(c.Methods)+len(c.Remote) > 0 || c.State != nil || c.Plan != nil || c.RemoteDefault != nil
 }
 
-// Encryption is a configuration at work. It is safe for concurrent use, builds
-// an entry when it is first needed, and remembers the last 1,000 keys by the
-// stored metadata, so that a key provider is called once for many files that
-// share a key. See [Encryption.Close].
+// Encryption opens and seals files with the settings that [Load] read. It is safe for
+// concurrent use. It builds an entry when a file first needs it, and keeps the last 1,000 keys
+// by the stored metadata, so that it calls a key provider once for all files that share a key.
+// [Encryption.Close] forgets these keys.
 type Encryption struct {
 	config       config.Config
 	strict       bool                                        // there are settings, so plaintext opens only by name
@@ -81,12 +81,12 @@ type Encryption struct {
 	keyProviders map[string]func() (keyProvider, error)      // :: address → built once
 	methods      map[string]func() (method, error)           // :: address, or a kind without settings → built once
 	derived      *memo.Secrets                               // :: see fileKeys.identity → key
-	closers      *closers                                    // of all that was built; nil in a zero Encryption
+	closers      *closers                                    // of all entries that were built; nil in a zero Encryption
 }
 
 type keyProvider struct {
 	driver.KeyProvider
-	metadataKey string // what its metadata is stored under: alias or address
+	metadataKey string // the name that its metadata is stored under: alias or address
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
 	values      attr.Values
@@ -94,16 +94,16 @@ type keyProvider struct {
 
 type method struct {
 	driver.Method
-	then       string   // the address of the method for what is inside; "" for plaintext
+	then       string   // the address of the method for the decrypted file; "" if that is plaintext
 	references []string // addresses of the key providers that it uses
 	values     attr.Values
 }
 
-const maxKeys = 1000 // that are remembered
+const maxKeys = 1000 // keys that an Encryption keeps
 
-// newEncryption puts settings to work, nil for none. An error is about a registry that
-// lists a kind twice, or without Build, or has a wrong table; mistakes in an entry are reported when something
-// uses it.
+// newEncryption makes an Encryption of settings, which are nil if there are none. It returns
+// an error if the registry lists a kind twice or without Build, or has an invalid table.
+// Mistakes in an entry are reported when a file needs the entry.
 func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	cfg = config.Merge(&config.Config{}, cfg)
 	kinds, err := byName(registry.KeyProviders)
@@ -149,20 +149,25 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	return e, nil
 }
 
-// alone is a method that is named by its kind. Where its settings would be is said if they
-// are wrong.
+// alone wraps the build function of a method that the settings name by its kind, without a
+// block. Its errors tell where a block with settings would be.
 func alone(kind string, build func() (method, error)) func() (method, error) {
 	return func() (method, error) {
 		m, err := build()
 		if err != nil {
-			err = fact.With(err, fact.KindAlone{Kind: kind})
+			err = fault.With(err, ownBlock(kind))
 		}
 		return m, err
 	}
 }
 
-// needsSettings reports whether a kind cannot do without a block: an argument is
-// required that no environment variable sets.
+// ownBlock is the advice for a method that is named by its kind, and needs settings.
+func ownBlock(kind string) string {
+	return fmt.Sprintf("configure a method of this kind, and name its address, such as method.%s.main", kind)
+}
+
+// needsSettings reports whether a kind requires a block, because it has a required argument
+// that no environment variable sets.
 func needsSettings(t attr.Table) bool {
 	return slices.ContainsFunc(t.Attrs, func(a attr.Attr) bool { return a.Required && len(a.Env) == 0 })
 }
@@ -256,8 +261,8 @@ func build[T any](
 	return built, values, err
 }
 
-// unexpected is the error for a setting that the table does not declare, such as
-// one that a program misspells. In text, parsing finds it.
+// unexpected returns an error for a setting that the table does not declare, such as a name
+// that a program misspelled. Misspelled names in text are found by parsing.
 func unexpected(entry *entries.Entry, table attr.Table) error {
 	var names []string
 	for _, a := range table.Attrs {
@@ -272,8 +277,8 @@ func unexpected(entry *entries.Entry, table attr.Table) error {
 	return nil
 }
 
-// metadataKey is what a key provider's metadata is stored under in a file: its
-// encrypted_metadata_alias, else its address, with the kind that its kind is stored as.
+// metadataKey returns the name under which a file stores a key provider's metadata: its
+// encrypted_metadata_alias, or else its address, in which MetadataKind replaces the kind.
 func metadataKey(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyProvider]) string {
 	alias := entry.Settings["encrypted_metadata_alias"].Value
 	if alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
@@ -285,17 +290,18 @@ func metadataKey(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyP
 	return entry.Address
 }
 
-// State is the target for state files, with the methods of the state block. Without
-// that block, it opens nothing or, if there are no settings at all, plaintext.
+// State returns the target for state files, with the methods of the state block. Without that
+// block, it opens no file; without any settings, it opens plaintext.
 func (e *Encryption) State() Target { return e.target(KindState, "state", e.settings().State) }
 
-// Plan is the target for plan files, with the methods of the plan block; see
-// [Encryption.State]. A plan is a zip archive with a member called tfplan.
+// Plan returns the target for plan files, with the methods of the plan block, under the rules
+// of [Encryption.State]. A plan is a zip archive with a member called tfplan.
 func (e *Encryption) Plan() Target { return e.target(KindPlan, "plan", e.settings().Plan) }
 
-// RemoteState is the target for the states of other configurations: of the
-// remote_state_data_source called name or, if there is none of that name, of the default in
-// remote_state_data_sources, as in OpenTofu. Without a default either, see [Encryption.State].
+// RemoteState returns the target for the states of other configurations. It has the methods
+// of the remote_state_data_source called name or, if no block has that name, of the default in
+// remote_state_data_sources, as in OpenTofu. Without a default, the rules of
+// [Encryption.State] for a missing block apply.
 func (e *Encryption) RemoteState(name string) Target {
 	settings := e.settings()
 	if t := settings.Remote[name]; t != nil {
@@ -304,10 +310,10 @@ func (e *Encryption) RemoteState(name string) Target {
 	return e.target(KindState, "remote_state_data_sources.default", settings.RemoteDefault)
 }
 
-// Use is a target of the methods at these addresses: the primary, then the
-// fallbacks in order. It opens and seals states and plans, and never plaintext
-// without the method unencrypted, not even without any settings. Enforced in the
-// settings is not for it; see [Target.Enforce].
+// Use returns a target of the methods at these addresses: the primary, then the fallbacks in
+// order. It opens and seals states and plans. It opens plaintext only with the method
+// unencrypted, even without any settings. It ignores enforced in the settings; call
+// [Target.Enforce] in its place.
 //
 // An error is an [*Error] of [StepConfiguration]: an address that is not configured, or
 // a then that leads nowhere.
@@ -319,7 +325,8 @@ func (e *Encryption) Use(methods ...string) (Target, error) {
 	return t, nil
 }
 
-// settings are those of e, none of a nil one. Its targets then say that there are none.
+// settings returns the settings of e, and empty ones if e is nil. Targets of a nil Encryption
+// return [ErrNotConfigured].
 func (e *Encryption) settings() config.Config {
 	if e == nil {
 		return config.Config{}

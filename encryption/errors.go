@@ -7,43 +7,41 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
-// These are the reasons that a program can tell apart, by [errors.Is]. No error
-// has two of them; most others concern the settings or a key service.
+// These are the reasons that a program can tell apart with [errors.Is]. An error wraps at most
+// one of them; most other errors concern the settings or a key service.
 var (
-	// ErrNoKey means that there is no key for this file here: a wrong key, nothing
-	// stored, or a key service that denies the key, has disabled it or does not
-	// know it. A changed bit of the ciphertext cannot be told from a wrong key.
-	// From a key provider or method, it means that the next method may be tried;
-	// a timeout, a network failure or a wrong setting must not wrap it.
+	// ErrNoKey means that the settings have no key for this file: a wrong key, nothing
+	// stored, or a key service that denies the key, has disabled it or does not know it. A
+	// changed bit of the ciphertext cannot be told from a wrong key. If a key provider or a
+	// method returns it, the next method may be tried, so a timeout, a network failure or a
+	// wrong setting must not wrap it.
 	ErrNoKey = driver.ErrNoKey
 
-	// ErrNotConfigured means that the file is encrypted, and that no method for it
-	// is selected; when sealing, that no method is.
+	// ErrNotConfigured means that a file is encrypted and no method for it is selected or, when
+	// a file is sealed, that no method is selected.
 	ErrNotConfigured = errors.New("no method for this file")
 
 	// ErrPlaintext means that the file is not encrypted, and that the settings do
 	// not allow that.
 	ErrPlaintext = errors.New("unencrypted data is refused")
 
-	// ErrDamaged means that the file, or what was decrypted, is not in the form that
-	// it should have: it is empty or cut off, its envelope is broken, or the serial
-	// or the lineage beside the ciphertext is not the one inside.
+	// ErrDamaged means that the file or its plaintext does not have the form that it should
+	// have: it is empty or cut off, its envelope is broken, or the serial or the lineage in the
+	// envelope differs from the one in the plaintext.
 	ErrDamaged = driver.ErrDamaged
 
 	// ErrOtherKind means that the file is a plan and a state is required, or the other
 	// way round.
 	ErrOtherKind = errors.New("the file is of another kind")
 
-	// ErrBackendRecord means that the file is the terraform.tfstate of the folder
-	// .terraform: it names a backend and holds no state. The state is where that backend
-	// keeps it.
+	// ErrBackendRecord means that the file is .terraform/terraform.tfstate, which names a
+	// backend and holds no state. That backend keeps the state.
 	ErrBackendRecord = errors.New("the file is the record of a backend")
 )
 
-// reasonError is an error for a reason that its text does not repeat.
+// reasonError wraps a reason whose text is not part of its own text.
 type reasonError struct {
 	error
 	reason error
@@ -51,58 +49,70 @@ type reasonError struct {
 
 func (e *reasonError) Unwrap() []error { return []error{e.error, e.reason} }
 
+// Tell leaves out the reason.
+func (e *reasonError) Tell(text func(error) string) string { return text(e.error) }
+
 // because returns an error with a text of its own that wraps reason.
 func because(reason error, format string, args ...any) error {
 	return &reasonError{fmt.Errorf(format, args...), reason}
 }
 
-// is returns an error that is a case.
-func is(c fact.Fact, format string, args ...any) error {
-	return fact.With(fmt.Errorf(format, args...), c)
-}
-
-// Attempt is a method that did not open a file.
+// Attempt describes a method that did not open a file.
 type Attempt struct {
 	Method string // address
 	Err    error  // why; if it wraps ErrNoKey, the next method was tried
 }
 
-// Step is where opening or sealing a file failed.
+// Step is a step of opening or sealing a file.
 type Step string
 
 // The steps of opening a file, in order.
 const (
 	StepConfiguration Step = "configuration" // a method does not exist or cannot be used, or enforced forbids it
-	StepEnvelope      Step = "envelope"      // the file is damaged, or of a kind that the settings are not for
+	StepEnvelope      Step = "envelope"      // the file is damaged, or the settings do not cover files of its kind
 	StepKey           Step = "key"           // a key provider gave no key; Err names it
-	StepDecrypt       Step = "decrypt"       // a method failed, also in sealing, or what it decrypted is wrong
+	StepDecrypt       Step = "decrypt"       // a method failed to open or seal, or gave plaintext of a wrong kind
 )
 
-// Error says at which step opening or sealing a file failed, and what was tried
-// before. Its text holds no plaintext and no key.
+// Error is a failure to open or seal a file, with the step that failed and the methods that
+// were tried. Its text contains no plaintext and no key.
 type Error struct {
 	Step     Step
 	Attempts []Attempt // every method that was tried, in order
 	Err      error     // the reason; the text of Error adds the attempts
 }
 
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.Tell(func(err error) string { return fmt.Sprint(err) }) }
+
+// Tell returns the text of Error with the given texts for the reason and the errors of the attempts.
+func (e *Error) Tell(text func(error) string) string {
 	var b strings.Builder
 	if e.Err != nil {
-		b.WriteString(e.Err.Error())
+		b.WriteString(text(e.Err))
 	}
 	for _, a := range e.Attempts {
-		fmt.Fprintf(&b, "\n  - %s: %s", a.Method, fact.Indented(fmt.Sprint(a.Err)))
+		fmt.Fprintf(&b, "\n  - %s: %s", a.Method, indented(text(a.Err)))
 	}
 	return b.String()
 }
 
-// Unwrap returns the reason, which is that of the last attempt if it decided.
+// indented is a text of several lines in a list: each line stays below the entry of the list.
+func indented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if i > 0 && line != "" && line[0] != ' ' {
+			lines[i] = "    " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns Err. It wraps the error of the last attempt if that attempt was final.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure is an error at the step of the last attempt. If the context has ended, that
-// is the reason, whatever the attempt makes of it: a program that is stopped in the
-// middle may say that it has no key.
+// failure returns an error at the step of the last attempt. If ctx has ended, the reason is
+// the error of ctx and not that of the attempt: a program that is stopped may claim that it
+// has no key.
 func failure(ctx context.Context, attempts []Attempt, text string) error {
 	last := attempts[len(attempts)-1].Err
 	step := stepOf(last)
@@ -112,8 +122,8 @@ func failure(ctx context.Context, attempts []Attempt, text string) error {
 	return &Error{Step: step, Attempts: attempts, Err: &reasonError{errors.New(text), last}}
 }
 
-// ended is the error for a context that has ended. It wraps what the context says and
-// the cause, if the program gave one.
+// ended returns an error if ctx has ended. It wraps the error of ctx, and the cause if the
+// program gave one.
 func ended(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
@@ -148,7 +158,7 @@ func isForAnother(err error) bool {
 	return other || errors.Is(err, ErrNoKey)
 }
 
-// describeAll is the text for attempts that all failed with isForAnother.
+// describeAll returns the text for attempts whose errors all let the next method try.
 func describeAll(attempts []Attempt) string {
 	if errors.Is(attempts[len(attempts)-1].Err, ErrNoKey) {
 		return "no selected method has the key for this file:"

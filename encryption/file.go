@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -41,11 +41,11 @@ func (k FileKind) String() string {
 	return "file of an unknown kind"
 }
 
-// content is a state or a plan, without how it is kept.
+// content returns "state" or "plan".
 func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plaintext ") }
 
-// Info is what a file says without any key. Nothing of it is authenticated:
-// whoever can write the file can make it say anything.
+// Info is the part of a file that is readable without a key. None of it is authenticated:
+// anybody who can write the file can change it.
 type Info struct {
 	Kind         FileKind
 	Version      string   // encryption_version of an envelope; "" for any other kind
@@ -54,16 +54,15 @@ type Info struct {
 	KeyProviders []string // names in the metadata of an envelope, sorted
 }
 
-// Inspect says what file is, without a key. It goes through all of the file, and
-// copies only its small members. An error is [ErrDamaged], for an envelope that is
-// damaged and for JSON or an archive that is cut off, or about an envelope of a version
-// that is not known here. [Target.Decrypt] gives the same one, unless it has a method
-// for such a file. With an error, the kind is what the file has been: the plaintext of a
-// state is there to be read, although something was put around it, or cut off.
+// Inspect describes a file without a key. It reads the whole file, and copies only its small
+// members. It returns [ErrDamaged] for a damaged envelope, and for JSON or an archive that is
+// cut off, and another error for an envelope of an unknown version. [Target.Decrypt] returns
+// the same errors, unless it has a method for such a file. Beside an error, Info has the kind
+// that the file had before it was damaged, since plaintext is still readable in it.
 //
-// It is for showing what a file is, not for deciding how to read it. Pass every
-// file to [Target.Decrypt], also one that looks like plaintext: only that heeds
-// enforced settings, and knows the formats of other tools.
+// Use Inspect to show information about a file, and not to decide how to read it. Pass every
+// file to [Target.Decrypt], even one that looks like plaintext: only Decrypt obeys enforced
+// settings, and knows the formats of other tools.
 func Inspect(file []byte) (Info, error) {
 	kind, env, err := identify(file)
 	if kind == KindUnknown {
@@ -100,9 +99,8 @@ type envelope struct {
 
 const envelopeVersion = "v0"
 
-// decode returns the encrypted data of a file that was read. It writes them over
-// the file if inPlace: nearly all of a file is this, and a second copy costs as
-// much memory again.
+// decode returns the encrypted data of a file that was read. With inPlace, it writes them over
+// the file, which saves a copy nearly as large as the file.
 func (env *envelope) decode(inPlace bool) ([]byte, error) {
 	if len(env.encoded) == 0 {
 		return nil, nil
@@ -148,9 +146,8 @@ func (env *envelope) verify() error {
 	return nil
 }
 
-// digits returns the encrypted data of a file that was read, in base64, as a
-// part of the file. False if it is no string, or one with escapes, which no tool
-// writes.
+// digits returns the encrypted data of a file that was read, in base64, as a part of the file.
+// It returns false if the value is not a string, or has escapes, which no tool writes.
 func (env *envelope) digits() ([]byte, bool) {
 	if len(env.encoded) == 0 || env.encoded[0] != '"' || bytes.ContainsRune(env.encoded, '\\') {
 		return nil, false
@@ -164,12 +161,12 @@ func (env *envelope) start() []byte {
 	text := bytes.TrimPrefix(env.encoded, []byte{'"'})
 	text = text[:min(len(text), digits)]
 	data := make([]byte, base64.StdEncoding.DecodedLen(digits))
-	n, _ := base64.StdEncoding.Decode(data, text) // what is before the error
+	n, _ := base64.StdEncoding.Decode(data, text) // n counts the bytes before the error
 	return data[:n]
 }
 
-// identify looks at a file and returns its kind and, of an encrypted one, the
-// envelope. It leaves the file as it is.
+// identify returns the kind of a file and the envelope of an encrypted one. It does not change
+// the file.
 func identify(file []byte) (FileKind, *envelope, error) {
 	switch {
 	case len(file) == 0:
@@ -216,8 +213,8 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
-		return KindEncrypted, nil, is(fact.NewerFile, "encryption_version %s is not known here, only %q: the file is newer than this release of "+
-			"statecrypt, or damaged", quoted(header.Version), envelopeVersion)
+		return KindEncrypted, nil, fault.With(fmt.Errorf("encryption_version %s is not known here, only %q: the file is newer than this release "+
+			"of statecrypt, or damaged", quoted(header.Version), envelopeVersion), "install a newer release")
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
 		return KindBackendRecord, nil, nil
 	case isNumber(header.StateVersion) && (isState || !isOther):
@@ -226,7 +223,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	return KindUnknown, nil, nil
 }
 
-// isOfState reports whether a state has a member of that name, beside its version.
+// isOfState reports whether name is a member of a state, other than version.
 func isOfState(name string) bool {
 	switch name {
 	case "terraform_version", "serial", "lineage", "outputs", "resources", "check_results", "modules", "backend", "state_store":
@@ -235,8 +232,8 @@ func isOfState(name string) bool {
 	return false
 }
 
-// remains is what a file of an unknown kind was: a state in plaintext with a byte order mark
-// before it, something behind it, or its end missing; or a plan likewise.
+// remains returns the kind that a damaged file had: a plaintext state that has a byte order
+// mark before it, other bytes behind it, or no end; or a plan likewise.
 func remains(file []byte) FileKind {
 	hasVersion, isState := false, false
 	_ = jsonwalk.Members(bytes.TrimPrefix(file, []byte("\xef\xbb\xbf")), func(name string, value []byte) (bool, error) {
@@ -254,8 +251,8 @@ func remains(file []byte) FileKind {
 	return KindUnknown
 }
 
-// isBroken reports whether a file that is no state and no plan begins as JSON or as a
-// zip archive, and does not go on so. All else may be of a format of its own.
+// isBroken reports whether a file that is no state and no plan begins as JSON or as a zip
+// archive, and is invalid as such. Other files may have a format of their own.
 func isBroken(file []byte) bool {
 	if beginsAsArchive(file) {
 		return true
@@ -266,54 +263,52 @@ func isBroken(file []byte) bool {
 	return isObject && (len(begin) == 0 || begin[0] == '"') && !json.Valid(file)
 }
 
-// unreadable is the error for a file that no method recognizes, and that is of no
-// other kind.
+// unreadable returns the error for a file of an unknown kind that no method recognizes.
 func unreadable(file []byte) error {
-	what := describeOther(file)
-	return fact.With(because(ErrDamaged, "%s: %s", neither, what.What), what)
+	return because(ErrDamaged, "%s: %w", neither, describeOther(file))
 }
 
-// describeOther says what a file is that is neither a state nor a plan.
-func describeOther(file []byte) fact.Stranger {
-	if what := recognize.File(file); what.What != "" {
+// describeOther describes a file that is neither a state nor a plan.
+func describeOther(file []byte) error {
+	if what := recognize.File(file); what != nil {
 		return what
 	}
 	err := json.Unmarshal(file, &struct{}{})
 	if jsonwalk.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
-		return fact.Stranger{What: "it is JSON that ends in the middle, so something cut it off", Do: fact.CutOff}
+		return recognize.Is("it is JSON that ends in the middle, so something cut it off", "fetch it again, or restore a copy")
 	}
 	if err != nil {
-		return fact.Stranger{What: describeJSON(err).Error(), Do: fact.OtherOrBroken}
+		return recognize.Is(describeJSON(err).Error(), "check which file is read, or restore an intact copy")
 	}
 	const beginning = 1 << 10
 	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
-		return fact.Stranger{Do: fact.PartOfFile,
-			What: "it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited"}
+		return recognize.Is("it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited",
+			"give the whole file")
 	}
-	return fact.Stranger{What: "it is JSON of something else", Do: fact.OtherFile}
+	return recognize.Is("it is JSON of something else", "check which file is read")
 }
 
-// isEmpty is what to think of an empty file.
+// isEmpty explains an empty file.
 const isEmpty = "Terraform and OpenTofu never write an empty file, so something cut it off, such as a shell that writes with > to the " +
 	"file that is read"
 
 const neither = "the file is neither an encrypted state nor a plaintext one"
 
-// notOurs is about a plaintext.
+// notOurs returns the error for plaintext that is neither a state nor a plan.
 func notOurs() error {
-	return fact.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), fact.OtherFile)
+	return fault.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), "check which file is read")
 }
 
 func damaged(err error) error { return broken("the encrypted file is damaged: %w", describeJSON(err)) }
 
-// broken is the error for a file that was edited, or cut off.
+// broken returns the error for a file that was edited or cut off.
 func broken(format string, args ...any) error {
-	return fact.With(because(ErrDamaged, format, args...), fact.Broken)
+	return fault.With(because(ErrDamaged, format, args...), "restore an intact copy")
 }
 
-// isRecord tells the record of a backend from a state. Up to Terraform 1.8, it
-// has the form of a state with an empty root module; what holds more is a state,
-// such as the copy of a remote one that Terraform 0.8 kept in the same place.
+// isRecord reports whether a file of version 3 is the record of a backend. Up to Terraform 1.8,
+// a record has the form of a state with an empty root module. A file with outputs or resources
+// is a state, such as the copy of a remote state that Terraform 0.8 kept in the same place.
 func isRecord(backend, modules json.RawMessage) bool {
 	if len(backend) == 0 || backend[0] != '{' {
 		return false
@@ -333,9 +328,10 @@ func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && raw[0] != '"' && json.Unmarshal(raw, &n) == nil && n != ""
 }
 
-// check says what was decrypted, and compares the cleartext copies of serial and
-// lineage with those inside. It is all that protects them. A copy that is absent
-// is accepted, because early versions wrote none; a copy of nothing is not.
+// check returns the kind of the plaintext, and compares the envelope's copies of serial and
+// lineage with the plaintext's. Nothing else protects these copies. It accepts an envelope
+// without a copy, because early versions wrote none, and refuses a copy of a value that the
+// plaintext does not have.
 func (env *envelope) check(plain []byte) (FileKind, error) {
 	if env.Serial == nil && env.Lineage == "" && isPlan(plain) {
 		return KindPlan, nil
@@ -361,7 +357,8 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 		}
 		return found < 3, err // the rest of the state may be large
 	}); err != nil {
-		return KindUnknown, fact.With(because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err)), fact.OtherFile)
+		return KindUnknown, fault.With(because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err)),
+			"check which file is read")
 	}
 	if !isNumber(inner.Version) {
 		return KindUnknown, notOurs()
@@ -382,8 +379,8 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	return KindState, nil
 }
 
-// describeJSON keeps the place and the kind of an error of encoding/json, and
-// drops what it repeats of the file.
+// describeJSON returns the place and the kind of an error of encoding/json, without the parts
+// of the file that such errors repeat.
 func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		if strings.Contains(syntax.Error(), "max depth") { // it has no other mark
@@ -404,11 +401,11 @@ func describeJSON(err error) error {
 	return errors.New("a value is not base64")
 }
 
-// memberName is the name of a member as the file has it: encoding/json puts
+// memberName returns the name of a member as the file spells it. Errors of encoding/json put
 // the name of the Go struct before it.
 func memberName(field string) string { return strings.TrimPrefix(field, "envelope.") }
 
-// kindOf names the type of JSON that a Go type is decoded from.
+// kindOf returns the name of the JSON type that a Go type is decoded from.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

@@ -10,26 +10,33 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// withFacts is the error of a method that did not open a file, beside what is known about
-// it. Of the envelope, which has the whole file, only the metadata is kept.
+// withFacts adds facts to the error of a method that did not open a file. It keeps only the
+// metadata of the envelope, which refers to the whole file.
 func (t Target) withFacts(err error, c candidate, env *envelope) error {
 	if env != nil {
 		env = &envelope{Meta: env.Meta}
 	}
-	return fact.Later(err, func() []fact.Fact { return t.facts(err, c, env) })
+	return fault.Later(err, func() []fault.Fact { return t.facts(err, c, env) })
 }
 
-// facts are what is odd in the settings of a method that did not open a file and, if it had
-// no key, why that may be another one.
-func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact) {
+// facts are the suspects in the settings of a method that did not open a file and, if it had
+// no key, why another key may be the right one. Only the first is said.
+func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact) {
 	e := t.encryption
 	facts = e.suspects(c)
 	if errors.Is(err, ErrNoKey) {
-		return append(facts, t.factsOfKey(errors.Is(err, mark.ErrNothingStored), c, env)...)
+		if t.pos.File == "TF_ENCRYPTION" && e.isWrittenBeside() {
+			facts = append(facts, fault.Advice("the method was chosen by TF_ENCRYPTION, which is merged over the other settings"))
+		}
+		facts = append(facts, t.factOfKey(errors.Is(err, mark.ErrNothingStored), c, env))
+		if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
+			facts = append(facts, fault.Advice("it is listed more than once, and a fallback must be another method"))
+		}
+		return facts
 	}
 	isMissing := func(address string) bool { return e.keyProviders[address] == nil }
 	if env != nil && len(env.Meta) > 0 && slices.ContainsFunc(c.references, isMissing) && !e.belongs(env) {
@@ -38,49 +45,46 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fact.Fact)
 	return facts
 }
 
-// factsOfKey are why another key may be the right one. Nothing is known of a key provider
-// of which the file stores nothing.
-func (t Target) factsOfKey(nothing bool, c candidate, env *envelope) (facts []fact.Fact) {
+// factOfKey is why another key may be the right one, nil for nothing. Nothing is known of a key
+// provider of which the file stores nothing.
+func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	e := t.encryption
-	if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
-		facts = append(facts, fact.Repeated)
-	}
-	if t.pos.File == "TF_ENCRYPTION" && e.isLayered() {
-		facts = append(facts, fact.Layered)
-	}
 	if env == nil {
-		return facts
+		return nil
 	}
 	other := e.other(env)
 	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		facts = append(facts, fact.Keyless)
+		return fault.Advice(", nor of any other: it was encrypted with a key as it is, as static has it, or it is damaged; then restore an " +
+			"intact copy")
 	case empty:
 	case !e.belongs(env):
-		facts = append(facts, env.noKeyProvider())
+		return env.noKeyProvider()
 	case nothing && own >= 0 && user >= own: // it is a fallback of this one, and has the name that it had
 	case nothing && other != "":
-		facts = append(facts, fact.KeyElsewhere{Address: other, Stored: e.storesAs(other), Selected: user >= 0})
+		return fault.KeyElsewhere{Address: other, Stored: e.storesAs(other), Selected: user >= 0}
 	case nothing:
-		facts = append(facts, fact.Renamed{Stored: env.names()})
+		return fault.Advice("if it was encrypted under another name, set encrypted_metadata_alias" + env.names())
 	case other != "" && !slices.Contains(e.used(t.methods), other):
-		facts = append(facts, fact.KeyElsewhere{Address: other, Stored: e.storesAs(other), Tried: !e.isStatic(other)})
+		return fault.KeyElsewhere{Address: other, Stored: e.storesAs(other), Tried: !e.isStatic(other)}
 	case e.partly(env) != "":
-		facts = append(facts, fact.Chained{Name: e.partly(env)})
+		return fault.Chained{Name: e.partly(env)}
 	case e.namesake(env, other) != "":
-		facts = append(facts, fact.Namesake{Address: e.namesake(env, other), Stored: e.storesAs(other)})
+		return fault.Advice(fmt.Sprintf("if the key of the file is %s, which is configured as well, set encrypted_metadata_alias = %q beside it, "+
+			"and let keys of the method name it", e.namesake(env, other), e.storesAs(other)))
 	case t.untried() != "":
-		facts = append(facts, fact.Untried{Address: t.untried()})
+		return fault.Untried{Address: t.untried()}
 	}
-	return facts
+	return nil
 }
 
-func (env *envelope) noKeyProvider() fact.NoKeyProvider {
-	return fact.NoKeyProvider{Stored: env.names(), OfAge: env.storedKind() == kindAge}
+func (env *envelope) noKeyProvider() fault.NoKeyProvider {
+	return fault.NoKeyProvider{Stored: env.names(), OfAge: env.storedKind() == kindAge}
 }
 
-// other is a configured key provider that stored something in the file, "" if there is none.
+// other returns the address of a configured key provider that stored metadata in the file,
+// and "" if there is none.
 func (e *Encryption) other(env *envelope) string {
 	for _, address := range slices.Sorted(maps.Keys(e.config.KeyProviders)) {
 		if env.stores(e.storesAs(address)) > 0 {
@@ -90,17 +94,18 @@ func (e *Encryption) other(env *envelope) string {
 	return ""
 }
 
-// storesAs is the name under which a configured key provider stores something.
+// storesAs returns the name under which a configured key provider stores its metadata.
 func (e *Encryption) storesAs(address string) string {
 	return metadataKey(e.config.KeyProviders[address], e.keyKinds)
 }
 
-// isStatic reports whether a key is the same for all files, whatever they call it.
+// isStatic reports whether a key provider gives the same key for all files.
 func (e *Encryption) isStatic(address string) bool {
 	return e.config.KeyProviders[address].Kind == "static"
 }
 
-// partly is what the metadata names beside a configured key provider, "" for nothing.
+// partly returns a name in the metadata that no configured key provider has, if the metadata
+// also has a name of a configured one, and else "".
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
 	isClaimed := func(name string) bool { return e.claimant(name) != "" }
@@ -115,8 +120,8 @@ func (e *Encryption) partly(env *envelope) string {
 	return ""
 }
 
-// namesake is a configured key provider that may have stored in the file under the name of another one
-// of its kind, "" if there is none.
+// namesake returns the address of a configured key provider that may have stored its metadata
+// under the name of another one of its kind, and "" if there is none.
 func (e *Encryption) namesake(env *envelope, other string) string {
 	for _, address := range addresses(e.config.KeyProviders) {
 		entry := e.config.KeyProviders[address]
@@ -128,8 +133,7 @@ func (e *Encryption) namesake(env *envelope, other string) string {
 	return ""
 }
 
-// belongs reports whether a configured key provider may have stored something in the
-// file.
+// belongs reports whether a configured key provider may have stored metadata in the file.
 func (e *Encryption) belongs(env *envelope) bool {
 	for name, doc := range env.Meta {
 		if e.claimant(name) != "" {
@@ -145,15 +149,16 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
-// user is the place of the first selected method that builds on a key provider, -1 for none.
+// user returns the index of the first selected method that uses a key provider, and -1 if
+// there is none.
 func (t Target) user(address string) int {
 	return slices.IndexFunc(t.methods, func(m string) bool {
 		return slices.Contains(t.encryption.candidate(m, nil, nil).references, address)
 	})
 }
 
-// untried is a configured key provider that no selected method builds on, "" if there is
-// none.
+// untried returns the address of a configured key provider that no selected method uses, and
+// "" if there is none.
 func (t Target) untried() string {
 	used := t.encryption.used(t.methods)
 	for _, address := range slices.Sorted(maps.Keys(t.encryption.config.KeyProviders)) {
@@ -164,7 +169,7 @@ func (t Target) untried() string {
 	return ""
 }
 
-// used are the key providers that methods build on.
+// used returns the addresses of all key providers that methods use, directly or through others.
 func (e *Encryption) used(methods []string) (all []string) {
 	for _, m := range methods {
 		all = append(all, e.candidate(m, nil, nil).references...)
@@ -172,11 +177,11 @@ func (e *Encryption) used(methods []string) (all []string) {
 	return e.withUpstream(all)
 }
 
-// withUpstream adds to key providers those that they build on.
+// withUpstream returns the addresses of key providers and of all others that they build on.
 func (e *Encryption) withUpstream(addresses []string) []string {
 	addresses = slices.Clone(addresses)
 	for i := 0; i < len(addresses); i++ {
-		provider, _ := e.keyProvider(addresses[i]) // nothing was asked that cannot be built
+		provider, _ := e.keyProvider(addresses[i]) // one that cannot be built has no references
 		for _, upstream := range provider.references {
 			if !slices.Contains(addresses, upstream) {
 				addresses = append(addresses, upstream)
@@ -186,8 +191,8 @@ func (e *Encryption) withUpstream(addresses []string) []string {
 	return addresses
 }
 
-// oddities are what is probably not what was meant in the settings and variables of a method,
-// and of the key providers that it builds on.
+// oddities returns the probable mistakes in the settings and environment variables of a method
+// and of the key providers that it uses.
 func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
 	add := func(address string, values attr.Values) {
 		for _, odd := range entries.Oddities(values) {
@@ -203,16 +208,16 @@ func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
 	return all
 }
 
-// suspects are what is said of them beside an error.
-func (e *Encryption) suspects(c candidate) (facts []fact.Fact) {
+// suspects are the oddities as facts beside an error.
+func (e *Encryption) suspects(c candidate) (facts []fault.Fact) {
 	for _, odd := range e.oddities(c) {
-		facts = append(facts, odd.Suspect)
+		facts = append(facts, odd.Suspect())
 	}
 	return facts
 }
 
-// isLayered reports whether something is set elsewhere than in TF_ENCRYPTION.
-func (e *Encryption) isLayered() bool {
+// isWrittenBeside reports whether a setting of a method is written elsewhere than in TF_ENCRYPTION.
+func (e *Encryption) isWrittenBeside() bool {
 	for _, entry := range e.config.Methods {
 		for _, s := range entry.Settings {
 			if !s.FromEnvironment {
@@ -226,12 +231,10 @@ func (e *Encryption) isLayered() bool {
 // protects returns an error if a method would seal with a passphrase that is no secret.
 func (e *Encryption) protects(c candidate) error {
 	for _, odd := range e.oddities(c) {
-		what := fmt.Sprintf("%s of %s", odd.Attr, odd.Address)
-		if odd.Variable != "" {
-			what = "the environment variable " + odd.Variable
-		}
-		if odd.Sure == recognize.NoSecret {
-			return is(fact.NoSecret, "%s %s. It is no secret, so nothing is encrypted with it", what, odd.What)
+		if is := odd.Suspect(); odd.Sure == recognize.NoSecret {
+			return fault.With(fmt.Errorf("%s %s. It is no secret, so nothing is encrypted with it", is.Setting, is.What),
+				": set the passphrase itself. If something was encrypted with this one before, keep it in a key provider of its own, whose "+
+					"method is the fallback")
 		}
 	}
 	return nil

@@ -15,11 +15,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// providerError says which key provider failed: of a chain, the innermost.
+// providerError names the key provider that failed: the innermost one of a chain.
 type providerError struct {
 	address string // such as key_provider.pbkdf2.main
 	err     error  // its own error; it wraps ErrNoKey if the next method may be tried
@@ -34,15 +34,15 @@ func (e *providerError) Error() string {
 
 func (e *providerError) Unwrap() error { return e.err }
 
-// fileKeys gives the keys of one file that is being opened.
+// fileKeys finds the keys of one file that is being opened.
 type fileKeys struct {
 	encryption *Encryption
 	meta       map[string][]byte        // :: alias or address of a key provider → stored JSON document
 	warners    map[string]driver.Warner // :: address of a key provider that took part; nil if they are not needed
-	methods    []string                 // that are selected
+	methods    []string                 // the selected methods
 }
 
-// key is the [driver.Keys] of the file.
+// key implements [driver.Keys] for the file.
 func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if _, literal, ok := k.encryption.config.Literal(address); ok {
 		if literal == nil {
@@ -54,7 +54,7 @@ func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.warners = nil // all that take part are noted
+	k.warners = nil // identity has noted all key providers that take part
 	key, err := k.encryption.derived.Do(ctx, identity, func(ctx context.Context) ([]byte, error) { return k.ask(ctx, address) })
 	if err != nil {
 		return nil, keyError(address, err)
@@ -74,11 +74,11 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 	return key, err
 }
 
-// Close overwrites and forgets every key that was derived or unwrapped for a file,
-// and closes what key providers and methods hold, such as idle connections; see
-// [driver.Closer]. What the settings hold, such as a passphrase, stays. A program that loads
-// settings more than once calls it when it is done with each; what is needed
-// afterwards is derived and opened again.
+// Close overwrites and forgets every key that was derived or unwrapped for a file, and releases
+// the resources of key providers and methods, such as idle connections; see [driver.Closer].
+// Values of the settings, such as a passphrase, stay in memory. A program that loads settings
+// more than once calls Close when it has finished with each. The Encryption remains usable:
+// later calls derive keys and open connections again.
 func (e *Encryption) Close() {
 	if e == nil || e.derived == nil {
 		return // a zero Encryption
@@ -87,7 +87,7 @@ func (e *Encryption) Close() {
 	e.closers.close()
 }
 
-// closers are those of the key providers and methods that hold something.
+// closers collects the key providers and methods that hold resources.
 type closers struct {
 	mu  sync.Mutex
 	all []driver.Closer
@@ -101,8 +101,8 @@ func (c *closers) add(built any) {
 	}
 }
 
-// close closes without the lock: a Closer may take long, and others are built
-// meanwhile.
+// close closes all without holding the lock, because a Closer may take long while other
+// entries are built.
 func (c *closers) close() {
 	c.mu.Lock()
 	all := slices.Clone(c.all)
@@ -112,8 +112,8 @@ func (c *closers) close() {
 	}
 }
 
-// keyError adds the address, unless the error names one already: the innermost
-// key provider of a chain is the one that failed.
+// keyError adds the address to err, unless err names a key provider already: in a chain, the
+// innermost one failed.
 func keyError(address string, err error) error {
 	if e, ok := err.(*providerError); ok {
 		return e
@@ -121,9 +121,10 @@ func keyError(address string, err error) error {
 	return &providerError{address, err}
 }
 
-// identity names the key that address gives for this file: every key provider
-// it is built from, with what the file stores of each. Equal identities are
-// equal keys. Circles end here, before anything waits for itself.
+// identity returns a text that identifies the key of address for this file: the address and a
+// digest of the stored metadata of each key provider that the key is built from. Equal
+// identities mean equal keys. It returns an error for a circle of key providers, in which a
+// call would wait for itself.
 func (k fileKeys) identity(address string, path []string) (string, error) {
 	path = append(path, address)
 	if slices.Contains(path[:len(path)-1], address) {
@@ -150,10 +151,11 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	return id, nil
 }
 
-// stored finds what a key provider put into the file: under its alias, under
-// its address, or, after it was renamed, the one entry that has its shape and
-// belongs to no other key provider. If there is none, one that belongs to a key provider that
-// no selected method uses may be its own: another module has called its key so.
+// stored returns the metadata that a key provider stored in the file: under its alias, under
+// its address or, for a renamed key provider, the only entry that it recognizes and that has
+// the name of no configured key provider. Last, it tries the entries of key providers that no
+// selected method uses, because another module may have used that name for this key. It
+// returns nil if no entry or more than one fits.
 func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	if doc, ok := k.meta[provider.metadataKey]; ok {
 		return doc
@@ -187,7 +189,8 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	return found
 }
 
-// claimant is a configured key provider that stores under name, the first of several, "" if there is none.
+// claimant returns the address of the configured key provider that stores its metadata under
+// name, the first of several in the order of the alphabet, and "" if there is none.
 func (e *Encryption) claimant(name string) (found string) {
 	for address, entry := range e.config.KeyProviders {
 		stores := metadataKey(entry, e.keyKinds) == name || address == name
@@ -203,10 +206,10 @@ func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 	if !ok {
 		near := syntax.Nearest(address, addresses(e.config.KeyProviders))
 		if entry := e.config.KeyProviders[near]; entry != nil && e.keyKinds[entry.Kind].Build == nil {
-			return e.keyProviders[near]() // it is the entry that is misspelt, and not its name here
+			return e.keyProviders[near]() // the entry is misspelt, and not this reference
 		}
-		return keyProvider{}, fact.With(fmt.Errorf("this key provider is not configured%s",
-			syntax.Configured(address, addresses(e.config.KeyProviders))), fact.NotConfigured{Address: address})
+		return keyProvider{}, fault.Known(fmt.Errorf("this key provider is not configured%s",
+			syntax.Configured(address, addresses(e.config.KeyProviders))), fault.NotConfigured{Address: address})
 	}
 	return build()
 }
@@ -217,8 +220,9 @@ func (e *Encryption) circle(path []string) error {
 	if entry, ok := e.config.KeyProviders[path[len(path)-2]]; ok {
 		pos = entry.Pos
 	}
-	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: is(fact.CircleOfKeys{}, "the key providers build on one "+
-		"another in a circle: %s", strings.Join(path[start:], " → "))}}
+	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: fault.Known(fault.With(
+		fmt.Errorf("the key providers build on one another in a circle: %s", strings.Join(path[start:], " → ")),
+		"let one of them have a key of its own"), fault.Lasting{})}}
 }
 
 func addresses(entries map[string]*entries.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
@@ -263,26 +267,27 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	}
 	maker, ok := provider.KeyProvider.(driver.KeyMaker)
 	if !ok {
-		return nil, is(fact.OpensOnly, "this kind of key provider can open files, but not encrypt them")
+		return nil, fault.With(errors.New("this kind of key provider can open files, but not encrypt them"), "choose another to encrypt")
 	}
 	key, store, err := maker.NewKey(ctx, k.key)
 	if err != nil || store == nil {
 		return key, err
 	}
 	if _, taken := k.meta[provider.metadataKey]; taken {
-		return nil, is(fact.SameAlias, "another key provider stores its metadata under %q as well", provider.metadataKey)
+		return nil, fault.With(fmt.Errorf("another key provider stores its metadata under %q as well", provider.metadataKey),
+			"give one of them another encrypted_metadata_alias")
 	}
 	k.meta[provider.metadataKey] = store
 	return key, nil
 }
 
-// keptKeys are those of the last file, by the address of the method.
+// keptKeys keeps the keys of the last file that each method sealed.
 type keptKeys struct {
 	mu   sync.Mutex
 	last map[string]newKeys
 }
 
-// keep keeps the keys of a file that was encrypted. A nil *keptKeys keeps nothing.
+// keep stores the keys of a file that method sealed. A nil *keptKeys stores nothing.
 func (k *keptKeys) keep(method string, keys *newKeys) {
 	if k == nil {
 		return
@@ -295,7 +300,7 @@ func (k *keptKeys) keep(method string, keys *newKeys) {
 	k.last[method] = *keys
 }
 
-// of returns the keys for another file, nil if there are none.
+// of returns a copy of the keys of the last file that method sealed, and nil if there are none.
 func (k *keptKeys) of(method string) *newKeys {
 	if k == nil {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
-// Layer is a part of the settings, for [Load]. [Code], [Environment], [Module] and
-// [Passphrase] make them. Nil is an empty layer.
+// Layer is a part of the settings that [Load] reads. [Code], [Environment], [Module] and
+// [Passphrase] make layers. Nil is an empty layer.
 type Layer interface {
 	layer
 }
 
-// With is what the text of a layer may use beyond itself: [Variables], [VarFiles],
-// [VarEnvironment] and [AllowCommands].
+// With is an option of a layer. [Variables], [VarFiles], [VarEnvironment] and [AllowCommands]
+// make options.
 type With interface {
 	with
 }
@@ -30,53 +30,54 @@ type (
 	with  = config.With
 )
 
-// Code is what stands inside OpenTofu's encryption block, in native syntax or,
-// when it begins with "{", in JSON. Blank text is an empty layer. Filename
-// names the text in errors.
+// Code returns a layer with the content of an OpenTofu encryption block, in native syntax or,
+// if text begins with "{", in JSON. Blank text is an empty layer. Errors call the text filename.
 //
-// The commands that it names will run, so pass no text from a variable: that is for
-// [Environment].
+// Commands that the text names will run, so do not pass the value of an environment variable;
+// use [Environment].
 func Code(text, filename string, with ...With) Layer {
 	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.Parse(text, filename, o) }, with...)
 }
 
-// Module is the encryption block of the OpenTofu module in a folder, found and
-// merged as OpenTofu does: in .tf and .tofu files in both syntaxes, override
-// files included. Variables have the values that they are given here; for others those of
-// terraform.tfvars, *.auto.tfvars and their like in the folder count, in OpenTofu's
-// order, and then the defaults: without these files, a file could be sealed with
-// another key than OpenTofu has. Variables of the environment count only with
-// [VarEnvironment], TF_WORKSPACE among them; without it, terraform.workspace is the one that
-// is selected in the folder. The layer is empty if the module has no such block; a folder
-// without a module is an error.
+// Module returns a layer with the encryption block of the OpenTofu module in folder dir, found
+// and merged as OpenTofu does: in .tf and .tofu files in both syntaxes, override files
+// included. It is an empty layer if the module has no such block. A folder without a module
+// is an error.
 //
-// The commands that it names will run. Relative paths in it, except those of
-// file(), begin in the working directory of the process.
+// The options set the values of variables. Other variables take their values from
+// terraform.tfvars, *.auto.tfvars and their JSON forms in the folder, in OpenTofu's order, and
+// then from their defaults, so that a file is sealed with the key that OpenTofu has.
+// Environment variables, TF_WORKSPACE included, count only with [VarEnvironment]; without it,
+// terraform.workspace is the workspace that is selected in the folder.
+//
+// Commands that the block names will run. Relative paths in it are relative to the working
+// directory of the process, except for file(), which starts in the folder.
 func Module(dir string, with ...With) Layer {
 	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.ParseModule(dir, o) }, with...)
 }
 
-// Environment is the text in TF_ENCRYPTION and, for arguments that no layer
-// sets, variables such as BAO_TOKEN. Lookup is [os.LookupEnv], or a function
-// like it; it is called until [Encryption.Close], from several goroutines. Without this
-// layer, no variable is read, and the clients of key services are kept from doing so. With
-// it, these clients, and programs, read the environment of the process, too, whatever lookup
-// says: a process is for one user.
+// Environment returns a layer with the text in TF_ENCRYPTION. It also fills arguments that no
+// layer sets from variables such as BAO_TOKEN. Lookup is [os.LookupEnv] or a function like it;
+// several goroutines call it until [Encryption.Close].
 //
-// Whoever sets the variables does not choose what runs, or where the secrets of
-// the other layers go: both are errors when the entry is used. See [attr.Attr].
+// Without this layer, no environment variable is read, and clients of key services are kept
+// from reading any. With it, these clients and programs also read the environment of the
+// process, even where lookup returns another value: a process serves one user.
+//
+// Environment variables must neither choose the commands that run, nor the servers that
+// receive the secrets of other layers. Both are errors when the entry is used; see [attr.Attr].
 func Environment(lookup attr.LookupEnv, with ...With) Layer {
 	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.ParseEnvironment(lookup, o) }, with...)
 }
 
-// Variables gives var.* these values, which win over those of [VarFiles] and
-// [VarEnvironment]. A reference to a variable without a value is an error.
+// Variables sets var.* to these values, which win over [VarFiles] and [VarEnvironment]. A
+// reference to a variable without a value is an error.
 func Variables(values map[string]cty.Value) With {
 	return config.NewWith(func(o *config.Options) { o.Variables = cty.ObjectVal(values) })
 }
 
-// VarFiles gives var.* the values in .tfvars files, as the flag -var-file does; a later
-// file wins.
+// VarFiles sets var.* to the values in .tfvars files, as OpenTofu's flag -var-file does. A
+// later file wins.
 func VarFiles(paths ...string) With {
 	return config.NewWith(func(o *config.Options) {
 		for _, path := range paths {
@@ -85,8 +86,8 @@ func VarFiles(paths ...string) With {
 	})
 }
 
-// VarEnvironment gives var.* the values of variables such as TF_VAR_region among these,
-// which are [os.Environ] or a list like it, and terraform.workspace that of TF_WORKSPACE.
+// VarEnvironment sets var.region to the value of TF_VAR_region, and so on, and
+// terraform.workspace to the value of TF_WORKSPACE. Environ has the form of [os.Environ].
 func VarEnvironment(environ []string) With {
 	return config.NewWith(func(o *config.Options) {
 		o.Environment = map[string]string{}
@@ -101,16 +102,16 @@ func VarEnvironment(environ []string) With {
 	})
 }
 
-// AllowCommands lets commands run that only the environment names, in all layers. It is
-// for programs whose environment is as trusted as their code.
+// AllowCommands lets commands run that only the environment names, in all layers. Pass it if
+// the environment is as trusted as the program's code.
 func AllowCommands() With {
 	return config.NewWith(func(o *config.Options) { o.AllowCommands = true })
 }
 
-// Passphrase is what OpenTofu's shortest settings say: states and plans are
-// sealed by aes_gcm, with a key that pbkdf2 derives from the passphrase. One of less
-// than 16 bytes is found by [Encryption.Check], and an error when a file is opened or sealed.
-// The registry must have both kinds.
+// Passphrase returns a layer that seals states and plans by the method aes_gcm, with a key
+// that the key provider pbkdf2 derives from the passphrase. The registry must have both kinds.
+// A passphrase of less than 16 bytes is an error when a file is opened or sealed, and a
+// finding of [Encryption.Check].
 func Passphrase(passphrase string) Layer {
 	return config.NewLayer[With](func(o config.Options) (*config.Config, error) {
 		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
@@ -141,15 +142,15 @@ func find(tables []attr.Table, name string) (attr.Table, bool) {
 	return tables[i], true
 }
 
-// Load puts settings to work, a later layer over the earlier ones, as OpenTofu
-// lays TF_ENCRYPTION over the code. An empty layer changes nothing.
+// Load reads settings from layers. A later layer is merged over the earlier ones, as OpenTofu
+// merges TF_ENCRYPTION over the configuration. An empty layer changes nothing.
 //
 //	enc, err := encryption.Load(registry, encryption.Code(text, "encryption.hcl"), encryption.Environment(os.LookupEnv))
 //
-// It contacts nothing. An error is about text that cannot be read or parsed, each
-// mistake in it an [*attr.Error]: several are in an error whose Unwrap returns them all, as
-// that of [errors.Join] does. Mistakes in an entry are reported when something uses
-// it, and by [Encryption.Check].
+// Load contacts no server and runs no program. It returns an error for text that cannot be
+// read or parsed: an [*attr.Error] for each mistake, several of them joined like those of
+// [errors.Join]. Mistakes in an entry are reported when a file needs the entry, and by
+// [Encryption.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	cfg, err := config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
 	if err != nil {
@@ -158,14 +159,14 @@ func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	return newEncryption(registry, cfg)
 }
 
-// Open opens a state, with the settings of the layers. With [Environment] alone, it does
-// what tofu does: a tool that reads plain states calls it for every file, and plaintext
+// Open opens a state with the settings of the layers. A tool that reads plaintext states can
+// call it for every file: with [Environment] alone, it behaves as OpenTofu, so plaintext
 // passes unchanged if TF_ENCRYPTION is not set.
 //
 //	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 //
-// Errors are those of [Load] and [Target.Decrypt]. A program with many files, or
-// that writes back with [Opened.Reseal], calls these two itself, and [Encryption.Close].
+// Its errors come from [Load] and [Target.Decrypt]. A program that opens many files, or calls
+// [Opened.Reseal], calls these two itself, and [Encryption.Close] at the end.
 func Open(ctx context.Context, registry Registry, file []byte, layers ...Layer) (*Opened, error) {
 	enc, err := Load(registry, layers...)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// try opens the file with the first candidate that has the key. It may overwrite
-// the file if inPlace.
+// try opens the file with the first candidate that has the key. With inPlace, it may overwrite
+// the file.
 func (t Target) try(ctx context.Context, candidates []candidate, file []byte, env *envelope, inPlace bool) (*Opened, error) {
 	var attempts []Attempt
 	for i, c := range candidates {
@@ -35,8 +35,8 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 	return nil, failure(ctx, attempts, describeAll(attempts))
 }
 
-// data is what the method decrypts. It may overwrite it; the file stays as it is
-// unless inPlace.
+// data returns the bytes that the method decrypts and may overwrite. They are a copy unless
+// inPlace is true.
 func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error) {
 	switch {
 	case !c.whole:
@@ -47,7 +47,7 @@ func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error
 	return bytes.Clone(file), nil
 }
 
-// open decrypts data with one method and looks at what is inside.
+// open decrypts data with one method and checks the plaintext.
 func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelope) (*Opened, error) {
 	warners := map[string]driver.Warner{}
 	keys := fileKeys{encryption: t.encryption, warners: warners, methods: t.methods}

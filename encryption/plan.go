@@ -5,9 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// The parts of a zip archive that tell a plan, with the names of its specification
-// (PKWARE's APPNOTE.TXT, 4.3). Package archive/zip would say the same, and bring along
-// what unpacks members, for every program that opens a state.
+// These parts of a zip archive identify a plan. Their names are those of PKWARE's APPNOTE.TXT,
+// 4.3. Package archive/zip would also link decompression into every program that opens states.
 const (
 	localHeader     = "PK\x03\x04" // of the first member, so an archive with members begins with it
 	centralHeader   = "PK\x01\x02" // of each member, in the list at the end
@@ -19,8 +18,8 @@ const (
 // planMember holds the plan in the archive that Terraform and OpenTofu write.
 const planMember = "tfplan"
 
-// isPlan reports whether file is a zip archive with a plan in it. It reads the list of
-// members, and none of them.
+// isPlan reports whether file is a zip archive with a plan in it. It reads the list of members
+// and decompresses none.
 func isPlan(file []byte) bool {
 	if !beginsAsArchive(file) {
 		return false
@@ -35,7 +34,7 @@ func isPlan(file []byte) bool {
 		hasMember(file[start:end], field(10), planMember)
 }
 
-// hasMember goes through the headers of all members, so many.
+// hasMember reports whether a list of exactly so many headers contains the wanted name.
 func hasMember(list []byte, members int, wanted string) bool {
 	found := false
 	for range members {
@@ -56,8 +55,8 @@ func hasMember(list []byte, members int, wanted string) bool {
 
 func beginsAsArchive(file []byte) bool { return bytes.HasPrefix(file, []byte(localHeader)) }
 
-// beginsAsPlan reports whether the first member of an archive is a plan, as in those that
-// Terraform and OpenTofu write.
+// beginsAsPlan reports whether the first member of an archive is a plan, as in the archives
+// that Terraform and OpenTofu write.
 func beginsAsPlan(file []byte) bool {
 	const sizeOfLocal = 30 // bytes before the name
 	return beginsAsArchive(file) && bytes.HasPrefix(file[min(sizeOfLocal, len(file)):], []byte(planMember)) &&

@@ -5,22 +5,22 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// Reseal is [Target.Encrypt], with the target that has opened the file, for a tool that
-// has changed it and writes it back. It differs where Encrypt is [ErrNotConfigured] and
-// Decrypt is not: without any settings, what was plaintext stays plaintext, as in
-// OpenTofu, and the result is a copy of plain.
+// Reseal seals a changed state or plan with the target that opened the file, as
+// [Target.Encrypt] does. Without any settings, where Encrypt returns [ErrNotConfigured], a file
+// that was plaintext stays plaintext, as in OpenTofu, and the result is a copy of plain.
 //
-// With settings, the primary method seals, whichever has opened the file. So nothing
-// that was encrypted becomes plaintext, unless the primary method is unencrypted.
+// With settings, the primary method seals, even if a fallback opened the file. An encrypted
+// file becomes plaintext only if the primary method is unencrypted.
 func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	if o == nil {
 		o = &Opened{}
@@ -38,8 +38,8 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	return bytes.Clone(plain), nil
 }
 
-// seal encrypts plain with the method at address, and before that with those that its then
-// leads to.
+// seal encrypts plain with the method at its then, if it has one, and the result of that with
+// the method at address.
 func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, plain []byte) ([]byte, error) {
 	m, encrypter, err := e.encrypter(address)
 	if err != nil {
@@ -67,7 +67,7 @@ func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, p
 		sealed, err = sealCopy(ctx, encrypter, keys, env, plain)
 	}
 	if err != nil {
-		err = fact.Later(err, func() []fact.Fact { return e.suspects(e.candidate(address, nil, nil)) })
+		err = fault.Later(err, func() []fault.Fact { return e.suspects(e.candidate(address, nil, nil)) })
 		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
 	}
 	kept.keep(address, keys)
@@ -78,7 +78,8 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	m, err := e.methods[address]()
 	encrypter, ok := m.Method.(driver.Encrypter)
 	if err == nil && !ok {
-		err = &attr.Error{Address: address, Err: is(fact.OpensOnly, "this method can open files, but not encrypt them")}
+		err = &attr.Error{Address: address, Err: fault.With(
+			errors.New("this method can open files, but not encrypt them"), "choose another to encrypt")}
 	}
 	if err == nil {
 		err = e.protects(e.candidate(address, nil, nil))
@@ -86,8 +87,8 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	return m, encrypter, err
 }
 
-// sealCopy has a copy of plain sealed in place, in the memory of the file. Env is nil for a
-// file without an envelope.
+// sealCopy copies plain into the memory of the new file and encrypts it there. Env is nil for
+// a file without an envelope.
 func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envelope, plain []byte) ([]byte, error) {
 	size := len(plain) + methodRoom
 	room := size
@@ -115,12 +116,12 @@ func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envel
 }
 
 const (
-	envelopeRoom = 4 << 10 // bytes of an envelope around its data; with more of them, the data is copied
-	methodRoom   = 64      // bytes that a method may add to what it seals in place
+	envelopeRoom = 4 << 10 // bytes of an envelope without its data; a larger envelope costs a copy of the data
+	methodRoom   = 64      // bytes that a method may add to the plaintext in place
 )
 
-// append appends what [json.Marshal] makes of the envelope with this data, which may
-// still be where sealCopy put it.
+// append appends the envelope with this data to dst, in the form of [json.Marshal]. The data
+// may be at the end of the memory of dst, where sealCopy put it.
 func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	const end = `","encryption_version":"` + envelopeVersion + `"}`
 	env.Data = []byte{}
@@ -141,9 +142,9 @@ func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	return append(dst, end...), nil
 }
 
-// checkNames refuses a state that has what stands on the envelope twice or in another
-// case: readers would disagree about which of them counts, and check about whether it is
-// the one on the envelope.
+// checkNames returns an error if a state has its version, serial or lineage twice or in
+// another case. Readers would disagree about which of them counts, and the check of the
+// envelope's copies could accept the wrong one.
 func checkNames(state []byte) error {
 	seen := map[string]bool{}
 	return jsonwalk.Members(state, func(name string, _ []byte) (bool, error) {
@@ -152,8 +153,8 @@ func checkNames(state []byte) error {
 			return true, nil
 		}
 		if seen[meant] || name != meant {
-			return false, is(fact.Broken, "the state has its %s twice or in another case, as Terraform and OpenTofu never write it: it was "+
-				"edited or damaged", meant)
+			return false, fault.With(fmt.Errorf("the state has its %s twice or in another case, as Terraform and OpenTofu never write it: "+
+				"it was edited or damaged", meant), "restore an intact copy")
 		}
 		seen[meant] = true
 		return true, nil

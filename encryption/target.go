@@ -8,16 +8,16 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Target opens and seals one kind of data with a list of methods: the primary, then
-// the fallbacks. [Encryption.State] and its like make one. It is safe for concurrent
-// use.
+// Target opens and seals states, plans or both with a list of methods: the primary, then the
+// fallbacks. [Encryption.State], [Encryption.Plan], [Encryption.RemoteState] and
+// [Encryption.Use] make targets. A Target is safe for concurrent use.
 type Target struct {
 	encryption *Encryption
-	kind       FileKind // of what is opened and sealed: KindState or KindPlan; KindUnknown for both
+	kind       FileKind // KindState or KindPlan; KindUnknown opens and seals both
 	name       string   // for errors; "" when the caller chose the methods
 	methods    []string
 	enforced   bool
@@ -26,23 +26,23 @@ type Target struct {
 	pos        attr.Pos
 }
 
-// Enforce returns the target with unencrypted data refused, as enforced = true does:
-// plaintext is [ErrPlaintext], and a method that reads plaintext an error.
+// Enforce returns a copy of the target that refuses unencrypted data, as enforced = true does:
+// plaintext is [ErrPlaintext], and a method that reads plaintext is an error.
 func (t Target) Enforce() Target {
 	t.enforced = true
 	return t
 }
 
-// KeepKeys returns the target with a memory, for a program that must not fail to encrypt in
-// the end: if the keys for a file cannot be made, because an identity or a key service has
-// gone, Encrypt takes those of the last file that it has encrypted. They stay in memory as
-// long as the target does, also after [Encryption.Close].
+// KeepKeys returns a copy of the target that keeps the keys of the last file that it
+// encrypted. If new keys cannot be made, because an identity or a key service is gone, Encrypt
+// uses the kept keys, so that a program can encrypt its last state. The keys stay in memory as
+// long as the target does, even after [Encryption.Close].
 func (t Target) KeepKeys() Target {
 	t.kept = &keptKeys{}
 	return t
 }
 
-// Enforced reports whether unencrypted data is refused.
+// Enforced reports whether the target refuses unencrypted data.
 func (t Target) Enforced() bool { return t.enforced }
 
 // Methods returns the addresses of the target's methods, the primary first; nil if
@@ -52,31 +52,30 @@ func (t Target) Methods() []string { return slices.Clone(t.methods) }
 // Opened is a file that was opened.
 type Opened struct {
 	Data         []byte           // the plaintext; for a file that was plaintext, it may be the file itself
-	Kind         FileKind         // KindState or KindPlan: what Data is
+	Kind         FileKind         // the kind of Data: KindState or KindPlan
 	Encrypted    bool             // false when the file was plaintext
 	Method       string           // address of the method that opened it; if that has then, the outermost one; "" without settings
 	UsedFallback bool             // Method is not the primary
 	Attempts     []Attempt        // methods that were tried before and had no key
 	Warnings     []driver.Warning // of the methods that opened it, see [driver.Warner]
 
-	target Target // that it was opened with
+	target Target // the target that opened the file
 }
 
-// Decrypt opens a file with the first method that has a key for it. It leaves
-// the file as it is. Plaintext opens if the method or a fallback is unencrypted
-// or, as in OpenTofu, if there are no settings at all; never with enforced
-// settings or after [Target.Enforce].
+// Decrypt opens a file with the first method that has a key for it, and does not change the
+// file. Plaintext opens if the method or a fallback is unencrypted or, as in OpenTofu, if there
+// are no settings at all; never with enforced settings or after [Target.Enforce].
 //
-// An error is an [*Error]. Of [ErrNoKey], [ErrNotConfigured], [ErrPlaintext],
-// [ErrDamaged], [ErrOtherKind] and [ErrBackendRecord], it wraps one or none. If ctx ended
-// the call, it wraps what ctx says, such as [context.Canceled], and none of them.
+// Its errors are [*Error] values, which wrap at most one of [ErrNoKey], [ErrNotConfigured],
+// [ErrPlaintext], [ErrDamaged], [ErrOtherKind] and [ErrBackendRecord]. If ctx ended the call,
+// the error wraps the error of ctx, such as [context.Canceled], and none of these.
 func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, false)
 }
 
-// DecryptInPlace is [Target.Decrypt] in the memory of the file, which saves that
-// of a copy. Data of the result may be a part of it. The rest of it is overwritten,
-// also after an error.
+// DecryptInPlace works as [Target.Decrypt], in the memory of the file, which saves a copy.
+// Data of the result may be a part of that memory. The rest of it is overwritten, even if
+// there is an error.
 func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, true)
 }
@@ -113,7 +112,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	return opened, nil
 }
 
-// begin looks at what must be right before anything is opened or sealed.
+// begin returns an error if the target or ctx is not fit to open or seal a file.
 func (t Target) begin(ctx context.Context) error {
 	err := t.check()
 	if err == nil && ctx == nil {
@@ -129,18 +128,18 @@ func (t Target) accept(kind FileKind) error {
 	return because(ErrOtherKind, "this is a %s, and a %s is required here", kind.content(), t.kind.content())
 }
 
-// passes reports whether plaintext is read although no method is selected.
+// passes reports whether the target reads a plaintext file although no method is selected.
 func (t Target) passes(kind FileKind, file []byte) bool {
 	return t.lenient && !t.enforced && (kind == KindState || kind == KindPlan) && t.encryption.format(file) == ""
 }
 
-// Encrypt seals a state or a plan, whichever the target is for, with the target's
-// primary method, and leaves plain as it is. The result is an envelope as OpenTofu
-// writes it; with the method unencrypted, it is a copy of plain.
+// Encrypt seals a state or a plan with the target's primary method, and does not change plain.
+// The result is an envelope as OpenTofu writes it; with the method unencrypted, it is a copy
+// of plain.
 //
-// An error is an [*Error]: [ErrNotConfigured] without a method, see [Opened.Reseal];
-// others for a passphrase that is no secret, such as the address of one, for no bytes, for
-// what is encrypted already, and for what is no such state or plan.
+// Its errors are [*Error] values: [ErrNotConfigured] without a method, see [Opened.Reseal];
+// others for a passphrase that is no secret, such as the address of one, for empty or
+// encrypted input, and for input that is not the state or plan that the target seals.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	if err := t.begin(ctx); err != nil {
 		return nil, err
@@ -154,20 +153,20 @@ func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	return t.encryption.seal(ctx, t.kept, t.methods[0], plain)
 }
 
-// checkPlain looks at what is to be written: it could be opened again as what it is.
+// checkPlain returns an error if plain is not a state or a plan that the target could open
+// again after it was sealed.
 func (t Target) checkPlain(plain []byte) error {
 	kind, _, _ := identify(plain)
 	err := t.accept(kind)
 	switch {
 	case kind == KindEmpty:
-		err = is(fact.CutOff, "there is nothing to encrypt: "+isEmpty)
+		err = fault.With(errors.New("there is nothing to encrypt: "+isEmpty), "fetch it again, or restore a copy")
 	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
 		err = errors.New("this is encrypted already")
 	case kind == KindBackendRecord:
-		err = is(fact.BackendRecord, "this is not a state: "+isRecordOfBackend)
+		err = fault.With(errors.New("this is not a state: "+isRecordOfBackend), ": read it from there")
 	case kind != KindState && kind != KindPlan:
-		what := describeOther(plain)
-		err = fact.With(fmt.Errorf("this is not a state and not a plan: %s", what.What), what)
+		err = fmt.Errorf("this is not a state and not a plan: %w", describeOther(plain))
 	case err == nil && kind == KindState:
 		err = checkNames(plain)
 	}

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// inside goes on with what a method for whole files opened: with the method at
-// the address then or, without one, by checking that it is the plaintext.
+// inside continues after a method for whole files has decrypted opened.Data: it decrypts the
+// data with the method at the address then or, if that is "", checks that it is plaintext.
 func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
 	case kind == KindEmpty:
-		return fact.With(because(ErrDamaged, "what it decrypted is empty"), fact.EmptyInside)
+		return fault.With(because(ErrDamaged, "what it decrypted is empty"), "restore an earlier version")
 	case then == "" && (kind == KindState || kind == KindPlan):
 		opened.Kind = kind
 		return nil
@@ -27,11 +27,15 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		reason, facts := ErrNotConfigured, []fact.Fact{fact.OtherThen}
-		if kind == KindState || kind == KindPlan {
-			reason, facts = ErrPlaintext, append(facts, fact.Plaintext{Plan: kind == KindPlan})
+		reason, isPlain := ErrNotConfigured, kind == KindState || kind == KindPlan
+		if isPlain {
+			reason = ErrPlaintext
 		}
-		return &contentError{fact.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), facts...)}
+		err := fault.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), "correct that argument")
+		if isPlain {
+			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
+		}
+		return &contentError{err}
 	}
 	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {
@@ -42,9 +46,8 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	return nil
 }
 
-// contentError says that what a method for whole files opened is not what its
-// then is for. Like the kind of the file itself, this decides which method is
-// the right one, so the next is tried.
+// contentError means that the method at then does not open files of the kind that the outer
+// method has decrypted. Another method may be the right one, so the next is tried.
 type contentError struct{ error }
 
 func (e *contentError) Unwrap() error { return e.error }
@@ -56,7 +59,8 @@ type thenError struct {
 	err     error
 }
 
-// newThenError leaves out what the error of the outer method says already.
+// newThenError returns the error of the method at then, without the line of a lone attempt,
+// which the error of the outer method has.
 func newThenError(then string, err error) error {
 	failed, _ := errors.AsType[*Error](err)
 	if len(failed.Attempts) == 1 {

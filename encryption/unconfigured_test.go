@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // An encrypted file without a method for it is an error with what there is, so that a
@@ -31,7 +31,7 @@ func TestNotConfigured(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, file string
 		use        string // the method; that of the text if empty
-		want       fact.NoMethod
+		want       fault.NoMethod
 		keys       []string
 		methods    []string
 	}{
@@ -41,16 +41,16 @@ func TestNotConfigured(t *testing.T) {
 		"a method":       {text: oneMethod, file: sealed, keys: keys, methods: []string{"method.aes_gcm.m"}},
 		"another method": {text: oneMethod, file: sealed, use: "sops", keys: keys, methods: []string{"method.aes_gcm.m"}},
 		"a plan": {text: oneMethod, file: sealedPlan, keys: keys, methods: []string{"method.aes_gcm.m"},
-			want: fact.NoMethod{Plan: true}},
-		"sops": {file: sops, want: fact.NoMethod{Format: "sops", ByKind: true}},
+			want: fault.NoMethod{Plan: true}},
+		"sops": {file: sops, want: fault.NoMethod{Format: "sops", ByKind: true}},
 		"a method of sops": {text: `method "sops" "m" {}`, file: sops, methods: []string{"method.sops.m"},
-			want: fact.NoMethod{Format: "sops"}},
+			want: fault.NoMethod{Format: "sops"}},
 		"sops, and a method of the envelope": {text: oneMethod, file: sops, keys: keys,
-			want: fact.NoMethod{Format: "sops", ByKind: true}},
+			want: fault.NoMethod{Format: "sops", ByKind: true}},
 		"a method, and one of sops": {text: oneMethod + "\n" + `method "sops" "s" {}`, file: sealed, keys: keys,
 			methods: []string{"method.aes_gcm.m"}},
-		"age":                {file: "age-encryption.org/v1\n-> X25519 x\n", want: fact.NoMethod{Format: "age"}},
-		"age in an envelope": {file: ageInEnvelope, text: oneMethod, keys: keys, want: fact.NoMethod{Format: "age"}},
+		"age":                {file: "age-encryption.org/v1\n-> X25519 x\n", want: fault.NoMethod{Format: "age"}},
+		"age in an envelope": {file: ageInEnvelope, text: oneMethod, keys: keys, want: fault.NoMethod{Format: "age"}},
 	} {
 		enc, err := encryption.Load(lighttest.Registry(), encryption.Code(c.text, "x"))
 		if err != nil {
@@ -64,7 +64,7 @@ func TestNotConfigured(t *testing.T) {
 			target = enc.Plan()
 		}
 		_, err = target.Decrypt(t.Context(), []byte(c.file))
-		got, ok := fact.Find[fact.NoMethod](err)
+		got, ok := fault.Find[fault.NoMethod](err)
 		if !ok || !errors.Is(err, encryption.ErrNotConfigured) {
 			t.Errorf("%s: got %v", name, err)
 			continue
@@ -109,7 +109,7 @@ func TestWhatTheFileNames(t *testing.T) {
 		"two":        {file: sealedWith("key_provider.xor.x", b+c+both), keys: "b c a"},
 	} {
 		_, err := newEncryption(t, lighttest.Registry(), a+b+c).State().Decrypt(t.Context(), []byte(row.file))
-		got, ok := fact.Find[fact.NoMethod](err)
+		got, ok := fault.Find[fault.NoMethod](err)
 		if !ok {
 			t.Errorf("%s: got %v", name, err)
 			continue
@@ -129,7 +129,7 @@ func TestWhatProgramsGive(t *testing.T) {
 	}
 	variable := func(name string) func(err error) bool {
 		return func(err error) bool {
-			e, ok := fact.Find[fact.NoValue](err)
+			e, ok := fault.Find[fault.NoValue](err)
 			return ok && e.Name == name
 		}
 	}

@@ -16,15 +16,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// What the program ends with.
+// These are the exit codes of the program.
 const (
 	exitFailure  = 1 // a file does not open, or the settings are wrong
 	exitUsage    = 2
@@ -77,19 +77,19 @@ type call struct {
 	recipients, recipientFiles   []string
 	identities                   []string // files
 	pins                         wrap.Pins
-	mistake                      error // in what a flag says
+	mistake                      error // in the value of a flag
 	force, json, plan, sensitive bool
 	accept                       bool
 	encryptExisting, leave       bool
 	configInVariable             bool // and not in a flag
 	inBackend, again             bool
-	prefix                       *string // of states; nil for that of the block
+	prefix                       *string // of states; nil for the prefix in the block
 	unlock                       string  // the ID of a lock
 
 	used    []string             // variables of the environment that -config uses
-	noted   []setIn              // those of which it was said where they are set
+	noted   []setIn              // settings whose places were shown
 	backend *unstable.Entry      // the block of -config; nil if there is none
-	doubts  []encryption.Finding // what is probably not meant in the key that is sealed with
+	doubts  []encryption.Finding // probable mistakes in the key that encrypts
 
 	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time
 	unfinished bool       // a line of progress is on the terminal
@@ -135,8 +135,8 @@ func (c *call) flagSet() *flag.FlagSet {
 	return flags
 }
 
-// add takes a flag that is more than a text or a switch. What is wrong with it is for
-// later: an error of package flag repeats the text, which may be a secret.
+// add sets a flag that is more than a text or a switch. It keeps a mistake for later, because errors of
+// package flag repeat the text, which may be a secret.
 func (c *call) add(name, text string) {
 	switch name {
 	case "var", "var-file":
@@ -214,7 +214,7 @@ type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// run does what args say and returns the exit code.
+// run executes the command in args and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
 	c := &call{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
 	err := c.dispatch(ctx, args)
@@ -247,12 +247,12 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		return c.print(c.stdout, c.Name+".txt")
 	case err != nil:
-		return usageError(explain.Usage(err, c.Name))
+		return usageError(words.Usage(err, c.Name))
 	}
 	return c.Does(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }
 
-// understand reads what follows the name of the command.
+// understand parses the arguments after the name of the command.
 func (c *call) understand(args []string) error {
 	err := c.parse(args)
 	if c.HasFlag("config") && c.config == "" {
@@ -325,8 +325,7 @@ func completed(script string) string {
 	return b.String()
 }
 
-// forFish describes a flag to fish: what follows it is a file, another value or nothing, as the help of the command
-// has it.
+// forFish describes a flag to fish: a file, another value or nothing follows it, as in the help of the command.
 func forFish(c command, name string) string {
 	help, _ := texts.ReadFile("text/" + c.Name + ".txt") // of each command
 	_, row, _ := strings.Cut(string(help), "\n  -"+name+" ")

@@ -72,8 +72,8 @@ func filesIn(dir string) string {
 	return ", such as " + strings.Join(names, " or ")
 }
 
-// sizeOf is what is left to read of a regular file, which standard input may be, and
-// -1 for anything else.
+// sizeOf returns the number of unread bytes of a regular file, which standard input may be, and -1 for
+// other inputs.
 func sizeOf(in io.Reader) int64 {
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
@@ -93,7 +93,7 @@ func (c *call) toStdout() bool {
 	return isStream(c.stdout, c.output)
 }
 
-// isStream reports whether a name is that of the file that a stream is redirected to or from.
+// isStream reports whether a stream is redirected to or from the file called name.
 func isStream(stream any, name string) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -110,8 +110,8 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// result is what is written: a plaintext, encrypted or not. What is there already may be
-// opened by the target, if there is one.
+// result is a file to be written, encrypted or not. The target, which may be nil, opens the file that it
+// replaces.
 type result struct {
 	data, plain []byte
 	target      *encryption.Target
@@ -140,8 +140,8 @@ func (c *call) write(ctx context.Context, r result) error {
 	return nil
 }
 
-// checkReplaced refuses to put a result in the place of anything but an older version of
-// it, as far as their formats say what that is.
+// checkReplaced returns an error if a result would replace a file that is not an older version of it, as
+// far as the formats show that.
 func (c *call) checkReplaced(ctx context.Context, place string, r result) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	switch isInput := slices.ContainsFunc(c.args, isPlace) || isStream(c.stdin, place); {
@@ -187,10 +187,10 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	return wrap.CheckReplaced(before.info, after.info)
 }
 
-// losesResources reports whether a state without resources, such as one of outputs alone,
-// would take the place of the same state with them. An encrypted one may have them if
-// nothing opens it, unless the same key providers encrypt the new one: whoever encrypts
-// for others may have no key of theirs.
+// losesResources reports whether a state without resources, such as one with outputs only, would replace
+// the same state with resources. An encrypted state that cannot be opened counts as one with
+// resources, unless the same key providers encrypt the new one: a user who encrypts for others may
+// have no key to open the files.
 func (c *call) losesResources(ctx context.Context, there []byte, before, after encryption.Info, r result) bool {
 	serial, lineage, err := store.Label(r.plain)
 	if err != nil || lineage == "" || hasResources(r.plain) {
@@ -208,8 +208,8 @@ func (c *call) losesResources(ctx context.Context, there []byte, before, after e
 	return isSame && (before.Kind == encryption.KindEncrypted || hasResources(there))
 }
 
-// hasResources reports whether a plaintext state has any. A file that is no state has what
-// must not be lost as well.
+// hasResources reports whether a plaintext state has resources. It returns true for a file that is not a
+// state, whose content must not be lost either.
 func hasResources(state []byte) bool {
 	var found struct {
 		Resources []json.RawMessage

@@ -10,7 +10,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -199,7 +198,7 @@ func TestAdviceOnPlaintextPlans(t *testing.T) {
 	for name, advised := range map[string]bool{"wrap": false, "verify": true} {
 		c := call{}
 		c.Name = name
-		if text := explain.Text(err, c.audience()); strings.Contains(text, "encrypt -plan") != advised {
+		if text := c.audience().Text(err); strings.Contains(text, "encrypt -plan") != advised {
 			t.Errorf("%s: got %s", name, text)
 		}
 	}

@@ -162,7 +162,7 @@ func (c *call) recover(ctx context.Context) error {
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // what is under way ends, and no lock stays
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // requests end, and locks are released
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process
 	if isTerminal(c.stdin) && isTerminal(c.stderr) {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// inspection is what is printed of a file. The help of the command documents it.
+// inspection is the printed description of a file. The help of the command documents it.
 type inspection struct {
 	File         string   `json:"file"`
 	Kind         string   `json:"kind"`
@@ -43,13 +43,13 @@ func (c *call) inspect(ctx context.Context) error {
 	})
 }
 
-// printInspection prints what a file is. For programs, that includes a damaged one.
+// printInspection prints the description of a file. In JSON, it also describes a damaged file.
 func (c *call) printInspection(found inspection, file []byte, damage error) error {
 	var text string
 	switch {
 	case c.json:
 		if damage != nil {
-			found.Error = explain.Text(damage, c.audience())
+			found.Error = c.audience().Text(damage)
 		}
 		encoded, _ := json.Marshal(found) // of texts and numbers
 		text = outside.JSON(string(encoded)) + "\n"
@@ -126,18 +126,18 @@ func inspectFile(name string, file []byte) (inspection, error) {
 	return found, err
 }
 
-// why says what an unknown file is, as an error about a state does.
+// why describes a file of an unknown kind, with the texts of errors about a state.
 func why(file []byte) string {
 	err := notState(file)
-	if stranger, ok := fact.Find[fact.Stranger](err); ok {
-		err = fact.With(errors.New(stranger.What), stranger)
+	if stranger, ok := errors.AsType[recognize.Stranger](err); ok {
+		err = stranger
 	} else if failed, ok := errors.AsType[*encryption.Error](err); ok {
 		err = failed.Err
 	}
 	if err == nil {
 		return ""
 	}
-	return ": " + outside.Line(explain.Text(err, explain.Command{Name: "inspect"}), maxWhy)
+	return ": " + outside.Line(words.Command{Name: "inspect"}.Text(err), maxWhy)
 }
 
 const maxWhy = 300 // bytes

@@ -16,7 +16,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -27,7 +26,7 @@ import (
 // opentofu/internal/encryption/keyprovider/external/protocol.go.
 const keyProviderHeader = `{"magic":"OpenTofu-External-Key-Provider","version":1}` + "\n"
 
-// keyProviderAnswer is what follows it.
+// keyProviderAnswer is the document after the header.
 type keyProviderAnswer struct {
 	Keys struct {
 		EncryptionKey []byte `json:"encryption_key"`
@@ -36,7 +35,7 @@ type keyProviderAnswer struct {
 	Meta json.RawMessage `json:"meta"`
 }
 
-const maxStored = 1 << 20 // bytes of what a file may store of a key provider
+const maxStored = 1 << 20 // bytes of a key provider's metadata in a file
 
 // keyProvider is a program for OpenTofu's key provider external. OpenTofu wants a new
 // key from each call, also if it only reads.
@@ -80,7 +79,7 @@ func (c *call) keyProvider(ctx context.Context) error {
 func (c *call) newKey(ctx context.Context, provider driver.KeyProvider) (key []byte, stored json.RawMessage, err error) {
 	key, stored, err = provider.(driver.KeyMaker).NewKey(ctx, nil) //nolint:forcetypeassert // age makes keys
 	if errors.Is(err, encryption.ErrNoKey) {
-		c.say(yellow, "note:", explain.Text(err, c.audience()))
+		c.say(yellow, "note:", c.audience().Text(err))
 		if provider, err = c.ageKeyProvider(nil); err == nil {
 			return c.newKey(ctx, provider)
 		}
@@ -106,13 +105,13 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 	}
 	key, err := provider.Key(ctx, nil, bytes.TrimSpace(stored))
 	if errors.Is(err, encryption.ErrNoKey) {
-		c.say(yellow, "note:", explain.Text(err, c.audience()))
+		c.say(yellow, "note:", c.audience().Text(err))
 		return nil, nil
 	}
 	return key, err
 }
 
-// checkIdentities is about what belongs elsewhere than in -i.
+// checkIdentities returns an error for texts in -i that belong elsewhere.
 func (c *call) checkIdentities() error {
 	for _, path := range c.identities {
 		if recognize.HoldsPrivateKey(path) {

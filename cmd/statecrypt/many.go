@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -25,7 +24,7 @@ import (
 const (
 	resultOK       = "ok"
 	resultFallback = "fallback"
-	resultRefused  = "refused" // it opens, and is not what the pins say
+	resultRefused  = "refused" // it opens, and does not meet the pins
 	resultRotated  = "rotated"
 	resultSkipped  = "skipped"
 	resultHeld     = "held"  // somebody has the lock
@@ -33,8 +32,7 @@ const (
 	resultFailed   = "failed"
 )
 
-// finding is what became of one of many files. The help of the commands documents
-// its JSON.
+// finding is the result for one of many files. The help of the commands documents its JSON.
 type finding struct {
 	File    string `json:"file"`
 	Result  string `json:"result"`
@@ -48,7 +46,7 @@ type finding struct {
 	Holder string `json:"holder,omitempty"`
 
 	err    error
-	notes  []string           // what else is worth a warning
+	notes  []string           // further warnings
 	opened *encryption.Opened // without data; nil if the file did not open, or nothing of it is worth a warning
 }
 
@@ -77,7 +75,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 			f.File = shown(name)
 		}
 		if err != nil {
-			f.Error, f.err = explain.Text(err, c.audience()), err
+			f.Error, f.err = c.audience().Text(err), err
 		}
 		return f
 	}) {
@@ -98,7 +96,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	return worst
 }
 
-// noteOthers is about what a prefix has that is no state.
+// noteOthers prints a note about files with the prefix that are not states.
 func (c *call) noteOthers(others, all int) {
 	switch {
 	case c.prefix != nil && all == 0:
@@ -144,7 +142,7 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 	}
 }
 
-// sizes are those of the files, -1 if nobody knows.
+// sizes returns the sizes of the files, and -1 for unknown ones.
 func (c *call) sizes() []int64 {
 	sizes := make([]int64, len(c.args))
 	for i, name := range c.args {
@@ -156,7 +154,7 @@ func (c *call) sizes() []int64 {
 	return sizes
 }
 
-// room is what is left of the memory for files.
+// room is the remaining memory for files.
 type room struct {
 	left, most int64
 	freed      chan int64
@@ -189,7 +187,7 @@ func (c *call) readUntil(ctx context.Context, name string) (file []byte, err err
 	}
 }
 
-// tell prints what became of a file.
+// tell prints the result for a file.
 func (c *call) tell(f finding) error {
 	if f.opened != nil {
 		c.warn(f.File, f.opened)
@@ -294,7 +292,7 @@ func (c *call) inStates(
 	return errors.Join(err, states.Close())
 }
 
-// inStore is what the store calls a state.
+// inStore returns the store's name of a state.
 func (c *call) inStore(name string) string {
 	if c.prefix == nil {
 		return ""

@@ -14,9 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 )
 
-// named is an error of package flag, with what is meant if it is about a flag that there
-// is not, or else the flags that there are. A flag that nobody knows may begin like one,
-// and be a secret, such as -pSECRET.
+// named adds to an error of package flag about an unknown flag the flag that is probably meant, or else
+// the list of flags. It does not repeat an unknown flag, which may be a secret, such as -pSECRET.
 func (c *call) named(err error) error {
 	if _, rest, ok := strings.Cut(err.Error(), " for -"); ok && strings.HasPrefix(err.Error(), "invalid boolean value ") {
 		name, _, _ := strings.Cut(rest, ":")
@@ -42,7 +41,7 @@ func (c *call) named(err error) error {
 	return fmt.Errorf("%s has no flag %s; it has -%s", c.Name, wrap.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
 }
 
-// flagNames are those that anybody knows.
+// flagNames returns the names of the flags of all commands.
 func flagNames() []string {
 	names := commands().FlagNames()
 	for _, f := range foreign() {
@@ -51,7 +50,7 @@ func flagNames() []string {
 	return slices.AppendSeq(names, maps.Keys(aliases()))
 }
 
-// meant says what is probably meant by a flag that there is not, "" if nobody knows.
+// meant returns a text about the probable meaning of an unknown flag, and "" if there is none.
 func (c *call) meant(name string, flags []string) string {
 	alias := aliases()[name]
 	near := ""
@@ -128,8 +127,8 @@ func foreign() []cli.Mistake {
 	}
 }
 
-// checkValue finds a flag in the place of a value that was left out. What is written with
-// "=" is no flag.
+// checkValue records a mistake if the value of a flag is itself a flag, because the value was left out. A
+// value that is written with "=" is never taken for a flag.
 func (c *call) checkValue(flag, value string) {
 	for known := range strings.FieldsSeq(c.Flags) {
 		if value == "-"+known || value == "--"+known {
@@ -138,7 +137,7 @@ func (c *call) checkValue(flag, value string) {
 	}
 }
 
-// miscounted says what the arguments are.
+// miscounted returns the error for a wrong number of arguments.
 func (c *call) miscounted() error {
 	text := fmt.Sprintf("%s requires %s, and %d were given", c.Name, c.Wants, len(c.args))
 	switch len(c.args) {

@@ -49,7 +49,7 @@ func pick(text []byte, names ...string) (object, error) {
 	return picked, err
 }
 
-// notState says what a file is in place of a state.
+// notState returns the error for a file that is not a state.
 func notState(file []byte) error {
 	nothing, err := encryption.Load(encryption.Registry{})
 	if err == nil {
@@ -137,7 +137,7 @@ func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	return nil, errors.New("the state has no root module; check which file is read")
 }
 
-// selectOutputs leaves what -only and -sensitive select.
+// selectOutputs removes outputs that -only and -sensitive do not select.
 func (c *call) selectOutputs(in object) error {
 	var all object
 	if text, ok := in["outputs"]; ok && json.Unmarshal(text, &all) != nil {
@@ -167,7 +167,7 @@ func (c *call) selectOutputs(in object) error {
 	return err
 }
 
-// notName is about what is often written in place of the name of an output.
+// notName describes a text that users often write in place of the name of an output.
 func notName(text string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(text, "outputs."), "output.")
 	switch {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
@@ -76,7 +76,7 @@ func (c *call) rotate(ctx context.Context) error {
 				err = errors.New(held.By.Describe())
 			}
 		case err != nil:
-			f.Result, f.Method, f.Recipients = resultFailed, "", 0 // it has still those that it had
+			f.Result, f.Method, f.Recipients = resultFailed, "", 0 // the file keeps its old method and recipients
 		case others != "" && f.Result == resultRotated:
 			f.notes = append(f.notes, others)
 		}
@@ -150,7 +150,7 @@ func (c *call) rotation() (r rotation, err error) {
 	return r, err
 }
 
-// checkRotation refuses what cannot be meant.
+// checkRotation returns an error for flags that contradict each other.
 func (c *call) checkRotation() error {
 	switch {
 	case c.inBackend != (len(c.args) == 0):
@@ -185,7 +185,7 @@ func twice(names []string) string {
 	return ""
 }
 
-// changeFile replaces a file by what change makes of it, unless that is nil.
+// changeFile replaces a file by the result of change, unless that is nil.
 func (c *call) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 	before, err := os.Stat(name)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *call) changeFile(ctx context.Context, name string, change func([]byte) 
 	return replace.File(ctx, name, changed, before)
 }
 
-// refusePlaintext refuses settings that would store what they should encrypt.
+// refusePlaintext returns an error for settings that would store plaintext.
 func refusePlaintext(target encryption.Target) error {
 	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+syntax.Unencrypted+".") {
 		return fmt.Errorf("%s encrypts nothing; name a method that does", m)
@@ -210,8 +210,8 @@ func refusePlaintext(target encryption.Target) error {
 	return nil
 }
 
-// seal returns what the file becomes, or nil if the first method of the new settings
-// opens it and that is enough. It overwrites the file.
+// seal returns the new content of the file, or nil if the first method of the new settings opens the file
+// and that is enough. It overwrites the memory of the file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	readers := wrap.Recipients(file)
 	opened, errNew := r.to.Decrypt(ctx, file)
@@ -257,10 +257,10 @@ func notOpened(errOld, errNew error) error {
 	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
 		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
 			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
-	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fact.In(errOld), fact.In(errNew)):
+	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fault.In(errOld), fault.In(errNew)):
 		return errNew
 	}
-	return fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w\n-to: %w", errOld, errNew)
+	return fault.List{fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
 }
 
 // isOfFile reports whether an error is about a file, and not about a method that was tried.

@@ -11,12 +11,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION if it is exported, must say how the file is encrypted, such as" + `
@@ -34,7 +34,7 @@ var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION
 for plans with plan in place of state; in a file of -config, TF_VAR_passphrase sets var.passphrase, and in TF_ENCRYPTION, write the
 passphrase itself; plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
-// settings are those of a file or a folder, with TF_ENCRYPTION merged over them.
+// settings returns the settings of a file or a folder, with TF_ENCRYPTION merged over them.
 func (c *call) settings(from string) (*encryption.Encryption, error) {
 	code, err := c.code(from)
 	if err != nil {
@@ -52,12 +52,12 @@ func (c *call) hasEnvironment() bool {
 // target returns the methods for states or, with -plan, for plans.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
-	if fact.Has[fact.NotSettings](err) && len(c.args) == 0 {
-		err = fmt.Errorf("%w; -config took the name that follows it: is a variable between them empty?", err)
+	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
+		err = fault.With(err, "-config took the name that follows it: is a variable between them empty?")
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // whose arguments are Terraform's
-		err = fmt.Errorf("%w; -config is for the settings, and a file without it is a state or a plan: is %s the one with the settings?", err,
-			shown(c.args[at]))
+		err = fault.With(err, fmt.Sprintf("-config is for the settings, and a file without it is a state or a plan: is %s the one with the "+
+			"settings?", shown(c.args[at])))
 	}
 	if err != nil {
 		return encryption.Target{}, err
@@ -92,9 +92,9 @@ func (c *call) misplaced(err error) error {
 
 func isSettings(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
 
-// check is about the target for states or plans. What is doubtful in it is kept until
-// something is sealed. Without any settings, the library lets plaintext pass, as OpenTofu
-// does. Whoever calls this program does not want that.
+// check returns an error if the target for states or plans cannot be used, and keeps doubts about it until
+// the program first encrypts. Without any settings, it returns an error, unlike the library, which
+// then lets plaintext pass as OpenTofu does.
 func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	target, beside, kind, other := enc.State(), enc.Plan(), "state", "plan"
 	if plan {
@@ -118,16 +118,16 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.config == "" && strings.TrimSpace(text) == "" {
 		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
-	_, err = target.Encrypt(context.Background(), nil) // which nothing is encrypted with, and says what there is
-	if e, ok := fact.Find[fact.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
+	_, err = target.Encrypt(context.Background(), nil) // it encrypts nothing, and returns the error about the settings
+	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings
 }
 
-// found is what is doubtful in a target, or a mistake that no file could do without. A
-// method that cannot be used beside one that can is an error when its turn comes, and that
-// of a fallback may never come.
+// found returns the doubts about a target, or a mistake with which it cannot open any file. An unusable
+// method beside a usable one is an error only when a file needs it, which may never happen for a
+// fallback.
 func found(t encryption.Target) (doubts []encryption.Finding, err error) {
 	for _, f := range t.Check() {
 		if !f.Doubt {
@@ -138,8 +138,8 @@ func found(t encryption.Target) (doubts []encryption.Finding, err error) {
 	return doubts, nil
 }
 
-// code is the layer of -config, or its like. It is the caller's own, so commands in it
-// run. What it uses of TF_VAR_… is noted, and so is its backend block.
+// code returns the layer of -config or of a similar flag. It belongs to the caller, so its commands run.
+// code also records the TF_VAR_… variables that it uses, and its backend block.
 func (c *call) code(from string) (encryption.Layer, error) {
 	arguments, err := c.variables()
 	if err != nil {
@@ -185,14 +185,14 @@ func (c *call) uses(name, file string) {
 // setIn is a variable of the settings, and a file that sets it.
 type setIn struct{ name, file string }
 
-// noteDoubts says what is probably not meant in the key that something is sealed with:
-// nothing fails until somebody with the right one opens it.
+// noteDoubts prints the probable mistakes in the key that encrypts: a wrong key fails only when another
+// user opens the file.
 func (c *call) noteDoubts() {
 	if c.config != "" && c.hasEnvironment() {
 		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
 	}
 	for _, doubt := range c.doubts {
-		c.say(yellow, "note:", explain.Doubt(doubt))
+		c.say(yellow, "note:", words.Doubt(doubt))
 	}
 }
 
@@ -246,7 +246,7 @@ func (c *call) variables() (arguments []string, err error) {
 	return arguments, nil
 }
 
-// given is what -var or -var-file says.
+// given is the value of a -var or -var-file flag.
 type given struct {
 	text   string
 	isFile bool

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 const (
@@ -40,7 +40,7 @@ func (c *call) paint(stream any, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// progress says what is being done with a large file, on a line that is replaced.
+// progress shows the work on a large file, on a line that is replaced.
 func (c *call) progress(what string, size int) {
 	c.printing.Lock()
 	defer c.printing.Unlock()
@@ -102,15 +102,15 @@ func (c *call) say(colour, what, text string) {
 
 // report explains why the program fails.
 func (c *call) report(err error) {
-	c.say(red, "error:", explain.Text(err, c.audience()))
+	c.say(red, "error:", c.audience().Text(err))
 }
 
-// audience is whoever called the program so.
-func (c *call) audience() explain.Command {
+// audience returns the words for the user of this command.
+func (c *call) audience() words.Command {
 	isVar := func(arg string) bool {
 		return strings.HasPrefix(strings.TrimLeft(arg, "-"), "var") && strings.HasPrefix(arg, "-")
 	}
-	return explain.Command{
+	return words.Command{
 		Name: c.Name, HasPlan: c.HasFlag("plan"), Plan: c.plan,
 		VarBehind: c.Name == "wrap" && slices.ContainsFunc(c.args, isVar),
 	}

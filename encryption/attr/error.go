@@ -25,8 +25,8 @@ func (p Pos) String() string {
 // the user wrote, because any value may be a secret.
 type Error struct {
 	Address string // of the entry or target; may be empty
-	Attr    string // "assume_role.role_arn" for one of a nested block; may be empty
-	Unknown bool   // the value is not known yet, which is nobody's mistake
+	Attr    string // such as "url", or "assume_role.role_arn" in a nested block; may be empty
+	Unknown bool   // the value is not known before apply, so this is not a mistake
 	Pos     Pos
 	Err     error // the mistake, in a few words
 }

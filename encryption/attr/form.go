@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Secrecy says whether a value is a secret, and where it goes.
+// Secrecy tells whether a value is a secret, and who receives it.
 type Secrecy int
 
 const (
@@ -20,47 +20,49 @@ const (
 	// NamesSecret names a secret without being one, such as the file that holds it.
 	NamesSecret
 
-	// Secret is one. It never appears in errors; errors point at the block.
+	// Secret is sent to a server or a program that another setting chooses. It never appears
+	// in errors; they name the block.
 	Secret
 
-	// NamesLocalSecret names a local secret.
+	// NamesLocalSecret names a local secret without being one.
 	NamesLocalSecret
 
-	// LocalSecret is a secret about which nothing else decides where it goes: it is used
-	// in this process only, or is part of the address that it is for, like the password
-	// of a proxy.
+	// LocalSecret is a secret that no other setting can redirect: this process alone uses it,
+	// or it is part of the address that receives it, such as the password of a proxy.
 	LocalSecret
 )
 
 // IsHidden reports whether the value itself is a secret.
 func (s Secrecy) IsHidden() bool { return s == Secret || s == LocalSecret }
 
-// IsSent reports whether it is a secret, or names one, that goes where something else says.
+// IsSent reports whether the value is, or names, a secret that is sent to a server or a
+// program that another setting chooses.
 func (s Secrecy) IsSent() bool { return s == Secret || s == NamesSecret }
 
-// Form says what a text is, or each text in a list or a map, and so what is looked for in it:
-// in a block as well, and in the value of a variable. What else a kind requires is [Attr.Check].
+// Form is the form of a text, or of each text in a list or a map. It decides which mistakes
+// are looked for in the text, whether a block or a variable contains it. [Attr.Check] holds
+// the further requirements of a kind.
 type Form int
 
 const (
-	// Name becomes one segment of the path of a URL, to which a secret may be sent. A
-	// value that would be more or less than that is an error.
+	// Name becomes exactly one segment of the path of a URL, to which a secret may be sent.
+	// Values that would become several segments or none are errors.
 	Name Form = iota + 1
 
-	// Path becomes one or more of them. Slashes at its ends do not count.
+	// Path becomes one or more segments of the path of a URL. Slashes at its ends do not count.
 	Path
 
-	// Lines are a secret that may have several lines, such as a key in PEM format. Any
-	// other secret that is sent is one word, as in a header, and control characters in
-	// it are an error, such as the line break at the end of a file.
+	// Lines is the form of a secret that may have several lines, such as a key in PEM format.
+	// Every other secret that is sent must be one word, as in a header: control characters in
+	// it, such as the line break at the end of a file, are errors.
 	Lines
 
-	// OrEmpty may be an empty string, which is a value, such as no proxy at all. Otherwise it
-	// counts as absent, because an absent variable of Terraform becomes one.
+	// OrEmpty allows an empty string as a value, such as no proxy at all. In all other forms,
+	// an empty string counts as absent, because Terraform passes absent variables as "".
 	OrEmpty
 
-	// Version chooses one version of what is read. An empty string is an error, because
-	// an empty variable would choose the current one.
+	// Version chooses one version of an object or a key. An empty string is an error, because
+	// an empty variable would choose the current version.
 	Version
 
 	// KeyProvider is the address of a key provider: a string in a Terraform block; a bare
@@ -73,24 +75,24 @@ const (
 	// Command is a program that will be run, or a list of it and its arguments.
 	Command
 
-	// Passphrase is what a key is made of. What stands in its place by mistake, such as the
-	// name of a variable, would give a key as well: nothing is sealed with it.
+	// Passphrase is a text from which a key is derived. Any text gives a key, so a text that
+	// stands there by mistake, such as the name of a variable, is not used for encryption.
 	Passphrase
 
-	// Token is sent in a header as it is, so that what stands in its place is named if it
-	// is refused.
+	// Token is sent unchanged in a header. If the server refuses it, the error tells that the
+	// text looks like a mistake.
 	Token
 )
 
-// Check is what is required of a value, which is known and not null. [Is], [OneOf], [Text],
-// [Between] and [Whole] make it. The zero value requires nothing.
+// Check is a requirement on a known value that is not null. [Is], [OneOf], [Text], [Between]
+// and [Whole] make one. The zero value requires nothing.
 type Check struct {
-	of    cty.Type // the value's, or that of what it holds
+	of    cty.Type // the type of the value, or of its elements
 	wrong func(v cty.Value) error
 }
 
-// Wrong returns what is wrong with a value of a type that the check is for: nil for nothing.
-// The value, which may be a secret, is not in the error.
+// Wrong returns an error if a value does not meet the requirement. The type of the value must
+// be one that [Check.IsFor] accepts. The error does not contain the value, which may be secret.
 func (c Check) Wrong(v cty.Value) error {
 	if c.wrong == nil {
 		return nil
@@ -98,13 +100,13 @@ func (c Check) Wrong(v cty.Value) error {
 	return c.wrong(v)
 }
 
-// IsFor reports whether the check is one of values of type t.
+// IsFor reports whether the check accepts values of type t.
 func (c Check) IsFor(t cty.Type) bool {
 	return c.wrong == nil || t == c.of || c.of == cty.String && t.IsCollectionType() && t.ElementType() == c.of
 }
 
-// Is makes a check of a text, or of each text in a list or a map: if is returns false, the
-// error says what is required.
+// Is makes a check of a text, or of each text in a list or a map. If is returns false, the
+// error is required, such as "a URL is required".
 func Is(is func(text string) bool, required string) Check {
 	return Text(func(text string) error {
 		if is(text) {
@@ -114,7 +116,7 @@ func Is(is func(text string) bool, required string) Check {
 	})
 }
 
-// OneOf makes a check of a text, or of each text in a list or a map, that is one of two or more.
+// OneOf makes a check that a text, or each text in a list or a map, is one of two or more texts.
 func OneOf(first, second string, more ...string) Check {
 	values := append([]string{first, second}, more...)
 	last := len(values) - 1
@@ -125,7 +127,7 @@ func OneOf(first, second string, more ...string) Check {
 // Whole makes a check of a value of type t as a whole, such as a list.
 func Whole(t cty.Type, check func(v cty.Value) error) Check { return Check{of: t, wrong: check} }
 
-// Text makes a check of a text, or of each text in a list or a map.
+// Text makes a check that calls check for a text, or for each text in a list or a map.
 func Text(check func(text string) error) Check {
 	return Check{of: cty.String, wrong: func(v cty.Value) error {
 		if v.Type() == cty.String {
@@ -143,8 +145,7 @@ func Text(check func(text string) error) Check {
 	}}
 }
 
-// Between makes a check of a number, which is a whole one from min to max. Any number is
-// checked to be what [Values.Int] can return.
+// Between makes a check that a number is whole, and from min to max, both inclusive.
 func Between(min, max int64) Check {
 	return Check{of: cty.Number, wrong: func(v cty.Value) error {
 		f := v.AsBigFloat()

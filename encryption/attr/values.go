@@ -1,43 +1,43 @@
 package attr
 
-// Values are the attributes of one entry, decoded against its [Table]:
-// converted, known, with defaults and environment filled in. Asking for an
-// attribute that the table does not declare is a programming error and panics.
+// Values are the attributes of one entry, decoded against its [Table]: converted, known, with
+// defaults and environment filled in. A method that is called with the name of an attribute
+// that the table does not declare panics.
 type Values interface {
-	// Address is that of the entry, such as "key_provider.pbkdf2.main".
+	// Address returns the address of the entry, such as "key_provider.pbkdf2.main".
 	Address() string
 
-	// Environment returns the environment that absent attributes were filled from,
-	// for kinds that need more of it than attributes. It is nil, which finds
-	// nothing, if the environment must not be read, or has no say about the server
-	// that is asked: a client library that looks into the environment by itself must
-	// then be kept from it. Build may keep it, but reads nothing from it.
+	// Environment returns the environment that absent attributes were filled from, for kinds
+	// that read further variables. It is nil, which finds nothing, if the environment must not
+	// be read, or must not decide about the server: a client library that reads the
+	// environment by itself must then be kept from it. Build may keep the result, but must not
+	// look up variables.
 	Environment() LookupEnv
 
-	// Variable returns the variable that an attribute comes from, "" if the settings
-	// say it or nobody does.
+	// Variable returns the name of the environment variable that set an attribute, and "" if
+	// the settings set it or it is absent.
 	Variable(name string) string
 
-	// Command returns an error if only the environment says what the attribute is, and
-	// must not choose what runs. It is for attributes of which some values name a command;
-	// those of the form [Command] have been refused before.
+	// Command returns an error if only the environment set the attribute, and must not choose
+	// programs. Kinds call it for attributes of which some values name a command. Attributes
+	// of the form [Command] need no call.
 	Command(name string) error
 
-	// LeadsToCommand is Command for attributes whose values lead to a command that stands
-	// elsewhere, such as a profile. What only a variable says counts beside a layer: it is the
-	// user's own if the code has the rest. Without names, it is for a command that the entry
-	// leads to whatever it says.
+	// LeadsToCommand returns an error like Command for attributes that refer to a command
+	// defined elsewhere, such as a profile. A value from a variable is refused only if a layer
+	// of TF_ENCRYPTION also sets part of the entry; otherwise the user chose it. Without
+	// names, it judges an entry that always leads to a command.
 	LeadsToCommand(names ...string) error
 
-	// Hands reports whether the code gives one of the secrets called names, which are those
-	// that a client or a program is handed: variables and files that it finds by itself must
-	// then not lead the secret elsewhere. One in a block is called block.name, and all of a
-	// block by the name of the block; without names, it is any secret that is sent somewhere.
+	// Hands reports whether the configuration sets one of the named secrets, which a client or
+	// a program will receive. Variables and files that the client finds by itself must then
+	// not send the secret elsewhere. The name of a block stands for all secrets in it, and
+	// block.name for one of them. Without names, it covers all secrets that are sent.
 	Hands(names ...string) bool
 
-	// Refuse returns an error if the code gives one of the secrets called handed, see
-	// [Values.Hands]: what the client would follow, such as "the file ~/.kube/config", takes
-	// the place of an attribute.
+	// Refuse returns an error if the configuration sets one of the secrets in handed, see
+	// [Values.Hands]. The error says that what, such as "the file ~/.kube/config", would take
+	// the place of attribute.
 	Refuse(attribute, what string, handed ...string) error
 
 	// Has reports whether the attribute has a value.
@@ -49,8 +49,8 @@ type Values interface {
 	// Bool returns a bool attribute, false when it is absent.
 	Bool(name string) bool
 
-	// Int returns a number attribute, which is a whole one, 0 when it is absent. Which
-	// numbers it may be is [Attr.Check].
+	// Int returns a number attribute, 0 when it is absent. Decoding refuses a number that is
+	// not whole or does not fit; [Between] narrows the range.
 	Int(name string) int64
 
 	// Strings returns a list of strings, nil when it is absent.
@@ -63,15 +63,15 @@ type Values interface {
 	// absent. This is how OpenTofu writes bytes.
 	Bytes(name string) ([]byte, error)
 
-	// Identity is equal for equal values of the same kind of entry. It contains the
-	// values, secrets included: compare it, but never show it.
+	// Identity returns a text that is equal for equal values of the same kind of entry. It
+	// contains the values, secrets included: compare it, but never show it.
 	Identity() string
 
 	// Block returns a nested block, and whether the user wrote it.
 	Block(name string) (Values, bool)
 
-	// Errorf makes an error about one attribute, or about the whole entry when
-	// attr is empty. It names the variable if the value comes from one. Never put a
-	// value into it.
+	// Errorf makes an error about one attribute, or about the whole entry when attr is empty.
+	// It names the environment variable if the value comes from one. The arguments must not
+	// contain a value, which may be secret.
 	Errorf(attr, format string, args ...any) error
 }

@@ -6,28 +6,27 @@ import (
 	"fmt"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// DecodeStored decodes what a file stores of a key provider, which is JSON, for
-// [KeyProvider.Key]. Kind is for errors, such as "an aws_kms key provider".
-// The error wraps [ErrNoKey] if the file stores nothing, and [ErrDamaged] if it
-// stores something else. As in encoding/json, null leaves into as it is: check what is
-// required.
+// DecodeStored decodes the JSON document that [KeyProvider.Key] receives. Errors name the key
+// provider by kind, such as "an aws_kms key provider". The error wraps [ErrNoKey] if stored is
+// nil, and [ErrDamaged] if the document does not fit into. As in encoding/json, null does not
+// change into: the caller checks that required members are set.
 func DecodeStored(stored json.RawMessage, kind string, into any) error {
 	if stored == nil {
 		return fmt.Errorf("%w: %w", ErrNoKey, mark.ErrNothingStored)
 	}
 	if json.Unmarshal(stored, into) != nil {
-		return fact.With(fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind), fact.Broken)
+		return fault.With(fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind), "restore an intact copy")
 	}
 	return nil
 }
 
-// Wrapping is the [Recognizer] and the [Deriver] of a key provider that only
-// unwraps keys, which embeds it.
+// Wrapping implements [Recognizer] and [Deriver] for a key provider that unwraps stored keys
+// and embeds it.
 type Wrapping[Metadata any] struct {
-	Kind  string // in errors, such as "an aws_kms key provider"
+	Kind  string // the name in errors, such as "an aws_kms key provider"
 	Parse func(stored json.RawMessage) (Metadata, error)
 }
 
@@ -44,7 +43,7 @@ func (w Wrapping[Metadata]) check(stored json.RawMessage) error {
 	return err
 }
 
-// Stored returns wrapped, which is opened to the same key each time.
+// Stored returns wrapped, from which Key unwraps the same key each time. A salt is an error.
 func (w Wrapping[Metadata]) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case salt != nil:

@@ -1,6 +1,6 @@
-// Package light has the registry with the key providers and methods that need no SDK.
-// Those that do are in the package builtin of another module. A program that needs
-// fewer makes a shorter list of them, by name.
+// Package light has a registry of the key providers and methods that need no SDK. Package
+// builtin, of another module, adds the others. A program that needs fewer kinds makes a shorter
+// list of them, by name.
 package light
 
 import (

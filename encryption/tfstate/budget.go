@@ -11,31 +11,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// budget is the meter of what is decoded together, in the terms of this package.
-// Everything that costs more than reading the text is charged before it is done.
+// budget is the meter of values that are decoded together. All work beyond reading the text is
+// charged before it is done.
 //
-// The charges were measured, decoding and sending together, and rounded up:
-// TestHostileFiles and "make bench" compare what hostile files cost with honest
-// ones.
+// The charges were measured, decoding and sending together, and rounded up. TestHostileFiles and
+// "make bench" compare the costs of hostile and honest files.
 type budget struct{ *meter.Meter }
 
-// ErrCost means that a value is refused because of what it would cost to decode
-// and to send, which is bounded by the size of what is read together. If the value
-// is not needed, the others can be read without it.
+// ErrCost means that decoding and sending a value would cost too much. The size of the values
+// that are read together sets the limit. The other values can be read without this one.
 var ErrCost = meter.ErrCost
 
-// newBudget is for values that take size bytes of the file, with their types.
+// newBudget returns the budget of values that take size bytes of the file, with their types.
 func newBudget(size int) *budget { return &budget{meter.New(size)} }
 
-// shared is what the outputs of one state have in common: types, and what they
-// may cost if they are decoded one at a time. Each may cost what its own bytes
-// allow, and all of them [meter.Free] once.
+// shared is common to the outputs of one state: types, and the costs of decoding outputs one at
+// a time. Each output may cost as much as its own bytes allow, and all of them together
+// [meter.Free] in addition.
 type shared struct {
 	types sync.Map // :: JSON text of a type → cty.Type
 
 	mu   sync.Mutex
-	used int64            // of what is free
-	paid map[string]int64 // :: name of an output that used some → what it cost
+	used int64            // the used part of the free budget
+	paid map[string]int64 // :: name of an output that used a part of it → its cost
 }
 
 // value decodes an output. To decode it again is free: only the first time

@@ -26,8 +26,8 @@ type module struct {
 	Outputs map[string]json.RawMessage `json:"outputs"`
 }
 
-// parseDocument reads the small members of the file and finds the large ones.
-// Its error is that of a value with a wrong type, or of a file that is not JSON.
+// parseDocument reads the small members of the file and finds the large ones. It returns an
+// error for a value with a wrong type, and for a file that is not JSON.
 func parseDocument(data []byte) (*document, error) {
 	var doc document
 	small, err := jsonwalk.Pick(data, func(name string, value []byte) bool {
@@ -44,7 +44,7 @@ func parseDocument(data []byte) (*document, error) {
 		return false
 	})
 	if err != nil {
-		small = data // encoding/json says what is wrong with it
+		small = data // encoding/json returns the error
 	}
 	return &doc, json.Unmarshal(small, &doc)
 }
@@ -53,8 +53,8 @@ func errForm(key string) error {
 	return edited(fmt.Errorf("the state's %q are not in the form of its format version", key))
 }
 
-// edited says what to do about a state that Terraform and OpenTofu do not write. One that
-// is beyond a limit of ours may well be theirs.
+// edited adds advice to the error for a state that Terraform and OpenTofu do not write. A state
+// that exceeds a limit of this package may be genuine.
 func edited(err error) error {
 	if errors.Is(err, ErrCost) || errors.Is(err, ErrDigits) || errors.Is(err, errNesting) {
 		return err

@@ -44,7 +44,7 @@ var ErrDigits = fmt.Errorf("a number has more than %d digits when it is written 
 
 // number reads decimal text. cty keeps 512 bits of it, as Terraform does.
 func (d *decoder) number(text string) (cty.Value, error) {
-	// What is left out are infinity and binary exponents, which cty would take.
+	// Cty would also accept infinity and binary exponents.
 	if strings.Trim(text, "+-.eE0123456789") != "" {
 		return cty.NilVal, errNumber
 	}
@@ -80,8 +80,8 @@ func digitsOf(text string) (digits int, fraction bool, err error) {
 	return digits, power < 0 || strings.Contains(mantissa, "."), nil
 }
 
-// weight is about what it takes to compare ty with another type: the number of types
-// that make it up, and the names of attributes, which are hashed.
+// weight returns the approximate cost of comparing ty with another type: the number of types in
+// it, and the names of attributes, which are hashed.
 func weight(ty cty.Type) int {
 	n := 1
 	switch {

@@ -9,14 +9,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
-// Resources are the instances of all resources, those of data sources included, in the
-// order of the file; see [Resource.Address]. Instances that wait to be destroyed are left
-// out. It decodes no attributes and keeps no resource, so that it takes little memory for
-// a state of any size.
+// Resources returns the instances of all resources and data sources, in the order of the file,
+// without deposed instances; see [Resource.Address]. It decodes no attributes and keeps no
+// resource, so it takes little memory for a state of any size.
 //
-// An error is about any of them, as with [State.Resource], and about states in formats 1
-// to 3; it is [ErrCost] for addresses that are far longer than the file. What the state
-// has twice comes twice, and is an error of [State.Resource] alone.
+// It returns an error for an invalid resource, as [State.Resource] does, for states in formats 1
+// to 3, and [ErrCost] for addresses that are far longer than the file. A resource that the state
+// has twice is returned twice; [State.Resource] refuses it.
 func (s *State) Resources() (iter.Seq[*Resource], error) {
 	all := func(yield func(*Resource) bool) error {
 		l := lister{budget: newBudget(len(s.list)), providers: map[string]string{}, yield: yield}

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// valueError is what is wrong somewhere within a value.
+// valueError is an error about a part of a value, with the path to it.
 type valueError struct {
 	steps  []string // innermost first
 	reason error
@@ -64,10 +64,10 @@ func (d *decoder) unsupported(name string) error {
 
 const (
 	maxShown        = 60  // bytes of a name or a key that are shown
-	maxShownAddress = 300 // bytes of an address that are shown: those of nested modules are long
+	maxShownAddress = 300 // bytes of an address in an error: addresses in nested modules are long
 )
 
 func quote(text string) string { return outside.Quoted(text, maxShown) }
 
-// show is for an address or a part of one.
+// show returns an address, or a part of one, escaped and cut for an error.
 func show(address string) string { return outside.Line(address, maxShownAddress) }

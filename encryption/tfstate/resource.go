@@ -75,7 +75,8 @@ func eachResource(list []byte, visit func(*storedResource) error) error {
 	return nil
 }
 
-// readResource refuses what is no resource, before there are millions of them.
+// readResource reads one element of a state's resources, and returns an error for an element
+// that is not a resource, before a file makes it read millions of them.
 func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	r := &storedResource{}
 	if err := reader.Object(func(name string) (err error) {
@@ -208,8 +209,7 @@ type Resource struct {
 	Type string // such as "aws_vpc"
 
 	// Provider is the address of the provider, such as
-	// "registry.terraform.io/hashicorp/aws". What Terraform 0.12 wrote,
-	// "provider.aws", stays as it is.
+	// "registry.terraform.io/hashicorp/aws", or "provider.aws" in a state of Terraform 0.12.
 	Provider string
 
 	// SchemaVersion is the version of the provider's schema that the attributes
@@ -317,8 +317,8 @@ func (r *Resource) choose(instances []byte) ([]address.Key, error) {
 	return slices.Collect(maps.Keys(seen)), nil
 }
 
-// eachInstance reads the instances of a resource, except those that wait to be
-// destroyed. An error of visit ends it.
+// eachInstance calls visit for the instances of a resource, except deposed ones. It ends with
+// the first error of visit.
 func eachInstance(list []byte, visit func(storedInstance) error) error {
 	if len(list) == 0 {
 		return nil
@@ -376,15 +376,13 @@ func (r *Resource) Marked() bool {
 	return !slices.ContainsFunc(r.instances, func(i storedInstance) bool { return len(i.sensitive) == 0 || string(i.sensitive) == "null" })
 }
 
-// Values decodes the attributes, and parts those that the state marks as
-// sensitive from the others. One instance gives an object of attributes. All
-// instances of a resource with count give a tuple of such objects, with null
-// for an index that is missing, and those of a resource with for_each an object
-// of them, by key. Types are those that follow from the JSON: objects and
-// tuples in place of maps, lists and sets.
+// Values decodes the attributes, and separates the ones that the state marks as sensitive from
+// the others. One instance gives an object of attributes. A resource with count gives a tuple of
+// such objects, with null for a missing index, and a resource with for_each an object of them by
+// key. The types follow from the JSON: objects and tuples in place of maps, lists and sets.
 //
-// Each call decodes anew. It fails with [ErrCost] or [ErrDigits] above what the
-// size of the attributes allows, and if more than 10,000 indexes are missing.
+// Each call decodes the attributes again. It returns [ErrCost] or [ErrDigits] if the costs exceed
+// the limit for the size of the attributes, or if more than 10,000 indexes are missing.
 func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 	if attributes, sensitive, err = r.values(); err != nil {
 		return cty.NilVal, cty.NilVal, fmt.Errorf("resource %s: %w", show(r.address.String()), err)

@@ -109,10 +109,9 @@ func jsonString(raw json.RawMessage) (string, bool) {
 
 var hidden = cty.NullVal(cty.DynamicPseudoType)
 
-// split parts the attributes of a resource into those that are not sensitive,
-// with null in place of what is, and what is sensitive: objects with only the
-// sensitive attributes, and tuples with null for the other elements. A path that
-// ends nowhere makes the last thing on it that exists sensitive as a whole.
+// split separates the attributes of a resource. Open has null in place of each sensitive value.
+// Sensitive has objects with only the sensitive attributes, and tuples with null for the other
+// elements. If a path leads to no value, the last value on it is sensitive as a whole.
 func (m *marks) split(attributes cty.Value) (open, sensitive cty.Value) {
 	if !m.fit(attributes) {
 		return hidden, attributes

@@ -3,18 +3,16 @@
 // types that they have in the configuration, and resources of format 4, the
 // only one since Terraform 0.12. encryption.Target.Decrypt gives such a state.
 //
-// A file may come from anybody who can write to the place where the state is
-// kept. What it costs to decode is bounded by its size, with [ErrCost] and
-// [ErrDigits]; values may be nested 1,000 deep.
+// Everybody who can write to the place of a state can change the file. The costs of decoding are
+// limited by its size, see [ErrCost] and [ErrDigits]. Values may be nested 1,000 deep.
 //
-// Values are secrets. Errors name an output or a resource, and the place within
-// its value, never the value. Text from the file is escaped and cut short in
-// them, so that they can be printed.
+// Values are secrets. Errors name an output or a resource, and the path within its value, never
+// the value. Text from the file is escaped and cut short in them, so that they can be printed.
 //
-// A value is a [cty.Value]. Package gocty of the same module turns one into Go
-// values, and its package json into JSON; the examples show both. What a
-// configuration writes as ["a", "b"] or { a = "b" } is a tuple or an object: package
-// convert makes it the list or the map that gocty requires for a slice or a Go map.
+// A value is a [cty.Value]. Package gocty of the same module turns one into Go values, and its
+// package json into JSON; the examples show both. An output that a configuration writes as
+// ["a", "b"] or { a = "b" } is a tuple or an object: package convert makes it the list or the map
+// that gocty requires for a slice or a Go map.
 package tfstate
 
 import (
@@ -26,8 +24,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// State is what a state says of itself, and the outputs of its root module. Any
-// number of goroutines may use one.
+// State holds the outputs of the root module and the metadata of a state. Any number of
+// goroutines may use one.
 //
 // [State.Resource] and [State.Resources] read the bytes that were parsed, which stay
 // in memory as long as the State, and must not be changed.
@@ -129,13 +127,13 @@ func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 	return values, nil
 }
 
-// Value decodes the output with exactly the type that the file gives it; in
-// formats 1 to 3, which have no types, with the one that follows from the value.
-// What costs time or memory happens here, each time: an output which nobody wants
-// costs nothing, and one that can't be used is no reason to refuse the others.
+// Value decodes the output with exactly the type that the file gives it; in formats 1 to 3,
+// which have no types, with the type that follows from the value. Each call decodes again.
+// [Parse] decodes no values, so an unused output costs nothing, and an invalid output does not
+// affect the others.
 //
-// An error names the output. [ErrCost] can also come from the outputs that were
-// decoded before, which share a limit; [State.Values] decodes some without them.
+// Errors name the output. It can return [ErrCost] because of outputs that were decoded before,
+// which share a limit; [State.Values] decodes a selection with a limit of its own.
 func (o Output) Value() (cty.Value, error) {
 	if o.shared == nil {
 		return cty.NilVal, errors.New("the state has no such output")

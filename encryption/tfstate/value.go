@@ -11,11 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// decoder reads the JSON of one value with a type that is already known, giving
-// the result that go-cty's own decoder gives. That one can't be let near a
-// hostile file: it copies the rest of the value at each level, so that a
-// megabyte nested a thousand deep takes gigabytes; it panics where the elements
-// of a list of dynamic values have several types; and it quotes what it read.
+// decoder decodes the JSON of one value with a known type, with the result of go-cty's own
+// decoder. That one is made for files of one's own: its costs grow with the depth of a value,
+// and its errors quote values.
 type decoder struct {
 	sensitive bool // errors show no keys that are not in the type
 	depth     int  // of the value being read, within the output

@@ -56,15 +56,15 @@ func output1(raw json.RawMessage) (Output, error) {
 	return Output{value: slices.Clone(raw)}, nil
 }
 
-// impliedType is the type that Terraform gives to a value without one: what
-// holds elements of the same type throughout is a list or a map.
+// impliedType returns the type that Terraform gives to a value without a type: a list or a map
+// if all elements have the same type.
 func (o Output) impliedType(b *budget) (cty.Type, error) {
 	ty, err := impliedType(o.value, "its value", b)
 	return simplify(ty), err
 }
 
-// impliedType is the type that follows from JSON: objects and tuples. What names
-// the value in errors; those of cty may quote a key.
+// impliedType returns the type that follows from JSON, with objects and tuples. Errors call the
+// value what; it replaces cty's errors, which may quote a key.
 func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
 	if err := b.typ(len(value), nesting(value)); err != nil {
 		return cty.NilType, err

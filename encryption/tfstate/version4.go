@@ -52,7 +52,7 @@ func readEntry4(raw json.RawMessage) (e entry4, err error) {
 		return false
 	})
 	if err != nil {
-		small = raw // encoding/json says what is wrong with it
+		small = raw // encoding/json returns the error
 	}
 	return e, json.Unmarshal(small, &e)
 }

@@ -1,7 +1,7 @@
-// Package unstable is for the programs of this repository, and nobody else should import
-// it: it changes with them, without notice. It has what provider and command know of
-// settings beyond the text of users: blocks that were written elsewhere than in text, what
-// text may use besides, and what stands in a text that is not OpenTofu's.
+// Package unstable serves the programs of this repository. Other programs should not import it,
+// because it changes without notice. It exports the parts of the settings that provider and
+// command need beyond OpenTofu's text: entries made from Terraform blocks, options of the text,
+// and blocks in a text that OpenTofu does not have.
 package unstable
 
 import (
@@ -17,54 +17,56 @@ import (
 type (
 	Entry   = entries.Entry   // a block
 	Setting = entries.Setting // an attribute of it
-	Scope   = entries.Scope   // what the environment has to say about it
+	Scope   = entries.Scope   // the values that the environment may give it
 )
 
 // Settings that were read.
 type (
 	Config  = config.Config  // all of them
-	Target  = config.Target  // which methods apply to one kind of data
-	Options = config.Options // what text may use
+	Target  = config.Target  // the methods for one kind of data
+	Options = config.Options // the kinds, blocks and values that a text may use
+
+	NotSettingsError = config.NotSettingsError // describes a text without any settings
 )
 
-// Module stands for the folder of a module in what a backend block says.
+// Module stands for the folder of the module in values of a backend block.
 const Module = config.Module
 
-// SecretVariable returns a variable of a table that holds a secret, or names one; "" if none
-// is set.
+// SecretVariable returns the name of a set environment variable of a table that holds, or names,
+// a secret, and "" if there is none.
 func SecretVariable(table attr.Table, env attr.LookupEnv) string {
 	return entries.SecretVariable(table, env)
 }
 
-// ExpectConfig refuses a file in HCL that nests too deep to be parsed.
+// ExpectConfig returns an error for a file in HCL that is nested too deeply to be parsed.
 func ExpectConfig(text []byte) error { return config.ExpectConfig(text) }
 
-// ExpectJSON is [ExpectConfig] for HCL in JSON.
+// ExpectJSON returns the same error for HCL in JSON.
 func ExpectJSON(text []byte) error { return config.ExpectJSON(text) }
 
-// Oddities are what is odd about values in the place of what their table says they are.
+// Oddities returns the probable mistakes in the texts of an entry's values.
 func Oddities(v attr.Values) []entries.Oddity { return entries.Oddities(v) }
 
-// CheckTable returns a mistake of whoever wrote a table, nil for none.
+// CheckTable returns an error if a table contradicts itself.
 func CheckTable(t attr.Table) error { return entries.CheckTable(t) }
 
-// NewEntry makes an entry of the kind of table from values, such as those of a Terraform
-// block.
+// NewEntry makes an entry from a table and the values of its attributes, such as the arguments
+// of a Terraform block.
 func NewEntry(address string, table attr.Table, values map[string]cty.Value) *Entry {
 	return entries.NewEntry(address, table, values)
 }
 
-// Tables returns those of the kinds in a registry, with all attributes that an entry may
+// Tables returns the tables of the kinds in a registry, with all attributes that an entry may
 // have.
 func Tables(registry encryption.Registry) (keyProviders, methods []attr.Table) {
 	o := config.For(registry.KeyProviders, registry.Methods)
 	return o.KeyProviders, o.Methods
 }
 
-// With changes what the text of a layer may use.
+// With makes an option of a layer from a function that changes [Options].
 func With(change func(*Options)) encryption.With { return config.NewWith(change) }
 
-// Read returns what [encryption.Load] puts to work.
+// Read reads settings from layers, as [encryption.Load] does.
 func Read(registry encryption.Registry, layers ...encryption.Layer) (*Config, error) {
 	return config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
 }

@@ -1,5 +1,5 @@
-// Package answers says what the answers of services mean. A package has a row for each that it
-// knows, and the first that fits counts.
+// Package answers interprets the answers of services. A package has a row for each answer that it
+// knows, and the first row that fits counts.
 package answers
 
 import (
@@ -9,20 +9,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Row is an answer of a service, and what it means. What is not set fits all.
+// Row is an answer of a service, and its meaning. A field that is not set fits all answers.
 type Row struct {
 	Status string // of HTTP: one or several of them, such as "403 5xx"
-	Code   string // what the service calls the error: one or several words
-	Said   string // a part of what the service wrote, which is not shown
+	Code   string // the service's codes for the error: one or several words
+	Said   string // a part of the service's text, which is not shown
 	Unless bool   // the row is not for this request
 
 	Wraps error // comes before the text, and may be without one
 	Text  string
 
-	Advice string // what to do about it; see fact.Advice
+	Advice string // what to do about it; see fault.Advice
 }
 
 // Find returns the first row that fits, the zero Row if none does. A status of 600 and more is
@@ -50,5 +50,5 @@ func (r Row) Err() error {
 	case r.Text != "":
 		err = fmt.Errorf("%w: %s", r.Wraps, r.Text)
 	}
-	return fact.Advise(err, r.Advice)
+	return fault.With(err, r.Advice)
 }

@@ -1,5 +1,5 @@
-// Package cli has what tables of commands and flags have in common: that of statecrypt, and that
-// of Terraform and OpenTofu under wrap.
+// Package cli has the common parts of two tables of commands and flags: statecrypt's own, and
+// Terraform's and OpenTofu's under wrap.
 package cli
 
 import (
@@ -30,14 +30,14 @@ func (c Command[T]) TakesValue(flag string) bool {
 	return slices.Contains(strings.Fields(c.Flags), flag+"=")
 }
 
-// Mistake is what is meant by flags that a command does not have.
+// Mistake explains flags that a command does not have.
 type Mistake struct {
 	Flags string // separated by spaces
 	With  string // the command, or a flag that the command has; "" for any
 	Meant string
 }
 
-// Meant returns what the first mistake says that a flag is in; "" if it is in none.
+// Meant returns the text of the first mistake that covers a flag, and "" if none does.
 func (c Command[T]) Meant(flag string, mistakes []Mistake) string {
 	for _, m := range mistakes {
 		if (m.With == "" || m.With == c.Name || c.HasFlag(m.With)) && slices.Contains(strings.Fields(m.Flags), flag) {
@@ -58,7 +58,7 @@ func (t Table[T]) Find(name string) (Command[T], bool) {
 	return Command[T]{}, false
 }
 
-// Names are those of the commands.
+// Names returns the names of the commands.
 func (t Table[T]) Names() (names []string) {
 	for _, c := range t {
 		names = append(names, c.Name)

@@ -20,8 +20,8 @@ const (
 	terrajetMeta = "terrajet.crossplane.io/provider-meta"
 )
 
-// crossplaneState rebuilds what Terrajet and Upjet write before each run of
-// Terraform, in the same order: the later wins.
+// crossplaneState rebuilds the state that Terrajet and Upjet write before each run of Terraform,
+// in the same order: a later value wins.
 func (o *Object) crossplaneState(obj object, look secrets, cost *meter.Meter) ([]byte, error) {
 	m := managed{Object: o, obj: obj, look: look, cost: cost}
 	attributes, err := m.parameters()
@@ -56,7 +56,7 @@ type managed struct {
 	obj       object
 	look      secrets
 	cost      *meter.Meter
-	observing bool // what a controller saw: nothing in it selects a secret or refers to an object
+	observing bool // the values are a controller's observation, in which nothing selects a secret or an object
 }
 
 // parameters are the arguments, with the values of the secrets that they
@@ -190,8 +190,8 @@ func (t *trail) among(settings iter.Seq[string]) bool {
 	return false
 }
 
-// value renames what is inside blocks. Blocks are in lists; an object outside a
-// list is a map, whose keys are the user's own, unless single_blocks names it.
+// value renames the members of blocks. Blocks are in lists; an object outside a list is a map,
+// whose keys are the user's own, unless single_blocks names it.
 func (m managed) value(value any, at, attribute *trail) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -235,8 +235,8 @@ func (m managed) isReference(field string, value any) bool {
 	return false
 }
 
-// hasOnly reports whether value is an object with the one field, unless it is
-// "", and none but those that are listed.
+// hasOnly reports whether value is an object that has the field one, unless that is "", and whose
+// other fields are listed.
 func hasOnly(value any, one string, listed ...string) bool {
 	o, ok := value.(map[string]any)
 	if !ok {
@@ -357,9 +357,8 @@ func (m managed) copied(ref SecretRef, key, value string) (string, error) {
 	return textOf(ref, key, value)
 }
 
-// secretRef keeps a namespaced object to its own namespace. Otherwise whoever
-// may write objects in one namespace could read the secrets of another, through
-// a reader who may.
+// secretRef limits a namespaced object to its own namespace. Otherwise a person who may write
+// objects in one namespace could read the secrets of another through a reader with more rights.
 func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	name, _ := selector["name"].(string)
 	namespace, isText := selector["namespace"].(string)
@@ -381,7 +380,7 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
 }
 
-// observation is what the controller saw, with the sensitive attributes from
+// observation returns the attributes that the controller observed, with the sensitive ones from
 // the connection secret.
 func (m managed) observation() (map[string]any, error) {
 	m.observing = true
@@ -437,7 +436,7 @@ func (m managed) annotation(name string) (string, bool) {
 	return text, ok
 }
 
-// private is what the provider stored for itself.
+// private returns the provider's private data.
 func (m managed) private() []byte {
 	for _, name := range []string{upjetMeta, terrajetMeta} {
 		if text, ok := m.annotation(name); ok {

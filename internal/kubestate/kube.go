@@ -29,15 +29,15 @@ import (
 // state in it yet. For a reader this is the same as a missing file.
 var ErrNoState = errors.New("its controller has not stored a state yet; see its status in the cluster")
 
-// Object says which Kubernetes object holds a state, and what its controller
-// knows about the type of the resource and does not write into the object.
+// Object describes the Kubernetes object that holds a state, and facts about the type of the
+// resource that its controller knows and does not write into the object.
 type Object struct {
 	Group, Version, Kind string
 	Name                 string
 	Namespace            string // "" for an object of the cluster, or if the user says none
 	Resource             string // the plural in URLs, such as "vpcs"; "" if the user says none
 
-	values          attr.Values // the rest, and what the following are made of
+	values          attr.Values // the values of the block
 	schemaVersion   *int64
 	fieldNames      map[string]string // :: field of the object → Terraform attribute, "" for none
 	sensitiveFields map[string]string // :: path in the object, without indexes → Terraform attribute; nil for the convention
@@ -220,14 +220,12 @@ type SecretRef struct {
 // maxSecrets bounds how many secrets one object can make a reader request.
 const maxSecrets = 100
 
-// State returns the bytes of the state file that object, as a server sent it,
-// stands for, and the version of the object. It calls get once for each secret
-// that is needed, and only if there is a state; get returns nil for a secret
-// that does not exist. The error is [ErrNoState] if the object has no state.
+// State returns the state file of object, as a server sent it, and the version of the object. It
+// calls get once for each secret that is needed, and only if there is a state; get returns nil
+// for a missing secret. State returns [ErrNoState] if the object has no state.
 //
-// A namespaced object may name only secrets of its own namespace. One of the
-// cluster, which only an administrator can write, may name any; the reader's own
-// rights decide what can be read.
+// A namespaced object may name only secrets of its own namespace. An object of the cluster, which
+// only an administrator can write, may name any secret that the reader has the right to read.
 func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
 	var refs []SecretRef
 	cost := meter.New(len(object))
@@ -275,9 +273,8 @@ func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 	return refs, err
 }
 
-// File returns the bytes of the state file that the object in the manifest
-// stands for, and charges cost for what comes out. Its error is [ErrNoState] if the
-// object has none.
+// File returns the state file of the object in a manifest, and charges cost for it. It returns
+// [ErrNoState] if the object has no state.
 func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 	objects, err := parse(manifest, cost)
 	if errors.Is(err, errNeither) && bytes.Contains(manifest, []byte("{{")) {

@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// moduleState is what Kubeform keeps for a module: an encrypted text.
+// moduleState returns the encrypted text that Kubeform keeps for a module.
 func moduleState(obj object) ([]byte, error) {
 	switch s := obj.at("status", "state").(type) {
 	case nil:

@@ -116,8 +116,8 @@ func hasAlias(n *goyaml.Node) bool {
 	return n.Kind == goyaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
-// flatten collects the objects in value. In a list of one kind, as servers send
-// it, the items do not say what they are: apiVersion and kind are the list's.
+// flatten collects the objects in value. In a list of one kind, as servers send it, the items have
+// no apiVersion and kind, which the list has.
 func flatten(value any, apiVersion, kind string, all *[]object) error {
 	if value == nil {
 		return nil // an empty document

@@ -36,8 +36,7 @@ func splitKey(key string) place {
 	return p
 }
 
-// put sets the value at a place below container, and makes what is missing on
-// the way.
+// put sets the value at a place below container, and makes missing containers on the way.
 func (p place) put(container map[string]any, value any, cost *meter.Meter) error {
 	if len(p) == 0 || len(p) > maxDepth {
 		return errPlace

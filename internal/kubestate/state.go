@@ -121,7 +121,7 @@ func textOf(ref SecretRef, key, value string) (string, error) {
 
 // keys says how the keys of a secret say where their values belong.
 type keys struct {
-	prefix string // of those that do
+	prefix string // of the names that match
 	place  func(path string) place
 	value  func(string) any // reads a value
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 )
 
 // attackText has a derived key, a key that is the same for each file, and a
@@ -198,7 +197,7 @@ func TestAttacks(t *testing.T) {
 			case c.value == "" && err == nil:
 				t.Fatalf("it opened to %#v", result.attributes["outputs"])
 			case c.value == "":
-				golden.Check(t, label, explain.Text(err, configured.audience()))
+				golden.Check(t, label, readerOf(configured).tell(err))
 			case err != nil:
 				t.Error(err)
 			default:

@@ -18,7 +18,7 @@ type catalog struct {
 	sources  []source.Kind
 }
 
-// forgiving is c with sources that do not miss what a variable may say.
+// forgiving returns a copy of c whose sources do not require arguments that a variable may set.
 func (c catalog) forgiving(env attr.LookupEnv) catalog {
 	c.sources = slices.Clone(c.sources)
 	for i := range c.sources {

@@ -11,13 +11,12 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
-// codec converts between the values of the plugin protocol and those that the
-// provider works with. It is the only way in and out.
+// codec converts between the values of the plugin protocol and cty values. All arguments and results
+// pass through it.
 //
-// The framework has its own. It walks the schema many times for each call, with
-// the blocks of every source there is, even if one of them is set, and it copies
-// a result several times, which may be large: a plan with 1,000 data sources on
-// one state took four times as long.
+// The framework's own conversion walks the schema many times for each call, with the blocks of all
+// sources, and copies a result, which may be large, several times: with it, a plan with 1,000 data
+// sources on one state took four times as long.
 type codec struct {
 	fields []field
 	typ    cty.Type // of the fields
@@ -25,8 +24,7 @@ type codec struct {
 
 func newCodec(fields []field) codec { return codec{fields: fields, typ: typeOf(fields)} }
 
-// decode returns the arguments of a block, and whether they conform to the
-// schema. What does not conform never gets past this point.
+// decode returns the arguments of a block, and false if they do not conform to the schema.
 func (c codec) decode(sent *tfprotov6.DynamicValue) (arguments cty.Value, ok bool) {
 	// cty panics at values that no CLI sends, such as a NaN or an unknown name.
 	defer func() {
@@ -71,7 +69,8 @@ func empty(fields []field) cty.Value {
 	return cty.ObjectVal(values)
 }
 
-// misfits are what we know more about than the framework of what does not conform.
+// misfits returns the problems of arguments that do not conform, where our texts are better than the
+// framework's.
 func (c codec) misfits(block cty.Value) []problem {
 	if block == cty.NilVal || !block.Type().IsObjectType() {
 		return nil
@@ -81,10 +80,10 @@ func (c codec) misfits(block cty.Value) []problem {
 	return f.problems
 }
 
-// conforms checks what the framework checks against a schema; it then says what
-// is wrong, and at which place. Unlike the framework, it does not find required
-// arguments missing in a block that is not known yet. What we know more about are
-// read-only attributes that are set, and arguments that are required, and null.
+// conforms reports whether a block passes the framework's checks against a schema. It records problems
+// with their paths: read-only attributes that are set, and required arguments that are null; for
+// others, the framework has the text. Unlike the framework, it does not report missing required
+// arguments in an unknown block.
 func (f *findings) conforms(block cty.Value, fields []field, at path.Path) bool {
 	if block.IsNull() || !block.IsKnown() {
 		return !block.IsNull()

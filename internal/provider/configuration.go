@@ -12,22 +12,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// configured is the provider after ConfigureProvider: what one provider block
-// says, and what its data sources and ephemeral resources share.
+// configured is the provider after ConfigureProvider: the settings of one provider block, and the
+// objects that its data sources and ephemeral resources share.
 type configured struct {
 	encryption *encryption.Encryption
 	env        attr.LookupEnv                  // nil if the environment is not to be used
 	enforced   cty.Value                       // which may be unknown
 	sources    map[string]source.Open          // :: kind of source → how to open one
 	states     memo.Memo[string, *openedState] // :: see stateRequest.identity → state
-	unknown    error                           // what of the provider block is not known yet
+	unknown    error                           // names the unknown parts of the provider block
 	complete   bool                            // all of the block is known, and has a meaning
 	settings   encryptionSettings              // which it is about
 	blocks     bool                            // the encryption settings are blocks
@@ -36,7 +35,7 @@ type configured struct {
 	empty      bool                            // nothing is written in the provider block
 	broken     []problem                       // of TF_ENCRYPTION without a provider block; each read fails with them
 	names      []string                        // of the text's remote_state_data_source blocks, sorted
-	unread     explain.Environment             // what became of TF_ENCRYPTION
+	unread     environment                     // whether TF_ENCRYPTION was read
 
 	resourceReads cty.Value // allow_resource_reads, which may be unknown
 }
@@ -87,8 +86,8 @@ type providerBlock struct {
 	value cty.Value
 }
 
-// known returns the blocks of one kind. If they are not known, it returns none, and
-// records what is not known.
+// known returns the blocks of one kind. If they are unknown, it returns none, and records that what is
+// unknown.
 func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 	list, known := blocks(block, name)
 	if !known {
@@ -103,7 +102,7 @@ type encryptionSettings struct {
 	*unstable.Config
 	registry encryption.Registry
 	places   map[string]path.Path // :: address of a key provider or method → its block; nil for text
-	layered  bool                 // TF_ENCRYPTION is not known yet, and adds to a text what is not in it
+	layered  bool                 // TF_ENCRYPTION is not known yet, and may add settings to a text
 }
 
 // settings come from the blocks or from text, never from both.
@@ -116,12 +115,13 @@ func (b providerBlock) settings() encryptionSettings {
 			continue
 		}
 		if hasText {
-			b.failAs(fact.TextBesideBlocks, path.Empty(), "the argument encryption and %s blocks are mutually exclusive", name)
+			b.failAt(path.Empty(), fault.With(fmt.Errorf("the argument encryption and %s blocks are mutually exclusive", name),
+				": write all encryption settings in one place"))
 			return out
 		}
 		if !b.value.GetAttr("encryption_variables").IsNull() {
-			b.failAs(fact.ValuesBesideBlocks, path.Root("encryption_variables"), "these are values for the text of the argument encryption, and "+
-				"the encryption settings are in %s blocks, which can use var.NAME themselves", name)
+			b.failAt(path.Root("encryption_variables"), fault.With(fmt.Errorf("these are values for the text of the argument encryption, and "+
+				"the encryption settings are in %s blocks, which can use var.NAME themselves", name), "remove this argument"))
 		}
 		b.readBlocks(&out)
 		return out
@@ -154,9 +154,9 @@ func (b providerBlock) readText() *unstable.Config {
 // failInText reports problems without a path: at the path of an argument,
 // Terraform prints the source of its value, and this text may hold secrets.
 func (f *findings) failInText(err error) {
-	var all fact.List
+	var all fault.List
 	if err != nil && !errors.As(err, &all) {
-		all = fact.List{err}
+		all = fault.List{err}
 	}
 	for _, e := range all {
 		f.failAt(path.Empty(), e)
@@ -177,10 +177,10 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 	}
 }
 
-// entries reads all key_provider or method blocks, and notes their places. One is an
-// example of what may be in them.
+// entries reads all key_provider or method blocks, and records their paths. One is an example of a
+// block.
 func (b providerBlock) entries(
-	places map[string]path.Path, what string, tables []attr.Table, one fact.NoBlock,
+	places map[string]path.Path, what string, tables []attr.Table, one fault.NoBlock,
 ) map[string]*unstable.Entry {
 	out := map[string]*unstable.Entry{}
 	for i, group := range b.known(b.value, what, what) {
@@ -195,7 +195,8 @@ func (b providerBlock) entries(
 					if _, named := given(block, "name"); named {
 						p = p.AtName("name")
 					}
-					b.failAs(fact.SameName, p, "%s is configured twice", entry.Address)
+					b.failAt(p, fault.With(fmt.Errorf("%s is configured twice", entry.Address),
+						`: give each a name of its own, such as name = "old"`))
 				default:
 					places[entry.Address], out[entry.Address] = p, entry
 				}
@@ -254,7 +255,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	method := text(block, "method")
 	switch {
 	case method == "" && !block.GetAttr("method").IsNull():
-		f.failAs(fact.EmptyMethod, p.AtName("method"), "a method must not be empty")
+		f.failAt(p.AtName("method"), fault.With(errors.New("a method must not be empty"), "leave the argument out to use the default"))
 		return nil
 	case method == "" && only != nil:
 		method = only.Method
@@ -263,7 +264,8 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 			"configured that decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:
-		f.failAs(fact.NoMethodBesideFallback, p.AtName("method"), "a fallback requires a method beside it")
+		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback requires a method beside it"),
+			`, such as method = "method.aes_gcm.main"; to use the fallbacks of the provider's default block, leave out both`))
 		return nil
 	case method == "":
 		return nil
@@ -299,13 +301,19 @@ func (b providerBlock) openSources() map[string]source.Open {
 		name := kind.Credentials.Name
 		credentials := source.Credentials{Table: kind.Credentials, Env: b.env, Entries: blocks[name], Others: maps.Clone(blocks)}
 		delete(credentials.Others, name)
-		out[kind.Name] = kind.Start(source.Settings{Credentials: credentials, LookupEnv: b.env})
+		out[kind.Name] = kind.Start(source.Settings{Credentials: credentials, LookupEnv: b.env, Voice: ofCredentials(name)})
 	}
 	return out
 }
 
-// credentials are the blocks of one kind. What is wrong in them is an error of the data
-// source that uses them, so they are called by their place.
+// ofCredentials is the voice of the provider to the sources of a kind.
+func ofCredentials(kind string) fault.Voice {
+	return fault.Voice{Words: map[string]string{
+		"credentials": "the " + kind + " block of credentials, in the provider block", "settings": "the provider block"}}
+}
+
+// credentials returns the blocks of one kind. Errors in them are reported by the data source that uses
+// them, so their addresses are paths in the provider block.
 func (b providerBlock) credentials(groups []cty.Value, table attr.Table) []*unstable.Entry {
 	var out []*unstable.Entry
 	for i, group := range groups {

@@ -12,13 +12,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// This file is the one place that turns errors into diagnostics, and so the only
-// exit for what strangers wrote: it goes through [outside.Text] here.
+// Only this file turns errors into diagnostics. It escapes texts of strangers with [outside.Text].
 
 func errorDiagnostic(summary, detail string) *tfprotov6.Diagnostic {
 	return &tfprotov6.Diagnostic{
@@ -51,7 +49,7 @@ const (
 	stepDerive        = step("derive")
 )
 
-// words are the headline of the step's errors, and what was being done.
+// words returns the headline of the step's errors, and a phrase for the work of the step.
 func (s step) words() (summary, doing string) {
 	switch s {
 	case stepFetch:
@@ -110,9 +108,9 @@ func readDiagnostics(err error, c *configured) diagnostics {
 	if failed.source != nil {
 		from = fmt.Sprintf("Source: %s\n", failed.source)
 	}
-	reader := c.audience()
-	reader.Deriving = failed.step == stepDerive
-	detail := fmt.Sprintf("%sStep: %s\n\n%s", from, doing, explain.Text(failed.err, reader))
+	reader := readerOf(c)
+	reader.deriving = failed.step == stepDerive
+	detail := fmt.Sprintf("%sStep: %s\n\n%s", from, doing, reader.tell(failed.err))
 	return diagnostics{errorDiagnostic(summary, detail)}
 }
 
@@ -133,18 +131,19 @@ func problemDiagnostics(problems []problem) diagnostics {
 	var out diagnostics
 	for _, p := range problems {
 		err := p.err
-		if len(p.path.Steps()) > 0 { // some versions print a deep path as that of the whole block
+		if len(p.path.Steps()) > 0 { // some versions print the path of the whole block for a deep path
 			err = fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), err)
 		}
-		d := errorDiagnostic(invalidConfiguration, explain.Text(err, explain.Provider{}))
+		d := errorDiagnostic(invalidConfiguration, readerOf(nil).tell(err))
 		d.Attribute = attributePath(beforeBlock(p.path))
 		out.add(d)
 	}
 	return out
 }
 
-// beforeBlock is the path of an argument, or of what a block is in: Terraform prints the line where a
-// block begins, and one with a single argument, which may be a secret, fits into a line.
+// beforeBlock returns the path of an argument, and for a block the path of its parent: Terraform prints
+// the line where a block begins, and a block with a single argument, which may be a secret, fits
+// into that line.
 func beforeBlock(p path.Path) path.Path {
 	steps := p.Steps()
 	if last := len(steps) - 1; last > 0 {

@@ -98,7 +98,7 @@ func (e encoder) elements(v cty.Value, typ cty.Type) error {
 	return nil
 }
 
-// number writes what a CLI reads back as the same 512 bits.
+// number writes a number so that a CLI reads back the same 512 bits.
 func (e encoder) number(n *big.Float) error {
 	if whole, accuracy := n.Int64(); accuracy == big.Exact {
 		return e.EncodeInt(whole)

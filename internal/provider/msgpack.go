@@ -2,10 +2,9 @@ package provider
 
 import "encoding/binary"
 
-// promisesTooMuch reports whether a message in MessagePack announces more values
-// than it can hold, each of which has at least one byte. Decoders allocate what is
-// announced before they look for it, and a process that runs out of memory cannot
-// recover. Whatever else is wrong with a message is left to them.
+// promisesTooMuch reports whether a message in MessagePack announces more values than it can contain,
+// each of which has at least one byte. Decoders allocate memory for announced values before they read
+// them, and a process that runs out of memory cannot recover. Decoders find other mistakes.
 //
 // https://github.com/msgpack/msgpack/blob/master/spec.md
 func promisesTooMuch(message []byte) bool {
@@ -23,8 +22,8 @@ func promisesTooMuch(message []byte) bool {
 	return false
 }
 
-// header returns how many bytes a value takes up, how many values follow that
-// are part of it, as those of a list or a map do, and whether it is MessagePack.
+// header returns the number of bytes of a value, the number of values that follow as its elements, and
+// whether message is MessagePack.
 func header(message []byte) (size, values uint64, ok bool) {
 	code := message[0]
 	switch {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// What is the only one of its kind need not be named. This is for blocks:
-// OpenTofu's text keeps OpenTofu's rules.
+// A configuration need not name the only entry of a kind. This file applies that to blocks; OpenTofu's
+// text keeps OpenTofu's rules.
 
 // onlyName is the name of an entry without one.
 const onlyName = "main"
@@ -22,9 +22,8 @@ const onlyName = "main"
 // onlyMethod is the kind of the method of a lone key provider.
 const onlyMethod = "aes_gcm"
 
-// writeOut adds what the user need not write: the method of a lone key provider,
-// the keys of a method, and the default. Plaintext is never a default: it is
-// read only if somebody names it.
+// writeOut adds settings that the user may leave out: the method of a lone key provider, the keys of a
+// method, and the default. Plaintext is never a default: it is read only if the settings name it.
 func (s encryptionSettings) writeOut() {
 	keys := sortedNames(s.KeyProviders)
 	if len(keys) == 1 && len(s.Methods) == 0 {
@@ -58,7 +57,7 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 			case 1:
 				method.Settings[a.Name] = unstable.Setting{Value: cty.StringVal(keys[0])}
 			case 0:
-				s.failAt(place, fact.With(errors.New("there is no key provider; add one, such as"), aBlock(aKeyProvider)))
+				s.failAt(place, fault.Known(errors.New("there is no key provider; add one, such as"), aBlock(aKeyProvider)))
 			default:
 				choices := make([]string, len(keys))
 				for i, key := range keys {

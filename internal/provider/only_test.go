@@ -11,7 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 )
 
 type set = map[string]cty.Value
@@ -118,7 +117,7 @@ func TestOnlyOne(t *testing.T) {
 		case tt.fails != (err != nil) || method != tt.with:
 			t.Errorf("%s: got %q, %v, want %q", name, method, err, tt.with)
 		case tt.fails:
-			golden.Check(t, name, explain.Text(err, explain.Provider{Example: example}))
+			golden.Check(t, name, readerOf(nil).tell(err))
 		}
 	}
 }

@@ -18,23 +18,23 @@ type reading struct {
 	catalog   catalog
 	name, doc string
 
-	// request reads the arguments. If some are unknown, as in a validation, the
-	// request is incomplete, and the problems are those of the rest.
+	// request reads the arguments. If some are unknown, as in a validation, the request is
+	// incomplete, and the problems concern the known ones.
 	request func(c catalog, arguments cty.Value, env attr.LookupEnv) (request, []problem)
 }
 
-// request is what a user asks for.
+// request is a read that a user's block asks for.
 type request interface {
 	read(ctx context.Context, provider *configured) (*result, error)
 }
 
-// result is what a data source or an ephemeral resource gives.
+// result holds the attributes of a data source or an ephemeral resource.
 type result struct {
-	attributes map[string]cty.Value // :: read-only attribute → value; what is absent is null
+	attributes map[string]cty.Value // :: read-only attribute → value; absent ones are null
 	warnings   []source.Warning
 }
 
-// role is what users write for a reading.
+// role is the kind of block that users write for a reading.
 type role string
 
 const (
@@ -49,8 +49,8 @@ func (r role) doc() string {
 	return "It never writes, locks or lists."
 }
 
-// sensitiveFields are for the sensitive part of a result. A data source gives it
-// only on request, because what a data source gives is stored.
+// sensitiveFields returns the fields of the sensitive part of a result. A data source gives it only on
+// request, because Terraform stores the attributes of a data source.
 func sensitiveFields(as role, what, doc string) []field {
 	name := "sensitive_" + what
 	if as == ephemeralResource {

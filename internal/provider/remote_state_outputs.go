@@ -11,9 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -27,9 +26,9 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 		return s.missing
 	}
 	if r.object != nil {
-		return fact.With(r.about(s.missing), fact.NoState{})
+		return fault.Known(r.about(s.missing), fault.NoState{})
 	}
-	return fact.With(r.about(s.missing), fact.NoState{Block: r.kind.Name})
+	return fault.Known(r.about(s.missing), fault.NoState{Block: r.kind.Name})
 }
 
 // result lays the outputs of the state over the defaults.
@@ -59,7 +58,7 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 		if len(plain)+len(sensitive) == 0 {
 			used = "There are no defaults either, so there are no outputs; set defaults."
 		}
-		got.warn("Defaults in place of a state", "%s %s", explain.Text(r.about(s.missing), explain.Provider{}), used)
+		got.warn("Defaults in place of a state", "%s %s", readerOf(nil).tell(r.about(s.missing)), used)
 	}
 	return got, nil
 }
@@ -170,8 +169,8 @@ func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 	}
 }
 
-// wanted returns the names of the outputs to give, sorted: those of only, else
-// all that the state or the defaults have.
+// wanted returns the names of the requested outputs, sorted: the names in only, else all names in the
+// state and the defaults.
 func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, error) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(stored)), maps.Keys(r.defaults))
 	names = slices.AppendSeq(names, maps.Keys(r.sensitiveDefaults))
@@ -218,11 +217,11 @@ func nearOutputs(name string, names []string) string {
 	return "; there are: " + strings.Join(shown, ", ")
 }
 
-// maxMessage is what the plugin protocol carries in one message, 256 MiB,
-// less some room for all but the outputs.
+// maxMessage is the largest message of the plugin protocol, 256 MiB, less some room for the other
+// attributes.
 const maxMessage = 255 << 20 // bytes
 
-// checkSize counts what will be sent.
+// checkSize returns an error if the outputs do not fit into a message.
 func checkSize(state *tfstate.State, names []string, limit int) error {
 	size := 0
 	for _, name := range names {

@@ -14,15 +14,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
 const defaultMaxSize = 512 << 20 // bytes
 
-// stateRequest says which state to read, how to open it, and what it must be:
-// what all requests for states have in common.
+// stateRequest is the common part of all requests for states: the place of the state, the methods that
+// open it, and the pins that it must meet.
 type stateRequest struct {
 	kind   source.Kind // empty while it is not known which one is set
 	source source.Request
@@ -75,7 +75,7 @@ func computed(name string, typ cty.Type, doc string) field {
 	return f
 }
 
-// arguments are those of a data source or an ephemeral resource, that are being read.
+// arguments reads the arguments of a data source or an ephemeral resource.
 type arguments struct {
 	findings
 	catalog
@@ -97,8 +97,8 @@ func (a *arguments) state() stateRequest {
 	return r
 }
 
-// keepsSensitive says whether sensitive values are given. An ephemeral resource
-// has no argument for it: what it gives is not stored.
+// keepsSensitive reports whether the result has sensitive values. An ephemeral resource always has
+// them, because its attributes are not stored.
 func (a *arguments) keepsSensitive() bool {
 	return !a.block.Type().HasAttribute("store_sensitive") || isTrue(a.block, "store_sensitive", false)
 }
@@ -155,7 +155,7 @@ func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool
 		return nil, false
 	}
 	values, err := unstable.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
-	for _, err := range fact.All(err) {
+	for _, err := range fault.All(err) {
 		if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // which the place shows
 			err = reason(err)
 			if mistake.Attr != "" {
@@ -167,7 +167,7 @@ func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool
 	return values, err == nil
 }
 
-var workspacePattern = lazyregexp.New(`^[A-Za-z0-9_.~-]+$`) // what Terraform allows: it is used in URLs unescaped
+var workspacePattern = lazyregexp.New(`^[A-Za-z0-9_.~-]+$`) // Terraform's rule; names are used in URLs without escaping
 
 func (a *arguments) workspace(kind source.Kind) string {
 	name, ok := given(a.block, "workspace")
@@ -212,7 +212,7 @@ func (r stateRequest) dangling(c *configured) []problem {
 func (a *arguments) pins(r *stateRequest) {
 	lineage, ok := given(a.block, "expected_lineage")
 	if ok && lineage == "" {
-		// An empty pin is what a broken reference gives, and would pin nothing.
+		// A broken reference gives an empty pin, which would pin nothing.
 		a.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
 	}
 	r.expectedLineage = lineage

@@ -94,8 +94,8 @@ func (r resourceRequest) read(ctx context.Context, provider *configured) (*resul
 	return got, nil
 }
 
-// allowsResource guards the root module, whose keys these are, against modules
-// that read whatever is in its states.
+// allowsResource returns an error if the root module, which owns the keys, does not allow other modules
+// to read this resource.
 func (c *configured) allowsResource(req resourceRequest) error {
 	switch {
 	case c.unknown != nil:

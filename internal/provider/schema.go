@@ -123,8 +123,8 @@ func attributeOf(f field) schema.Attribute {
 		MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 }
 
-// variables are named behind what an argument is for, unless that names them; the first that
-// is set counts.
+// variables returns a sentence with the environment variables of an argument, of which the first that is
+// set counts. It returns "" if the documentation of the argument names them.
 func variables(a attr.Attr) string {
 	named := func(name string) bool { return strings.Contains(a.Doc, "`"+name+"`") }
 	names := slices.DeleteFunc(slices.Clone(a.Env), named)
@@ -142,7 +142,7 @@ func frameworkTypes(members map[string]cty.Type) map[string]fwattr.Type {
 	return out
 }
 
-// frameworkType is for the types that collections and objects have inside.
+// frameworkType converts a type, such as the type of a collection's elements, to the framework's.
 func frameworkType(t cty.Type) fwattr.Type {
 	switch t {
 	case cty.Number:

@@ -25,16 +25,14 @@ var (
 		"them or in the provider; please report it")
 )
 
-// Server is the provider as a CLI talks to it. The plugin framework, which is
-// embedded, serves the schemas and reports arguments that do not conform to
-// them. Server answers all that is validated, configured or read.
+// Server answers the calls of a CLI. The embedded plugin framework serves the schemas and reports
+// arguments that do not conform to them. Server itself validates, configures and reads.
 //
-// When the protocol gets a new field in one of these messages, look here: what
-// Server does not mention is ignored. Today that is, in requests, the client's
-// capabilities and version, and the module's metadata, for which there is no
-// schema; in responses, deferrals (an unknown value is an error of the read that
-// needs it, because no CLI that is released defers) and what keeps an ephemeral
-// resource open (a time to renew it, private data): a read leaves nothing open.
+// Server ignores fields of the protocol's messages that it does not mention, so new fields need a look.
+// Ignored fields of requests are the client's capabilities and version, and the module's metadata,
+// for which there is no schema. Unused fields of responses are deferrals (an unknown value is an
+// error of the read that needs it, because no released CLI defers), and the fields that keep an
+// ephemeral resource open (a time to renew it, private data).
 type Server struct {
 	tfprotov6.ProviderServer
 	offer
@@ -43,7 +41,7 @@ type Server struct {
 	validated  atomic.Pointer[configured] // nil before ValidateProviderConfig; without the environment
 
 	mu      sync.Mutex
-	running context.Context // that of all reads; until Stop
+	running context.Context // the context of all reads, until Stop
 	stop    context.CancelCauseFunc
 }
 
@@ -86,7 +84,7 @@ func byName(readings ...reading) map[string]reading {
 	return out
 }
 
-// ValidateProviderConfig checks what can be checked without the environment.
+// ValidateProviderConfig reports mistakes that can be found without the environment.
 func (s *Server) ValidateProviderConfig(
 	ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
@@ -184,9 +182,9 @@ func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfp
 	return r.read(ctx, s.configured.Load(), arguments)
 }
 
-// malformed says what is wrong with arguments that do not conform: in our own words, or else in
-// those of the framework. Its decoder has the flaws of the other one, see [codec.decode], and is
-// not to end the process either.
+// malformed returns diagnostics for arguments that do not conform: our own, or else the framework's. The
+// framework's decoder has the limits of the other one, see [codec.decode], and must not end the
+// process either.
 func (c codec) malformed(
 	sent *tfprotov6.DynamicValue, arguments cty.Value, framework func() ([]*tfprotov6.Diagnostic, error),
 ) (diags []*tfprotov6.Diagnostic, err error) {
@@ -205,8 +203,8 @@ func (c codec) malformed(
 	return refusal(diags), err
 }
 
-// refusal is what the framework says about arguments that do not conform. If it
-// accepts them, as it does a null block, they are still refused.
+// refusal returns the framework's diagnostics for arguments that do not conform. If the framework accepts
+// them, as it does a null block, it returns a diagnostic of its own.
 func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	for _, d := range diags {
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
@@ -216,10 +214,9 @@ func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	return append(diags, problemDiagnostics([]problem{{err: errMalformed}})...)
 }
 
-// Stop ends the reads that are under way, and those to come until the provider
-// is configured again: a CLI that was interrupted goes on with every read that
-// it has planned, and each of them would wait again for what the user no longer
-// wants to wait for. Stop itself does not wait.
+// Stop ends the reads under way, and all later ones until the provider is configured again: an
+// interrupted CLI continues with all planned reads, and each would wait for its server again. Stop
+// itself does not wait.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/kubestate"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -110,7 +110,8 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	}, nil
 }
 
-var errPlan = fact.With(errors.New("this is a plan, and not a state"), fact.PlanForState)
+var errPlan = fault.With(errors.New("this is a plan, and not a state"),
+	": name the file of the state; what is in a plan, statecrypt decrypt -plan shows")
 
 // file is the file of the state, which is taken out of a manifest if the source has
 // read one.
@@ -134,7 +135,7 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	return s.WithoutResources(), nil // which frees the memory of the file: the state may be kept for long
 }
 
-// warnings are those of whoever has fetched and opened the state.
+// warnings returns the warnings of the source and of the methods that opened the state.
 func (s *openedState) warnings() (out []source.Warning) {
 	warn := func(title, format string, args ...any) {
 		out = append(out, source.Warning{Title: title, Text: s.source.String() + fmt.Sprintf(format, args...)})
@@ -164,23 +165,23 @@ func attempts(opened encryption.Opened) string {
 	return out
 }
 
-// acceptPins checks the state against what the user pinned. A missing state is
-// refused as well: a deletion is a rollback.
+// acceptPins returns an error if the state does not meet the user's pins. It refuses a missing state, too,
+// because a deletion is a rollback.
 func (r stateRequest) acceptPins(s *openedState) error {
 	switch {
 	case s.missing != nil && (r.expectedLineage != "" || r.minimumSerial != nil):
 		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		what, is := "this is another state", fact.OtherLineage
+		err := fault.With(errors.New("this is another state"), "check where it is read from, or expected_lineage")
 		if strings.EqualFold(strings.Trim(r.expectedLineage, "{} \n"), s.Lineage) {
-			what, is = "this is the same one, spelled in another way", fact.LineageSpelling
+			err = fault.With(errors.New("this is the same one, spelled in another way"), "spell it as the state does")
 		}
-		return s.failed(stepCheck, fact.With(fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: %s",
-			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), what), is))
+		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: %w",
+			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), err))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
-		return s.failed(stepCheck, fact.With(fmt.Errorf("the state has the serial %d, and minimum_serial says %d", s.Serial, *r.minimumSerial),
-			fact.OldSerial))
+		return s.failed(stepCheck, fault.With(fmt.Errorf("the state has the serial %d, and minimum_serial says %d", s.Serial, *r.minimumSerial),
+			": either this is an old copy, and the newest one must be restored, or minimum_serial is too high, and must be lowered"))
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ func (r stateRequest) about(m *source.MissingError) error {
 	case !r.kind.Workspaces, r.object != nil:
 		return r.sent(m)
 	}
-	return fact.With(r.sent(m), fact.Workspace{Name: r.source.Workspace})
+	return fault.Known(r.sent(m), fault.Workspace{Name: r.source.Workspace})
 }
 
 // sent says whether credentials were sent, on sources that have any.
@@ -208,8 +209,8 @@ func (r stateRequest) sent(m *source.MissingError) error {
 	case m.CredentialsSent:
 		return fmt.Errorf("%w. Credentials were sent; some servers give the same answer when they do not allow access", m)
 	case r.kind.Credentials.Name != "":
-		return fact.With(fmt.Errorf("%w. No credentials were sent; some servers give the same answer when they need some", m),
-			fact.NoCredentials{})
+		return fault.Known(fmt.Errorf("%w. No credentials were sent; some servers give the same answer when they need some", m),
+			fault.NoCredentials{})
 	}
 	return m
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// This file is about provider blocks that say nothing, or not what their users think.
+// This file finds provider blocks that are empty, or that do not have the effect that users expect.
 
-// isEmpty reports whether nothing is written in a block. A CLI makes such a block up if
-// a data source is for a provider without an alias, and there is none.
+// isEmpty reports whether a block has no arguments. A CLI makes up such a block if a data source uses a
+// provider without an alias that has no block.
 func isEmpty(block cty.Value) bool {
 	for _, v := range block.AsValueMap() {
 		noBlocks := v.IsKnown() && !v.IsNull() && v.Type().IsListType() && v.LengthInt() == 0
@@ -30,16 +29,7 @@ func isEmpty(block cty.Value) bool {
 	return true
 }
 
-// audience is whoever reads an error about what this provider block says. A provider does
-// not know its alias; what it knows is that nothing is written in its block.
-func (c *configured) audience() explain.Provider {
-	if c == nil {
-		return explain.Provider{Example: example}
-	}
-	return explain.Provider{Empty: c.empty, Text: c.text, InText: c.inText, Names: c.names, Environment: c.unread, Example: example}
-}
-
-// example is what a block of that path has at least, nil for a kind that there is not.
+// example returns the required arguments of a block at a path, and nil for an unknown kind.
 func example(path string) []string {
 	what, kind, _ := strings.Cut(path, ".")
 	registry := builtin.Registry()
@@ -52,38 +42,38 @@ func example(path string) []string {
 }
 
 // unread says why TF_ENCRYPTION has no say, if nothing is set that could have one.
-func (b providerBlock) unread(areBlocks bool) explain.Environment {
+func (b providerBlock) unread(areBlocks bool) environment {
 	text, _ := b.env.Get("TF_ENCRYPTION")
 	isSet, isText := strings.TrimSpace(text) != "", !b.value.GetAttr("encryption").IsNull()
 	switch {
 	case areBlocks && isSet:
-		return explain.BesideText
+		return besideText
 	case areBlocks || isText || isSet:
-		return explain.Heard
+		return heard
 	case b.env == nil:
-		return explain.NotWanted
+		return notWanted
 	case !b.value.GetAttr("encryption_variables").IsNull():
-		return explain.NoText
+		return noText
 	}
-	return explain.Unset
+	return unset
 }
 
 // needKind refuses a group, such as method, without the block of a kind in it.
-func (f *findings) needKind(group cty.Value, p path.Path, one fact.NoBlock) {
+func (f *findings) needKind(group cty.Value, p path.Path, one fault.NoBlock) {
 	if group.IsKnown() && !group.IsNull() && isEmpty(group) {
-		f.failAt(p, fact.With(errors.New("there is no block in it; the block of a kind is required, such as"), one))
+		f.failAt(p, fault.Known(errors.New("there is no block in it; the block of a kind is required, such as"), one))
 	}
 }
 
 // aBlock is one to begin with.
-func aBlock(path string) fact.NoBlock { return fact.NoBlock{Path: path, Arguments: example(path)} }
+func aBlock(path string) fault.NoBlock { return fault.NoBlock{Path: path, Arguments: example(path)} }
 
 const (
 	aKeyProvider = "key_provider.pbkdf2"
 	aMethod      = "method.aes_gcm"
 )
 
-var someCredentials = fact.NoBlock{Path: "credentials.git", Arguments: []string{
+var someCredentials = fault.NoBlock{Path: "credentials.git", Arguments: []string{
 	`url = "https://git.example.com/"`, "username = var.git_username", "password = var.git_password"}}
 
 // checkName finds out whether there is a remote_state_data_source of this name.
@@ -92,10 +82,11 @@ func (c *configured) checkName(name string) error {
 	case name == "", slices.Contains(c.names, name):
 		return nil
 	case c.blocks:
-		return fact.With(errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place "+
-			"of that text"), fact.NameBesideBlocks)
+		return fault.With(errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place "+
+			"of that text"), "remove it, and set method if the default is not the right one")
 	case len(c.names) == 0:
-		return fact.With(fmt.Errorf("there is no remote_state_data_source %q in the encryption text, nor any other", name), fact.NoNames)
+		return fault.With(fmt.Errorf("there is no remote_state_data_source %q in the encryption text, nor any other", name),
+			"to use the default, remove name")
 	}
 	return fmt.Errorf("there is no remote_state_data_source %q in the encryption text; there are: %s%s", name,
 		strings.Join(c.names, ", "), syntax.Suggest(name, c.names))

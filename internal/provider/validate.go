@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -35,11 +35,6 @@ func (f *findings) fail(p path.Path, format string, args ...any) {
 	f.failAt(p, fmt.Errorf(format, args...))
 }
 
-// failAs is fail for what is a case.
-func (f *findings) failAs(is fact.Fact, p path.Path, format string, args ...any) {
-	f.failAt(p, fact.With(fmt.Errorf(format, args...), is))
-}
-
 func (f *findings) failAt(p path.Path, err error) { f.problems = append(f.problems, problem{p, err}) }
 
 // hasFailed reports whether there is an error at p already.
@@ -53,8 +48,8 @@ func (f *findings) notKnown(what string) {
 	}
 }
 
-// check has what is wrong in the blocks, at their places. For a sensitive argument, that is
-// the block: at the path of an argument, Terraform prints the line with its value.
+// check records the mistakes in the blocks, with their paths. For a sensitive argument it records the
+// path of the block, because Terraform prints the line with the value at the path of an argument.
 func (s encryptionSettings) check(e *encryption.Encryption) {
 	for _, f := range e.Check() {
 		place, isBlock := s.places[f.Err.Address] // targets have places of their own, see checkTarget
@@ -77,18 +72,18 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 	}
 }
 
-// isFinal reports whether no variable of the environment could correct a mistake: the block itself
-// has a value that its table does not allow, or no variable fills any argument. TF_ENCRYPTION adds
-// to a text what is not in it.
+// isFinal reports whether no environment variable could correct a mistake: the block itself has a value
+// that its table does not allow, or no variable fills any argument. TF_ENCRYPTION could add settings
+// to a text.
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	entry := s.entry(mistake.Address)
 	name, _, _ := strings.Cut(mistake.Attr, ".")
-	isWritten := entry != nil && entry.Settings[name].IsSet() && !fact.Has[fact.NotConfigured](mistake)
+	isWritten := entry != nil && entry.Settings[name].IsSet() && !fault.Has[fault.NotConfigured](mistake)
 	switch {
 	case mistake.Unknown:
 		return false
 	case s.layered && !isWritten:
-		return fact.Has[fact.CircleOfKeys](mistake) || fact.Has[fact.EnforcedPlaintext](mistake)
+		return fault.Has[fault.Lasting](mistake)
 	case entry == nil: // of a target
 		return true
 	}
@@ -104,7 +99,7 @@ func (s encryptionSettings) entry(address string) *unstable.Entry {
 	return cmp.Or(s.Methods[address], s.KeyProviders[address])
 }
 
-// table is that of the kind of the key provider or the method at an address.
+// table returns the table of the kind of the key provider or the method at an address.
 func (s encryptionSettings) table(address string) attr.Table {
 	if m, ok := s.Methods[address]; ok {
 		kind, _ := s.registry.Method(m.Kind)
@@ -122,9 +117,9 @@ func reason(err error) error {
 	return err
 }
 
-// checkText finds what no file could do without in the methods that a text has for a request.
-// One of them that may still be made good may be the one that opens it. There is no path to
-// say it at, see failInText.
+// checkText records the mistakes with which the methods of a text cannot open any file for a request. It
+// records none if a variable could correct one of the methods. The text has no paths, see
+// failInText.
 func (f *findings) checkText(c *configured, r stateRequest) {
 	t, err := c.target(r)
 	if err != nil {
@@ -141,7 +136,7 @@ func (f *findings) checkText(c *configured, r stateRequest) {
 	}
 }
 
-// checkTarget finds methods that do not exist, and those that enforced forbids.
+// checkTarget records methods that do not exist, and methods that enforced forbids.
 func (f *findings) checkTarget(c *configured, t *unstable.Target, p path.Path) {
 	if t == nil {
 		return
@@ -161,13 +156,13 @@ func (f *findings) checkTarget(c *configured, t *unstable.Target, p path.Path) {
 	}
 }
 
-// use is what is wrong with the addresses of methods.
+// use returns an error for addresses of methods that cannot be used.
 func (c *configured) use(methods ...string) error {
 	t, err := c.encryption.Use(methods...)
 	if err != nil || !isYes(c.enforced) {
 		return err
 	}
-	_, err = t.Enforce().Decrypt(context.Background(), nil) // which opens nothing, and says what is refused before that
+	_, err = t.Enforce().Decrypt(context.Background(), nil) // it opens nothing, and returns the errors that come before
 	if stepOf(err) != stepConfiguration {
 		return nil
 	}

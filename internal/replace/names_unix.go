@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// OtherNames says that a file has more names than this one, "" if it has not: what is put in
-// its place is not under them.
+// OtherNames returns a text about the other names (hard links) of a file, under which a
+// replacement does not appear, and "" if it has none.
 func OtherNames(name string) string {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -62,7 +62,7 @@ func put(ctx context.Context, dir folder, base string, data []byte, of original)
 	return t.finish(base, err)
 }
 
-// folder is the folder of a file, as [os.Root] has it. Each name is that of something in it.
+// folder is the folder of a file, with methods of [os.Root]. Each name is the name of a file in it.
 type folder interface {
 	Name() string
 	OpenFile(base string, flag int, mode os.FileMode) (*os.File, error)
@@ -113,9 +113,9 @@ func (o original) expectUnchanged() error {
 	return err
 }
 
-// Place follows the links of a name, or they would be replaced, and the file would
-// stay. What is no regular file has no place to be replaced in, and neither has one
-// that is named by a descriptor: whoever has it open would not see what is written.
+// Place returns the path of the file that a name leads to through links, so that the file is
+// replaced, and not a link. It returns an error if that is not a regular file, or if a descriptor
+// names it: the process that has it open would not see the new content.
 func Place(name string) (string, error) {
 	for range 40 { // links after which Linux gives up
 		info, err := os.Lstat(name)

@@ -41,9 +41,9 @@ func keepOwner(f *os.File, of os.FileInfo) {
 
 const acl = "system.posix_acl_access"
 
-// keepACL gives a file the access control list of another one. The mode alone would turn
-// what the list allows at most into what the group may do, and give a new file's list, which
-// comes from its folder, a say.
+// keepACL gives a file the access control list of another one. If it only copied the mode, the
+// mask of the list would become the rights of the group, and the list that a new file inherits
+// from its folder would apply.
 func keepACL(f *os.File, of string) error {
 	list := make([]byte, 64<<10) // more than Linux keeps
 	n, err := unix.Getxattr(of, acl, list)

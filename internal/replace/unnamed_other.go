@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// unnamed, link and what keeps rights are Linux's own.
+// unnamed, link and the functions that keep rights exist on Linux only.
 func unnamed(string) *os.File { return nil }
 
 func link(*os.File, string) error { return errors.ErrUnsupported }

@@ -11,8 +11,7 @@ import (
 // Patience is enough for the requests for one state, however large it is.
 const Patience = 10 * time.Minute
 
-// bounded is what every source has around it: reads end in time, and hold no more
-// than may be.
+// bounded wraps every source: it limits the time of a read and the size of the file.
 type bounded struct {
 	Source
 	patience time.Duration // 0 for the source's own

@@ -14,9 +14,12 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
+
+// ReadsEnvironment reports whether variables have a say about the place.
+func (g Grant) ReadsEnvironment() bool { return g.Env != nil }
 
 // Blame says that err is about a block of credentials, if the error does not name a
 // block itself.
@@ -27,24 +30,16 @@ func (g Grant) Blame(err error) error {
 	return fmt.Errorf("%s: %w", g.Address(), err)
 }
 
-// Check says which block to look at if a server refuses what was sent.
-func (g Grant) Check() string {
-	if g.Found {
-		return "; check what is " + g.Address()
-	}
-	return ""
-}
-
-// Credentials decide which secret may go where: those of the blocks of one kind
-// inside credentials {}, and those of the environment. The place that is asked
-// is named by a data source, which any module can write.
+// Credentials decide which server receives a secret: of the blocks of one kind inside
+// credentials {}, or of the environment. A data source, which every module can write, names the
+// server.
 //
-// What of the environment may complete a block is decided by [unstable.Entry.Resolve];
-// here is which block is used, and for which server variables are meant:
+// [unstable.Entry.Resolve] decides which variables may complete a block. This type decides which
+// block is used, and which server the variables are meant for:
 //
-//   - With the environment off, nothing is filled; nor is a block with a name.
-//   - What has a home goes nowhere else.
-//   - A secret variable with no home and no block is an error.
+//   - With the environment off, variables fill no block. They never fill a block with a name.
+//   - Variables with a home are used for that server only.
+//   - A secret variable with neither a home nor a block is an error.
 type Credentials struct {
 	Table   attr.Table
 	Entries []*unstable.Entry
@@ -57,15 +52,15 @@ type Credentials struct {
 	CheckURL func(*url.URL) error
 }
 
-// For returns s with what k declares about its credentials.
+// For returns s with the rules of kind k for credentials.
 func (s Settings) For(k Kind) Settings {
 	c := &s.Credentials
 	c.Table, c.Env, c.Home = k.Credentials, s.LookupEnv, k.Home
 	return s
 }
 
-// Home says which server a family of variables is meant for. The zero value is
-// for kinds whose variables only ever go to a vendor's own hosts.
+// Home tells which server a family of variables is meant for. Kinds whose variables are only sent
+// to a vendor's own hosts use the zero value.
 type Home struct {
 	// Vars name the server; the first that is set and not empty counts. Default
 	// takes the place of one that is not set; "" leaves it open.
@@ -76,12 +71,12 @@ type Home struct {
 	// kinds whose blocks do. If a block says several, the nearest counts.
 	Attrs []string
 
-	// Compare compares the value of Vars with what is asked: a URL, or the value of
-	// one of Attrs, "" for one that is no string. Nil compares URLs.
+	// Compare compares the value of Vars with the server of a read: its URL, or the value of one
+	// of Attrs, "" for a value that is not a string. Nil compares URLs.
 	Compare func(home, asked string) Match
 }
 
-// Match is how what is asked relates to the home of a family.
+// Match tells how the server of a read relates to the home of a family of variables.
 type Match int
 
 const (
@@ -91,7 +86,7 @@ const (
 	SamePlace                // it needs no block
 )
 
-// SameServerIf is for kinds that compare nothing but servers.
+// SameServerIf returns the [Match] of kinds that compare servers only.
 func SameServerIf(is bool) Match {
 	if is {
 		return SameServer
@@ -99,8 +94,8 @@ func SameServerIf(is bool) Match {
 	return OtherServer
 }
 
-// Grant is what may be used at one place. Without a block and without variables
-// for the place, all its values are absent.
+// Grant holds the credentials for one place. Without a block and without variables for the place,
+// all its values are absent.
 type Grant struct {
 	attr.Values
 	Found bool // there is a block
@@ -111,13 +106,13 @@ type Grant struct {
 }
 
 // NoCredentials is the block that target lacks, with arguments: one that covers little else.
-func NoCredentials(kind string, target *url.URL, arguments ...string) fact.NoBlock {
+func NoCredentials(kind string, target *url.URL, arguments ...string) fault.NoBlock {
 	at := fmt.Sprintf("url = %q", narrowest(target))
-	return fact.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
+	return fault.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
 }
 
-// narrowest is the url of a block for target and what is below it, or for the folder next to
-// it that can be written as one. It may come from outside.
+// narrowest returns the url of a block that covers target, or the nearest folder above it that a
+// block can name. It may come from outside.
 func narrowest(target *url.URL) string {
 	at := Public(target)
 	for path := target.EscapedPath(); strings.Contains(path, "/"); {
@@ -131,11 +126,11 @@ func narrowest(target *url.URL) string {
 	return outside.Line(Origin(target), maxPlace) + "/"
 }
 
-// For returns what may be sent to target: the block whose url covers it, of
-// several the one with the longest path, completed by the environment; or else
-// what the environment means for target. A variable with a secret is an error
-// if there is no block and nothing says where it belongs: without it the read
-// would fail in a less helpful way, and with it anybody's address would get it.
+// For returns the credentials for target: the block whose url covers it, of several the one with
+// the longest path, completed by the environment; or else the variables that are meant for
+// target. A variable with a secret is an error if there is no block and no home: without the
+// secret the read would fail with a less helpful error, and with it every address would receive
+// the secret.
 func (c Credentials) For(target *url.URL) (Grant, error) {
 	g, near, err := c.at(target)
 	if err != nil || g.Found || near != Undecided {
@@ -147,15 +142,14 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fact.With(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to "+
-			"the provider block", name, origin, or), NoCredentials(c.Table.Name, target))
+		return g, fault.Known(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to {settings}", name, origin, or), NoCredentials(c.Table.Name, target))
 	}
 	return g, nil
 }
 
-// Uncovered says why no block has credentials for target: one covers it and holds none,
-// or it names those that come nearest and do not cover it, with what differs: their kind,
-// or a part of the address. It is "" if there are none.
+// Uncovered tells why no block has credentials for target: a block covers target and contains
+// none; or it names the nearest blocks that do not cover target, and the difference: their kind,
+// or a part of the address. It returns "" if there are no blocks.
 func (c Credentials) Uncovered(target *url.URL) string {
 	covers := func(e *unstable.Entry) bool {
 		base, err := c.base(e)
@@ -207,7 +201,7 @@ const (
 	otherHost   = "host"
 )
 
-// differs says what the most is that keeps base from covering target.
+// differs names the most significant difference that keeps base from covering target.
 func differs(base, target *url.URL) string {
 	switch {
 	case !strings.EqualFold(base.Hostname(), target.Hostname()):
@@ -242,10 +236,9 @@ func (c Credentials) at(target *url.URL) (Grant, Match, error) {
 	return g, near, err
 }
 
-// Named returns the block whose name is name; "" stands for the block without
-// one, or, if there are no blocks at all, for the environment. It serves kinds
-// whose blocks say themselves which server is asked. Choice is what the data
-// source calls such a block in, for errors.
+// Named returns the block called name; "" stands for the block without a name or, if there are no
+// blocks, for the environment. Kinds whose blocks name the server use it. Choice is the argument
+// of the data source that chooses a block, for errors.
 func (c Credentials) Named(choice, name string) (Grant, error) {
 	block, err := c.called(choice, name)
 	if err != nil {
@@ -257,10 +250,10 @@ func (c Credentials) Named(choice, name string) (Grant, error) {
 	return c.fill(block, block != nil, c.Home.nearBlock(c.Env, block))
 }
 
-// Complete returns what a document says that an attribute of g holds or names, such
-// as a connection string, completed by the environment as a block would be. It is
-// an entry of the table of c. A document that a variable holds or names is not the
-// code's.
+// Complete returns the values of a document that an attribute of g contains or names, such as a
+// connection string, completed by the environment as a block would be. The document is an entry
+// of the table of c. If a variable contains or names the document, it does not count as part of
+// the configuration.
 func (c Credentials) Complete(g Grant, attribute string, document *unstable.Entry) (Grant, error) {
 	return c.fill(document, g.Found && g.Variable(attribute) == "", c.Home.nearBlock(c.Env, document))
 }
@@ -270,7 +263,7 @@ func (h Home) Is(env attr.LookupEnv, target *url.URL) bool {
 	return h.near(env, target.String()) == SamePlace
 }
 
-// near returns the nearest of what is asked.
+// near returns the best [Match] of the texts in asked.
 func (h Home) near(env attr.LookupEnv, asked ...string) Match {
 	home, set := env.Get(h.Vars...)
 	if !set && h.Default == "" {
@@ -287,8 +280,8 @@ func (h Home) near(env attr.LookupEnv, asked ...string) Match {
 	return near
 }
 
-// nearBlock is [Home.near] for what a block says. One that says no server leaves
-// it to the environment.
+// nearBlock returns the [Match] of the server that a block names. A block that names none leaves
+// the server to the environment.
 func (h Home) nearBlock(env attr.LookupEnv, block *unstable.Entry) Match {
 	var asked []string
 	for _, name := range h.Attrs {
@@ -309,7 +302,7 @@ func text(v cty.Value) string {
 	return v.AsString()
 }
 
-// nearURL is for kinds whose home is a URL.
+// nearURL compares URLs, for kinds whose home is one.
 func nearURL(home, asked string) Match {
 	h, err := url.Parse(home)
 	a, errAsked := url.Parse(asked)
@@ -386,7 +379,7 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
 	case name != "":
-		return nil, fmt.Errorf("no %s block of credentials, in the provider block, has the name %q; there are: %s", c.Table.Name, name,
+		return nil, fmt.Errorf("no %s block of credentials has the name %q; there are: %s", c.Table.Name, name,
 			cmp.Or(strings.Join(others, ", "), "none"))
 	}
 	slices.Sort(others)
@@ -394,8 +387,8 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 		strings.Join(slices.Compact(others), ", "))
 }
 
-// textOf reads one attribute alone: what else is wrong with a block harms only
-// those who use it. Without it nobody can tell whether the block was meant.
+// textOf returns the text of one attribute. Other mistakes in the block are errors only where the
+// block is used. An error in this attribute is final, because it decides which block is used.
 func (c Credentials) textOf(e *unstable.Entry, name string) (string, error) {
 	s, set := e.Settings[name]
 	switch v := s.Value; {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 )
 
@@ -95,7 +95,7 @@ func TestCredentialsNamed(t *testing.T) {
 		err          string
 	}{
 		"no blocks":          {nil, "", "the environment variables for s3", "from X_TOKEN", ""},
-		"no block of a name": {nil, "a", "", "", `no s3 block of credentials, in the provider block, has the name "a"`},
+		"no block of a name": {nil, "a", "", "", `no s3 block of credentials has the name "a"`},
 		"the one without":    {[]*unstable.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
 		"by name":            {[]*unstable.Entry{unnamed, a, b}, "b", "second", "", ""},
 		"only names": {[]*unstable.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
@@ -300,7 +300,7 @@ func TestHomeIsURL(t *testing.T) {
 		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
 		"nonsense":              {"https://%", "https://example.com/", ""},
 		"no home": {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; ` +
-			"if it is not, unset it; if it is, set X_ADDRESS, or add this to the provider block"},
+			"if it is not, unset it; if it is, set X_ADDRESS, or add this to {settings}"},
 		"no home, a block":   {"", "https://example.com/", "u"},
 		"no home, another's": {"", "https://example.org/", "if it is, set X_ADDRESS, or add this"},
 	} {
@@ -319,7 +319,7 @@ func TestHomeIsURL(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want %q", name, err, tt.want)
 			}
-			if lacks, _ := fact.Find[fact.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "`+place+`"` {
+			if lacks, _ := fault.Find[fault.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "`+place+`"` {
 				t.Errorf("%s: got %+v", name, lacks)
 			}
 			if along, err := c.Redirected(u); err != nil || along.Has("password") {

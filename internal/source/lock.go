@@ -14,9 +14,9 @@ const (
 	maxEscaped = 200 // bytes of a string in it that are shown
 )
 
-// ParseLock reads what Terraform tells a backend about a lock:
+// ParseLock reads the JSON document about a lock that Terraform passes to a backend:
 // https://github.com/opentofu/opentofu/blob/v1.12.6/internal/states/statemgr/locker.go
-// If there is an error, the lock is empty; the state is still locked.
+// Beside an error, it returns an empty lock, because the state is still locked.
 func ParseLock(data []byte) (*Lock, error) {
 	if len(data) > MaxLock {
 		return &Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", MaxLock)
@@ -28,5 +28,5 @@ func ParseLock(data []byte) (*Lock, error) {
 	return &Lock{ID: shown(text.ID), Who: shown(text.Who), Operation: shown(text.Operation), Created: shown(text.Created)}, nil
 }
 
-// shown is safe to show: whoever can write to the place may have written it.
+// shown returns s escaped and cut, because everybody who can write to the place may have written it.
 func shown(s string) string { return outside.Value(s, maxEscaped) }

@@ -11,22 +11,22 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// withSuspects is the error of a read, beside what is probably not meant in what a request
-// and the blocks of credentials say, for a place, as its source names it. No value is in it.
+// withSuspects adds to the error of a read the probable mistakes in a request and in the blocks of
+// credentials for a place. It shows no values.
 func (k Kind) withSuspects(err error, place string, req Request, credentials []*unstable.Entry, env attr.LookupEnv) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	missing, isMissing := IsMissing(err)
 	if !isMissing {
-		if fact.Has[fact.NoBlock](err) {
+		if fault.Has[fault.NoBlock](err) {
 			return err
 		}
-		return fact.Later(err, func() []fact.Fact { return k.suspects(req, credentials, env) })
+		return fault.Later(err, func() []fault.Fact { return k.suspects(req, credentials, env) })
 	}
 	facts := k.suspects(req, credentials, env)
 	for _, a := range k.Table.Attrs {
@@ -35,33 +35,34 @@ func (k Kind) withSuspects(err error, place string, req Request, credentials []*
 		}
 		text := req.String(a.Name)
 		if strings.Contains(place, strings.Trim(path.Clean(text), "/")) && namesWorkspace(text, req.OtherWorkspace()) {
-			facts = append(facts, fact.Suspect{Attr: a.Name, What: "has the name of the workspace in it, which is added to it anyway"})
+			facts = append(facts, fault.Suspect{Setting: a.Name, What: "has the name of the workspace in it, which is added to it anyway"})
 		}
 	}
 	with := *missing
 	with.Mistaken = with.Mistaken || len(facts) > 0
-	with.reason = fact.With(errors.New(missing.Detail), facts...)
+	with.reason = fault.Later(errors.New(missing.Detail), func() []fault.Fact { return facts })
 	return &with
 }
 
-func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.LookupEnv) (facts []fact.Fact) {
-	add := func(address string, values attr.Values) {
+func (k Kind) suspects(req Request, credentials []*unstable.Entry, env attr.LookupEnv) (facts []fault.Fact) {
+	add := func(where string, values attr.Values) {
 		for _, odd := range unstable.Oddities(values) {
-			odd.Address = address
-			facts = append(facts, odd.Suspect)
+			suspect := odd.Suspect()
+			suspect.Setting += where
+			facts = append(facts, suspect)
 		}
 	}
 	add("", req.Values)
-	for _, block := range credentials { // what is odd is there beside any error
+	for _, block := range credentials { // an invalid block has oddities, too
 		values, _ := block.Resolve(k.Credentials, unstable.Scope{})
-		add("credentials", values)
+		add(" in credentials", values)
 	}
 	values, _ := unstable.NewEntry("", k.Credentials, nil).Resolve(k.Credentials, unstable.Scope{Lookup: env, OnlyEnvironment: true})
-	add("credentials", values)
+	add("", values) // by the names of variables
 	for _, name := range k.Ambient {
 		value, _ := env.Get(name)
 		if odd := recognize.Text(value, recognize.Value).Said(name); odd != "" {
-			facts = append(facts, fact.Suspect{Variable: name, What: odd})
+			facts = append(facts, fault.Suspect{Setting: "the environment variable " + name, What: odd})
 		}
 	}
 	return facts
@@ -73,18 +74,18 @@ func namesWorkspace(text, workspace string) bool {
 		func(part string) bool { return part == workspace || part == workspace+".tfstate" })
 }
 
-// Oddities are what is odd about values and not said by an error, each with the name of its
-// attribute.
+// Oddities returns the probable mistakes in values that the error said does not mention, each with
+// the name of its attribute.
 func Oddities(said error, v attr.Values) (all []string) {
-	err := fact.Later(said, func() (facts []fact.Fact) {
+	err := fault.Later(said, func() (facts []fault.Fact) {
 		for _, odd := range unstable.Oddities(v) {
-			facts = append(facts, odd.Suspect)
+			facts = append(facts, odd.Suspect())
 		}
 		return facts
 	})
-	for _, f := range fact.In(err) {
-		if odd, ok := f.(fact.Suspect); ok {
-			all = append(all, odd.Attr+" "+odd.What)
+	for _, f := range fault.In(err) {
+		if odd, ok := f.(fault.Suspect); ok {
+			all = append(all, odd.Setting+" "+odd.What)
 		}
 	}
 	return all

@@ -8,7 +8,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// CustomerKeyCheck is that of a key with which a store encrypts for whoever brings it.
+// CustomerKeyCheck returns the check of a customer-supplied encryption key of a store.
 func CustomerKeyCheck() attr.Check {
 	return attr.Is(func(text string) bool { return CustomerKey(text) != nil }, "32 bytes in base64 are required, which are 44 characters")
 }
@@ -23,10 +23,10 @@ func CustomerKey(text string) []byte {
 	return key
 }
 
-// CheckWord is the error of what is one word in a request, such as a token or a
-// username, and has control characters in it, which no server could mean. What is the
-// name of the setting. The word is not in the error. [attr.Lines] is about the
-// secrets of settings.
+// CheckWord returns an error for a word in a request, such as a token or a username, that has
+// control characters, which no server accepts. The text what is the name of the setting. The
+// error does not contain the word. Secrets in settings are checked by their form, see
+// [attr.Lines].
 func CheckWord(what, word string) error {
 	if problem := recognize.Text(word, recognize.Word).Said(""); problem != "" {
 		return fmt.Errorf("%s %s", what, problem)

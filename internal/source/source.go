@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -29,7 +30,7 @@ type Source interface {
 	String() string
 }
 
-// Snapshot is what a source held at one moment.
+// Snapshot is the content of a source at one moment.
 type Snapshot struct {
 	Data     []byte
 	Revision string // commit, ETag or object version; "" when the place has none
@@ -65,14 +66,14 @@ type Lock struct {
 type MissingError struct {
 	Detail          string // what was answered, such as "the server answered 404 Not Found"
 	CredentialsSent bool   // some servers answer "not found" for "no access"
-	Listed          bool   // the place says what it holds, so access is not the reason
-	Mistaken        bool   // Detail says what is wrong in the settings, so a state is expected
+	Listed          bool   // the place listed its files, so missing rights are not the reason
+	Mistaken        bool   // Detail describes a mistake in the settings, so a state is expected
 	Lock            *Lock  // as in [Snapshot]: a first state may be on its way
 
-	reason error // Detail, beside what is probably not meant; nil for nothing
+	reason error // Detail with facts about probable mistakes; nil if there are none
 }
 
-// Unwrap returns what Detail says, with facts beside it.
+// Unwrap returns Detail as an error with facts.
 func (e *MissingError) Unwrap() error { return e.reason }
 
 // IsAnswer implements [web.Answer].
@@ -86,10 +87,9 @@ type Request struct {
 	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
 	MaxSize     int64  // bytes; a larger file is a [meter.TooLarge] error, before it is read where its size is known
 
-	// Object is the object block of a data source, a [*kubestate.Object] that
-	// holds the state; nil if there is none. It is for a kind with Objects. For
-	// any other, the file is a manifest with the object in it, and the caller
-	// takes the state out of it.
+	// Object is the object block of a data source, a [*kubestate.Object] that holds the state;
+	// nil if there is none. Kinds with Objects fetch it. For other kinds, the file is a manifest
+	// with the object, and the caller extracts the state.
 	Object any
 }
 
@@ -121,22 +121,24 @@ type Kind struct {
 	Workspaces bool
 	Objects    bool // reads the state of a Request.Object by itself
 
-	// Patience is how long all requests for one state may take together. It is for
-	// kinds whose servers choose how many there are; others have their own.
+	// Patience limits the time of all requests for one state together, for kinds whose servers
+	// choose the number of requests. Other kinds have limits of their own.
 	Patience time.Duration
 
 	// Begin begins a run: see [Kind.Start].
 	Begin func(Settings) Open
 }
 
-// Start begins a run: what it returns may share fetches, connections and
-// temporary files among the sources of one configured provider, and lives as long
-// as that. It does no I/O.
+// Start begins a run. The sources of one configured provider may share fetches, connections and
+// temporary files through the returned function, which lives as long as the provider. Start does
+// no I/O.
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
 		place := ""
-		explain := func(err error) error { return k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv) }
+		explain := func(err error) error {
+			return s.Voice.Speak(k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv))
+		}
 		if err := checkNames(req, k.Attrs); err != nil {
 			return nil, err
 		}
@@ -174,8 +176,8 @@ func NameAttr(choice string) attr.Attr {
 	}
 }
 
-// ChoiceAttr is the attribute of a data source that chooses a block of kind. What
-// such a block says is for the documentation.
+// ChoiceAttr returns the attribute of a data source that chooses a block of kind. The
+// documentation uses says, which describes the content of such a block.
 func ChoiceAttr(name, kind, says string) attr.Attr {
 	return attr.Attr{
 		Name: name, Type: cty.String,
@@ -187,16 +189,16 @@ func ChoiceAttr(name, kind, says string) attr.Attr {
 // Open makes a source from a request. It checks the request and does no I/O.
 type Open func(Request) (Source, error)
 
-// Settings are what the provider block and the environment say to all sources
-// of one kind.
+// Settings are the settings of the provider block and the environment for all sources of one kind.
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
+	Voice       fault.Voice    // the program's words for {credentials} and {settings}
 }
 
 // World is the machine as the sources of this kind may see it that are handed no secret
 // of the code: see [world.World.Beside].
-func (s Settings) World() world.World { return world.For(s.LookupEnv != nil, false) }
+func (s Settings) World() world.World { return world.For(s.LookupEnv, false) }
 
 // IsMissing reports whether err says that the place holds no file.
 func IsMissing(err error) (*MissingError, bool) {

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Covers reports whether target is at or below base: the same scheme, host
-// and port, and base's path as whole segments. Hosts are compared as written,
-// but for the case of ASCII letters: a trailing dot, another spelling of an IP
-// address or letters beyond ASCII never match, because resolvers and servers
-// disagree on what they name. For the same reason a path with dot segments or
-// backslashes is never covered, however often they are encoded. Paths are compared
-// as they are sent, in which an encoded slash ends no segment.
+// Covers reports whether target is at or below base: the same scheme, host and port, and base's
+// path as whole segments. Hosts are compared as written, except for the case of ASCII letters: a
+// trailing dot, another spelling of an IP address and letters beyond ASCII never match, because
+// resolvers and servers disagree about them. For the same reason a path with dot segments or
+// backslashes, encoded or not, is never covered. Paths are compared in the form that is sent, in
+// which an encoded slash ends no segment.
 func Covers(base, target *url.URL) bool {
 	return sameOrigin(base, target) && !escapes(target.Path) &&
 		(isRoot(base) || isBelow(base.EscapedPath(), target.EscapedPath()) && staysBelow(target.Path))
@@ -76,7 +75,7 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// Public is a URL without what may be secret in it: a user, a query and a fragment.
+// Public returns a URL without the parts that may be secret: user, query and fragment.
 func Public(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }

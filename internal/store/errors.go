@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// What may be wrong in any store, in the words that people read.
+// These are the failures that any store may have, with the texts that users read.
 var (
 	ErrChanged = errors.New("the state there is another one than was read: somebody has written it meanwhile, and it stays as it is")
 	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody has removed it or replaced what it is on, or the " +
@@ -18,8 +18,8 @@ var (
 	ErrDenied  = errors.New("access is denied")
 	ErrUntold  = errors.New("who has the lock is not told without locking")
 
-	// ErrUnseen is about a store whose word is all that is known of a write. That of ErrUnkept and
-	// ErrUnremoved is not true.
+	// ErrUnseen means that a store reported success and the state cannot be read back. ErrUnkept and
+	// ErrUnremoved mean that the report was false.
 	ErrUnseen    = errors.New("the store has answered that the state is written, and it cannot be read back")
 	ErrUnkept    = errors.New("the store has answered that the state is written, and what is there is another one, or none")
 	ErrUnremoved = errors.New("the store has answered that the state is removed, and it is still there")
@@ -27,7 +27,7 @@ var (
 	// ErrUnlisted is that the kind of store knows one state only.
 	ErrUnlisted = errors.New("what is there cannot be listed: the http backend knows one state only; name files in its place")
 
-	// ErrUnfinished is no lost answer, whatever is there.
+	// ErrUnfinished is never taken for a lost answer.
 	ErrUnfinished = errors.New("the state was written, and what belongs to it was not")
 )
 
@@ -36,7 +36,7 @@ type HeldError struct {
 	By *Lock // nil if nobody says who
 }
 
-// Error says who has it, since when and for what, and how it is given back.
+// Error names the holder of the lock, the time, the operation, and the command that releases it.
 func (e *HeldError) Error() string {
 	if e.By == nil {
 		return "somebody has the lock"
@@ -47,10 +47,10 @@ func (e *HeldError) Error() string {
 // AliveError is that nobody can break a lock, because it ends with its process.
 type AliveError struct {
 	Process int   // 0 if it is not known
-	By      *Lock // what it says of itself
+	By      *Lock // the lock's own description
 }
 
-// Error names the process, or what it was started for.
+// Error names the process, or the operation that it was started for.
 func (e *AliveError) Error() string {
 	process := "a process"
 	if e.Process > 0 {
@@ -77,11 +77,11 @@ func (l *Lock) Describe() string {
 
 // Unlocking says how a lock is given back that somebody has left.
 func Unlocking(id string) string {
-	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " gives it back"
+	return Proposed("statecrypt wrap OPTIONS -- terraform force-unlock", id, "force-unlock with its ID") + " gives it back"
 }
 
-// Proposed is a command with the ID of a lock, or else otherwise: whoever made the lock has chosen
-// the ID, and what is said may be pasted into a shell.
+// Proposed returns a command with the ID of a lock, and the text otherwise for an ID that is unsafe in a
+// shell: the maker of the lock chose the ID, and users may paste the command.
 func Proposed(command, id, otherwise string) string {
 	if !harmless.MatchString(id) {
 		return otherwise
@@ -96,11 +96,11 @@ type UnansweredError struct{ Err error }
 
 func (e *UnansweredError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
-// AnswerError is what a store answered that speaks the protocol of Terraform's http
-// backend. The child gets it as it is, and knows what to do.
+// AnswerError is the answer of a store that speaks the protocol of Terraform's http backend. The child
+// receives it unchanged, and handles it.
 type AnswerError struct {
 	Status int
 	Body   []byte

@@ -1,5 +1,5 @@
-// Package store is where wrap keeps states: bytes under a name, of which a store knows
-// nothing but whether they are still those that were read.
+// Package store defines the stores in which wrap keeps states: bytes under a name. A store knows only
+// whether the bytes are still the version that was read.
 package store
 
 import (
@@ -13,21 +13,22 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Kind is a kind of store. Its table is that of the block backend "<kind>".
+// Kind is a kind of store. Its table declares the block backend "<kind>".
 type Kind struct {
 	attr.Table
 
 	Place    string   // the attribute that names a state
-	Older    string   // where older states stay, for whoever has the keys of then
+	Older    string   // where old versions remain; they open with the keys that they were encrypted with
 	Counts   bool     // a state that gets another key gets the next serial, as the CLIs' own backends do it there
 	Looks    bool     // some servers look into a state, and refuse one without serial and lineage
 	Withhold []string // variables of credentials that are for this store alone: no program of the user's gets them
 	Open     func(Settings) (Store, error)
 }
 
-// Settings are what a store is opened with.
+// Settings are the settings that open a store.
 type Settings struct {
 	attr.Values
 
@@ -42,13 +43,19 @@ type Settings struct {
 	Seal func(ctx context.Context, found []byte) ([]byte, error)
 }
 
+// Voice has the words for the block of the settings.
+func (s Settings) Voice() fault.Voice {
+	block := "the block " + s.Values.Address()
+	return fault.Voice{Words: map[string]string{"credentials": block, "settings": block}}
+}
+
 // Store keeps states. Opening it, and naming a state, contacts nothing.
 type Store interface {
 	Properties() Properties
 	State(name string) (State, error)
 
-	// List returns the names that begin with a prefix of what may be states; other files may
-	// be among them. It is a right of its own.
+	// List returns the names of states that begin with a prefix. Other files may be among them.
+	// Listing requires a right of its own.
 	List(ctx context.Context, prefix string) ([]string, error)
 
 	Close() error // gives up the locks that end with the process
@@ -60,14 +67,14 @@ type Version string
 // Properties are facts about a store. A store without locks, whose word is all that is known of a write, has none.
 type Properties struct {
 	HasLocks        bool     // locks keep others out
-	Verifies        bool     // Write and Remove find out whether the store has done what it says
+	Verifies        bool     // Write and Remove find out whether the store's report is true
 	EndsWithProcess bool     // nobody can leave a lock
 	Retries         []string // variables that tell the child how often to try again
 	Unkept          error    // the error about a state that the store has called written, in place of [ErrUnkept]
 }
 
-// State is one state in a store. Errors are those of this package where it has one. A state may have abilities
-// as well, such as [Prover], which [As] finds.
+// State is one state in a store. Its methods return the errors of this package where one fits. A state may
+// have further abilities, such as [Prover], which [As] finds.
 type State interface {
 	// String says where it is, for people. It tells the state from any other, unless the state is [Addressed].
 	String() string
@@ -90,7 +97,7 @@ type State interface {
 	// Holder returns nil if nobody has the lock, and [ErrUntold] where only locking tells.
 	Holder(ctx context.Context) (*Lock, error)
 
-	// Unlock gives the lock with this ID back, whoever has taken it.
+	// Unlock releases the lock with this ID, of this run or another one.
 	Unlock(ctx context.Context, id string) error
 }
 

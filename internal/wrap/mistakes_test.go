@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 // Mistakes are cases whose texts are in testdata/mistakes.txt.
@@ -40,7 +40,7 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %s\n", explain.Text(err, explain.Command{Name: "wrap"})) // as the command does
+		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command does
 	}
 	m.Said(t, name, said)
 }
@@ -49,7 +49,7 @@ func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %s\n", explain.Text(err, explain.Command{Name: "wrap"})) // as the command does
+		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command does
 	}
 	m.Said(t, name, fmt.Sprintf("%sexit code %d", said, code))
 }

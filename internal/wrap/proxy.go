@@ -15,11 +15,11 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 // proxy is the backend that the child sees.
@@ -96,7 +96,7 @@ func (p *proxy) get(w http.ResponseWriter, r *http.Request) {
 	}
 	plain, err := accept(r.Context(), state)
 	if err != nil {
-		p.fail(w, ours, "the state in the backend: "+explain.Text(err, explain.Wrap{}))
+		p.fail(w, ours, "the state in the backend: "+words.State(err))
 		return
 	}
 	// Without a lock, what was read first counts: before the first write, Terraform reads once
@@ -197,7 +197,7 @@ func (p *proxy) warn(opened *encryption.Opened) {
 // yet.
 func (p *proxy) noteDoubts() {
 	for _, doubt := range p.Doubts {
-		say(p.Stderr, explain.Doubt(doubt))
+		say(p.Stderr, words.Doubt(doubt))
 	}
 }
 
@@ -225,7 +225,7 @@ func (p *proxy) post(w http.ResponseWriter, r *http.Request) {
 		sealed, err = p.seal(ctx, plain)
 	}
 	if err != nil {
-		p.fail(w, ours, "the state was not written: "+explain.Text(err, explain.Wrap{Seals: true}))
+		p.fail(w, ours, "the state was not written: "+words.Seal(err))
 		return
 	}
 	if err := p.write(ctx, sealed); err != nil {
@@ -364,7 +364,7 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
 	sealed, again, err = Seal(ctx, target, plain)
 	if failed, ok := errors.AsType[*encryption.Error](err); ok && sealed != nil && len(failed.Attempts) > 0 &&
-		fact.Has[fact.NoIdentity](failed.Attempts[0].Err) { // the methods after the first are fallbacks
+		fault.Has[fault.NoIdentity](failed.Attempts[0].Err) { // the methods after the first are fallbacks
 		err = nil
 	}
 	return sealed, again, err

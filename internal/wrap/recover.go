@@ -10,12 +10,12 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 // Recovery is of a state that an earlier run could not write.
@@ -113,7 +113,7 @@ func (m *recovery) find(ctx context.Context) error {
 	default:
 		opened, err := m.State.Decrypt(ctx, content)
 		if err != nil {
-			return fmt.Errorf("%s: %s", m.name, explain.Text(err, explain.Wrap{}))
+			return fmt.Errorf("%s: %s", m.name, words.State(err))
 		}
 		m.plain = opened.Data
 	}
@@ -285,9 +285,9 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	case err != nil && isNoState(there, err):
 		return nil, fmt.Errorf("the state in the backend: %s. Once you have looked that nothing is lost, add -force, which keeps that file in "+
-			"the folder of the module, and replaces it", explain.Text(err, explain.Wrap{}))
+			"the folder of the module, and replaces it", words.State(err))
 	case err != nil:
-		return nil, fmt.Errorf("the state in the backend: %s", explain.Text(err, explain.Wrap{}))
+		return nil, fmt.Errorf("the state in the backend: %s", words.State(err))
 	case there != nil && m.isThere(opened.Data, now):
 		return there, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // oneWay encrypts, and fails to open.
@@ -31,8 +31,8 @@ func TestRehearsalOfPlans(t *testing.T) {
 		err   error
 		blind bool
 	}{
-		"recipients":                 {err: fact.With(errors.New("there is no identity"), fact.NoIdentity{}), blind: true},
-		"recipients, and a fallback": {err: fact.With(fmt.Errorf("%w: of others", encryption.ErrNoKey), fact.NoIdentity{}), blind: true},
+		"recipients":                 {err: fault.Known(errors.New("there is no identity"), fault.NoIdentity{}), blind: true},
+		"recipients, and a fallback": {err: fault.Known(fmt.Errorf("%w: of others", encryption.ErrNoKey), fault.NoIdentity{}), blind: true},
 		"no key":                     {err: fmt.Errorf("%w: of nobody", encryption.ErrNoKey)},
 		"no answer":                  {err: errors.New("the key service does not answer")},
 	} {

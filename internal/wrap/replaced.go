@@ -7,7 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
@@ -67,7 +67,7 @@ func (h *handover) checkPlace(ctx context.Context, path string) error {
 	info, _ := encryption.Inspect(there)
 	if info.Kind == encryption.KindUnknown {
 		_, err := h.Plan.Decrypt(ctx, there)
-		if err == nil || errors.Is(err, encryption.ErrNoKey) || fact.Has[fact.NoIdentity](err) {
+		if err == nil || errors.Is(err, encryption.ErrNoKey) || fault.Has[fault.NoIdentity](err) {
 			return nil
 		}
 	}

@@ -17,12 +17,12 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
 // traces are the files in which Terraform leaves states beside a backend.
@@ -111,7 +111,7 @@ func (p *proxy) sealLeft(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		say(p.Stderr, "warning: "+errored+" stays in plaintext: "+explain.Text(err, explain.Wrap{Seals: true}))
+		say(p.Stderr, "warning: "+errored+" stays in plaintext: "+words.Seal(err))
 		return
 	}
 	tellSealed(p.Stderr, sealedInPlace, others)

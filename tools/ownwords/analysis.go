@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,9 +14,6 @@ import (
 )
 
 const module = "github.com/statecrypt/terraform-provider-statecrypt/"
-
-// programs are who may explain an error.
-var programs = []string{"cmd/statecrypt", "internal/provider", "internal/wrap"}
 
 func run(pass *analysis.Pass) (any, error) {
 	path := strings.TrimPrefix(strings.TrimSuffix(pass.Pkg.Path(), "_test"), module)
@@ -24,11 +24,9 @@ func run(pass *analysis.Pass) (any, error) {
 		slices.ContainsFunc(files, importsTesting) {
 		return nil, nil // what only tests import
 	}
-	for _, file := range files {
-		for _, spec := range file.Imports {
-			if spec.Path.Value == `"`+module+`internal/explain"` && !slices.Contains(programs, path) {
-				pass.Reportf(spec.Pos(), "only programs explain errors: %s has facts instead", path)
-			}
+	if !speaks(path) {
+		for _, file := range files {
+			reportVoice(pass, file)
 		}
 	}
 	t := texts{path, pass.Pkg, pass.TypesInfo, map[types.Object]bool{}}
@@ -52,6 +50,66 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	return nil, nil
+}
+
+// speaks reports whether a package has the words of a program.
+func speaks(path string) bool {
+	return slices.ContainsFunc([]string{"cmd", "internal/provider", "internal/wrap", "internal/shared/fault"}, func(of string) bool {
+		return path == of || strings.HasPrefix(path, of+"/")
+	})
+}
+
+// ofPrograms is what the users of one program write, in a sentence. The prefix TF_VAR_ alone is a name, and no sentence.
+var ofPrograms = regexp.MustCompile(`provider block|provider's (credentials )?block|(^|[^\w-])-config\b|\s\S*TF_VAR_|TF_VAR_\S*\s`)
+
+// reportVoice reports sentences for the users of one program.
+func reportVoice(pass *analysis.Pass, root ast.Node) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		if !ok || isDoc(pass.TypesInfo, n) {
+			return !ok
+		}
+		sentence, others := wording(pass.TypesInfo, e)
+		if found := ofPrograms.FindString(sentence); found != "" {
+			pass.Reportf(e.Pos(), "%q is a word of one program: write {settings} or {credentials}, which its voice fills", strings.TrimSpace(found))
+		}
+		if sentence == "" {
+			return true
+		}
+		for _, other := range others {
+			reportVoice(pass, other)
+		}
+		return false
+	})
+}
+
+// wording returns a text that is written in one or several parts, "" for another expression, and the parts that are
+// expressions of other kinds.
+func wording(info *types.Info, e ast.Expr) (text string, others []ast.Expr) {
+	if value := info.Types[e].Value; value != nil && value.Kind() == constant.String {
+		return constant.StringVal(value), nil
+	}
+	sum, ok := e.(*ast.BinaryExpr)
+	if !ok || sum.Op != token.ADD || !isString(info.TypeOf(sum)) {
+		return "", []ast.Expr{e}
+	}
+	left, ofLeft := wording(info, sum.X)
+	right, ofRight := wording(info, sum.Y)
+	return cmp.Or(left, "…") + cmp.Or(right, "…"), append(ofLeft, ofRight...)
+}
+
+// isDoc reports whether a node is the Doc of an attribute or a table: the documentation of the provider is made of these.
+func isDoc(info *types.Info, n ast.Node) bool {
+	literal, ok := n.(*ast.KeyValueExpr)
+	if !ok {
+		return false
+	}
+	key, ok := literal.Key.(*ast.Ident)
+	if !ok || key.Name != "Doc" {
+		return false
+	}
+	field := info.ObjectOf(key)
+	return field != nil && field.Pkg() != nil && field.Pkg().Path() == module+"encryption/attr"
 }
 
 func importsTesting(file *ast.File) bool {

@@ -7,4 +7,6 @@ import (
 )
 
 // The lines with a comment are found, and no others.
-func TestAnalyzer(t *testing.T) { analysistest.Run(t, analysistest.TestData(), analyzer, module+"own") }
+func TestAnalyzer(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), analyzer, module+"own", module+"internal/source/some", module+"internal/provider")
+}

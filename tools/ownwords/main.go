@@ -4,7 +4,8 @@
 // about words. Errors of others, which often have nothing but their texts, are read in the
 // places that others.go lists.
 //
-// It also finds imports of internal/explain from anywhere but the programs that have users.
+// It finds the words of one program, such as "in the provider block", in sentences of packages that several programs
+// use: these write a placeholder. Doc of an attribute or a table is the documentation of the provider, and may have them.
 //
 //	go vet -vettool=$(command -v ownwords) ./...
 package main

@@ -17,8 +17,10 @@ var others = map[string]string{
 	"internal/source/pg.connection.failure":     "pgconn has no types for what a server refuses before it speaks SQL",
 
 	// How sentences are joined and said, which decides nothing else, and depends on no wording.
-	"internal/explain.words":              "what is said beside a reason goes behind it, and whatever wraps an error has only its text",
+	"internal/shared/fault.Voice.Fill":    "it looks for placeholders, which no rewording of a sentence concerns",
+	"internal/shared/fault.Voice.Text":    "an advice goes behind its reason, with which the text of a wrapper ends",
 	"internal/wrap.proxy.tell":            "the same words are not said twice, whatever they are",
 	"builtin/method/sops.keyError.reason": "what ErrNoKey says is said once, and not for each key of a file",
-	"internal/explain.Usage":              "what follows a question is a sentence of its own",
+	"internal/provider.sentence":          "a sentence has a capital letter and a full stop",
+	"internal/wrap/words.Usage":           "what follows a question is a sentence of its own",
 }

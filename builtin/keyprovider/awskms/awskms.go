@@ -1,8 +1,8 @@
-// Package awskms has AWS KMS wrap the key of each file.
+// Package awskms wraps the key of each file with AWS KMS.
 //
-// Options, defaults and metadata are those of OpenTofu's key provider aws_kms:
-// opentofu/internal/encryption/keyprovider/aws_kms. OpenTofu makes a new data
-// key even when it only reads; here a read is one kms:Decrypt.
+// It has the options, the defaults and the metadata of OpenTofu's key provider aws_kms
+// (opentofu/internal/encryption/keyprovider/aws_kms). OpenTofu requests a new data key even when
+// it only reads; this key provider sends one kms:Decrypt.
 package awskms
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// Limits for what a file may hold and what the service may answer.
+// These limits apply to the metadata in a file and to the answers of the service.
 const (
 	// The longest ciphertext that KMS accepts:
 	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
@@ -81,7 +81,7 @@ func (p *provider) Warning() driver.Warning {
 	return driver.Warning{}
 }
 
-// metadata is what a file stores, with the names of
+// metadata is the document that a file stores, with the names of
 // opentofu/internal/encryption/keyprovider/aws_kms/provider.go.
 type metadata struct {
 	CiphertextBlob    []byte            `json:"ciphertext_blob"`
@@ -180,8 +180,8 @@ func (p *provider) service() string {
 	return fmt.Sprintf("AWS KMS in %s (key %s)", p.settings.Region, p.keyID)
 }
 
-// client returns the client once it has credentials, so that their errors are
-// distinct from those of KMS.
+// client returns the client after it has got credentials, so that errors of signing in are
+// distinct from errors of KMS.
 func (p *provider) client(ctx context.Context) (*kms.Client, error) {
 	client, err := p.clients.Do(ctx, struct{}{}, p.connect)
 	if err != nil {

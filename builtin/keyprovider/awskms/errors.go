@@ -12,10 +12,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// explain says what an error of KMS means. The codes are those of
+// explain returns the error for an error of KMS, whose codes are documented in
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 func (p *provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
@@ -47,7 +47,7 @@ func (p *provider) explain(operation string, err error) error {
 	if row.Wraps != nil {
 		err = fmt.Errorf("%w: %w", row.Wraps, err)
 	}
-	return fact.Advise(err, row.Advice)
+	return fault.With(err, row.Advice)
 }
 
 // otherRegion points out the most likely mistake if a key is not found.

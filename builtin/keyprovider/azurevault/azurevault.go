@@ -1,8 +1,8 @@
 // Package azurevault wraps the key of a file with a key of Azure Key Vault or
 // of an Azure Managed HSM.
 //
-// Options, defaults and metadata are those of OpenTofu's key provider of the
-// same name: opentofu/internal/encryption/keyprovider/azure_vault.
+// It has the options, the defaults and the metadata of OpenTofu's key provider of the same name:
+// opentofu/internal/encryption/keyprovider/azure_vault.
 package azurevault
 
 import (
@@ -28,15 +28,14 @@ import (
 
 const (
 	maxKeyLength = 1024      // bytes
-	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; those of a longest key take about 1 KiB
+	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; a longest key takes about 1 KiB
 	maxSmall     = 64        // bytes of an IV or a tag; they have 12 and 16
 
-	// defaultPatience bounds what a Retry-After header may ask for.
+	// defaultPatience limits the wait that a Retry-After header may ask for.
 	defaultPatience = 60 * time.Second
 )
 
-// Options are what a program may bring of its own. The zero value brings
-// nothing.
+// Options are settings of a program, and not of its users. The zero value is usable.
 type Options struct {
 	Transport  policy.Transporter     // carries every request: to the vault, and those for tokens
 	Credential azcore.TokenCredential // takes the place of all settings that authenticate
@@ -71,8 +70,8 @@ type provider struct {
 	clients memo.Memo[struct{}, *azkeys.Client]
 }
 
-// Close closes the connections to the vault and to what signs in; one in use is closed
-// after its request.
+// Close closes the connections to the vault and to the service that signs in. A connection in
+// use is closed after its request.
 func (p *provider) Close() {
 	if p.own != nil {
 		(&http.Client{Transport: p.own}).CloseIdleConnections()
@@ -175,8 +174,8 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 	return err == nil && m.KeyVersion != "" && m.Algorithm != ""
 }
 
-// keyVersion is what may become part of a URL. Azure's are 32 hexadecimal
-// digits.
+// keyVersion matches versions that may become part of a URL. Azure's versions are 32
+// hexadecimal digits.
 var keyVersion = lazyregexp.New(`^[0-9A-Za-z]*$`)
 
 func parse(document json.RawMessage) (metadata, error) {
@@ -197,7 +196,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
 		return m, nil
 	}
-	// The others are weaker: RSA1_5, and CBC without authentication, would make
-	// the vault an oracle for whoever can write the file.
+	// The other algorithms are weaker: with RSA1_5, and with CBC without authentication, a
+	// person who can write the file could use the vault as an oracle.
 	return m, errors.New("the metadata in the file names an algorithm other than RSA-OAEP-256, A128GCM, A192GCM and A256GCM")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
-// explain says what an error of the vault means, and whether another key
-// provider may be tried. The bodies of answers are not shown.
+// explain returns the error for an error of the vault, which wraps [driver.ErrNoKey] if another
+// key provider may be tried. It does not repeat the bodies of answers.
 func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for %s: %w", p.vault, ctx.Err())

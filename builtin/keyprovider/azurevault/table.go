@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+// keyHarmless is the [attr.Attr.Harmless] of attributes that describe a key.
 const keyHarmless = "It says which key the vault is asked for, and not which vault is asked."
 
 func table() attr.Table {
@@ -52,12 +52,12 @@ func build(v attr.Values, o Options) (_ driver.KeyProvider, err error) {
 		algorithm: azkeys.EncryptionAlgorithmRSAOAEP256,
 		patience:  defaultPatience,
 	}
-	if p.access, err = azureauth.New(v, world.For(v.Environment() != nil, false)); err != nil {
+	if p.access, err = azureauth.New(v, world.For(v.Environment(), false)); err != nil {
 		return nil, err
 	}
 	p.access.Transport, p.credential = o.Transport, o.Credential
 	if o.Transport == nil {
-		client := azureauth.HTTPClient(world.For(v.Environment() != nil, false))
+		client := azureauth.HTTPClient(world.For(v.Environment(), false))
 		p.access.Transport, p.own = client, client.Transport
 	}
 	if v.Bool("symmetric") {

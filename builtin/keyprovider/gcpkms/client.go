@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// host is that of Cloud KMS. No variable and no credentials say another: it gets new
-	// keys as they are.
+	// host is the host of Cloud KMS. No variable and no credentials can change it, because it
+	// receives new keys in plaintext.
 	// https://cloud.google.com/kms/docs/reference/rest
 	host = "cloudkms.googleapis.com"
 
@@ -26,7 +26,7 @@ func (p *provider) Close() {
 	}
 }
 
-// call has Cloud KMS do what verb says with the key.
+// call sends a request to Cloud KMS for the key. The verb is encrypt or decrypt.
 // https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys
 func (p *provider) call(ctx context.Context, verb string, question, answer any) error {
 	bearer, err := p.bearers.Do(ctx, struct{}{}, p.access.Open)

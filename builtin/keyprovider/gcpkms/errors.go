@@ -14,9 +14,9 @@ func (p *provider) unexpected(verb, what string) error {
 	return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, what)
 }
 
-// refusal says what an answer other than 200 means, and whether another key
-// provider may be tried. The text of the service is not shown: it may repeat
-// what was sent.
+// refusal returns the error for an answer other than 200, which wraps [driver.ErrNoKey] if
+// another key provider may be tried. It does not show the text of the service, which may repeat
+// parts of the request.
 func (p *provider) refusal(verb string, status int, body []byte) error {
 	var refused struct {
 		Error struct {

@@ -1,7 +1,7 @@
 // Package gcpkms wraps the key of a file with a key of Google Cloud KMS.
 //
-// Options, defaults and metadata are those of OpenTofu's key provider of the
-// same name: opentofu/internal/encryption/keyprovider/gcp_kms.
+// It has the options, the defaults and the metadata of OpenTofu's key provider of the same name:
+// opentofu/internal/encryption/keyprovider/gcp_kms.
 package gcpkms
 
 import (
@@ -32,13 +32,12 @@ import (
 const (
 	maxKeyLength      = 1024      // bytes, OpenTofu's limit
 	maxAdditionalData = 64 * 1024 // bytes, the service's limit
-	maxCiphertext     = 64 * 1024 // bytes; that of a longest key takes about 1.1 KiB
+	maxCiphertext     = 64 * 1024 // bytes; a longest key takes about 1.1 KiB
 )
 
 const kind = "a gcp_kms key provider" // in errors
 
-// Options are what a program may bring of its own. The zero value brings
-// nothing.
+// Options are settings of a program, and not of its users. The zero value is usable.
 type Options struct {
 	// Transport carries the requests to Cloud KMS. Those for tokens go through
 	// http.DefaultTransport.
@@ -56,7 +55,7 @@ func BlockWith(o Options) driver.Block[driver.KeyProvider] {
 	}
 }
 
-// keyHarmless is the reason of what describes a key, see [attr.Attr.Harmless].
+// keyHarmless is the [attr.Attr.Harmless] of attributes that describe a key.
 const keyHarmless = "It says which key Google is asked for, and Google is asked in any case."
 
 func table() attr.Table {

@@ -24,9 +24,8 @@ type cannotOpen struct{ error }
 
 func (e cannotOpen) Unwrap() error { return e.error }
 
-// explain says what an error of the client means, when a key was asked for or,
-// without one, a login. The answer is not shown, because servers repeat what they
-// were sent.
+// explain returns the error for an error of the client in a request for a key or, if key is "",
+// in a login. It does not show the answer, because servers repeat parts of the request.
 func (s *server) explain(ctx context.Context, err error, path, key string) error {
 	what := fmt.Sprintf("the server at %s", s.address)
 	if ctx.Err() != nil {

@@ -18,7 +18,7 @@ const maxJWT = 64 << 10 // bytes
 
 type login struct {
 	path string         // of the auth method's login
-	body map[string]any // what it wants
+	body map[string]any // the parameters of the login
 	file string         // read for the jwt in the body, if it is not there
 }
 

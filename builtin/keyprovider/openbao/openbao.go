@@ -1,10 +1,9 @@
 // Package openbao gets keys from the transit engine of OpenBao or of HashiCorp
 // Vault, whose API is the same.
 //
-// Options, defaults, environment variables and metadata are those of
-// OpenTofu's key provider of the same name:
-// opentofu/internal/encryption/keyprovider/openbao. Namespaces and logins are
-// added. The API: https://openbao.org/api-docs/secret/transit/
+// It has the options, the defaults, the environment variables and the metadata of OpenTofu's key
+// provider of the same name (opentofu/internal/encryption/keyprovider/openbao), and adds
+// namespaces and logins. The API: https://openbao.org/api-docs/secret/transit/
 package openbao
 
 import (
@@ -68,7 +67,7 @@ func (p *provider) Warning() driver.Warning {
 	return driver.Warning{}
 }
 
-// metadata is what a file stores, with the names of OpenTofu's provider.go.
+// metadata is the document that a file stores, with the names of OpenTofu's provider.go.
 type metadata struct {
 	Ciphertext     []byte `json:"ciphertext"`                // the text "vault:v1:…"
 	AssociatedData string `json:"associated_data,omitempty"` // base64
@@ -84,8 +83,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 }
 
 // Key unwraps the stored key: one decrypt call, after a login if one is
-// configured, and nothing else. The associated data is that of the file, as in
-// OpenTofu from 1.13 on; the configured one is for new keys.
+// configured, and nothing else. It uses the associated data of the file, as OpenTofu does from
+// 1.13 on. The configured associated data counts for new keys only.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {

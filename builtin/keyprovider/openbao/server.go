@@ -47,7 +47,7 @@ func newServer(v attr.Values) *server {
 	s := &server{
 		address: v.String("address"), namespace: v.String("namespace"), token: v.String("token"),
 		redirects: !v.Bool("disable_redirects"),
-		world:     world.For(v.Environment() != nil, false),
+		world:     world.For(v.Environment(), false),
 		turn:      make(chan struct{}, 1),
 		retries:   int(v.Int("max_retries")),
 		tls: api.TLSConfig{
@@ -65,7 +65,7 @@ func newServer(v attr.Values) *server {
 	return s
 }
 
-// duration reads what the variable BAO_CLIENT_TIMEOUT may hold.
+// duration parses the value of BAO_CLIENT_TIMEOUT: a duration of Go, or whole seconds.
 func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, e := strconv.Atoi(text); e == nil {
@@ -124,7 +124,7 @@ func (s *server) connect() (*api.Client, error) {
 type limitedTransport struct {
 	inner   http.RoundTripper
 	proxy   *url.URL
-	private bool // others cannot read what is sent to the server's own address
+	private bool // others cannot read requests to the server's own address
 }
 
 func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -167,7 +167,7 @@ func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
 	return s.client, s.session.token, nil
 }
 
-// put sends one request. Its errors are those of the client: see explain.
+// put sends one request, and returns the errors of the client; see explain.
 func (s *server) put(ctx context.Context, client *api.Client, token, where string, body map[string]any) (*api.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -49,7 +49,7 @@ func table() attr.Table {
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Check: attr.Whole(num, checkLength),
 				Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
 					"between. Defaults to `32`."},
-			// Not harmless: elsewhere is no transit engine, and what is asked for would be written.
+			// Not harmless: under another path, the request would write to an engine that is not transit.
 			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"),
 				Check: attr.Is(isEngine, "the path of the engine is required, without /v1 before it, which belongs to the API"),
 				Doc:   "Where the transit engine is mounted. Defaults to `/transit`."},

@@ -17,7 +17,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -27,8 +27,8 @@ const maxKeyFile = 1 << 20 // bytes
 
 const sshKeyFile = "SOPS_AGE_SSH_PRIVATE_KEY_FILE"
 
-// ageKeys finds age identities: those of the method, and those that sops finds
-// by itself, as described in https://getsops.io/docs/#encrypting-using-age.
+// ageKeys finds age identities: in the settings of the method, and where sops looks by default,
+// see https://getsops.io/docs/#encrypting-using-age.
 type ageKeys struct {
 	texts []string
 	files []string
@@ -37,7 +37,7 @@ type ageKeys struct {
 	filesFrom string // the variable that names the files; "" if the settings do
 
 	command []string // prints identities; empty for none
-	useSSH  bool     // those of the home directory
+	useSSH  bool     // SSH keys in the home directory, too
 	env     attr.LookupEnv
 }
 
@@ -62,14 +62,14 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 	}
 	if len(found) == 0 {
 		if len(problems) > 0 {
-			return nil, errors.Join(problems...)
+			return nil, fault.List(problems)
 		}
 		return nil, a.advise(fmt.Errorf("%w: there is no age identity", driver.ErrNoKey), "set age_identities or age_identity_files", recipient)
 	}
 	dataKey, err := openAge(sealed, found)
 	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
 		if len(problems) > 0 {
-			return nil, errors.Join(problems...)
+			return nil, fault.List(problems)
 		}
 		if len(found) == 1 {
 			return nil, a.advise(fmt.Errorf("%w: the only age identity does not fit", driver.ErrNoKey), "", recipient)
@@ -90,24 +90,23 @@ func openAge(sealed string, identities []age.Identity) ([]byte, error) {
 	return io.ReadAll(content)
 }
 
-// ageParts is how many recipients a file of age is for. Each is tried.
+// ageParts returns the number of recipients of an age file. Each is tried.
 func ageParts(sealed string) int {
 	file, _ := io.ReadAll(armor.NewReader(strings.NewReader(sealed)))
 	return bytes.Count(file, []byte("\n-> "))
 }
 
-// advise adds what sops would have done in addition.
+// advise adds advice if sops itself would have tried another key.
 func (a ageKeys) advise(err error, advice, recipient string) error {
-	err = fact.Advise(err, advice)
 	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH {
-		return fact.Advise(err, "use_ssh_keys = true tries the SSH keys of the home directory")
+		return fault.With(err, "use_ssh_keys = true tries the SSH keys of the home directory")
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if _, set := a.env.Get(name); set {
-			return fact.Advise(err, "the command in "+name+" is not run, because only the environment names it: set age_identity_command")
+			return fault.With(err, "the command in "+name+" is not run, because only the environment names it: set age_identity_command")
 		}
 	}
-	return err
+	return fault.With(err, advice)
 }
 
 // run has the user's program print identities. The recipient is passed as sops
@@ -117,7 +116,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	if err != nil {
 		return nil, fmt.Errorf("age_identity_command: %w", err)
 	}
-	p := program(world.For(a.env != nil, false), patience, maxKeyFile, nil, a.command...)
+	p := program(world.For(a.env, false), patience, maxKeyFile, nil, a.command...)
 	p.Environ = p.Environ.With("SOPS_AGE_RECIPIENT=" + strings.ReplaceAll(recipient, "\x00", ""))
 	printed, _, err := p.Run(ctx)
 	switch {
@@ -126,7 +125,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
 	case err != nil:
-		// What it said may be a key.
+		// Its output may be a key.
 		return nil, errors.New("age_identity_command: the program failed, or printed too much")
 	}
 	ids, err := parseAge(printed)
@@ -136,15 +135,15 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	return ids, nil
 }
 
-// identities returns all usable identities, and what is wrong with the others.
-// The errors hold nothing of what was read.
+// identities returns all usable identities, and an error for each other one. The errors contain
+// no part of an identity.
 func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
 		if err != nil {
 			err = fmt.Errorf("%s %w", a.textFrom(i), err)
 			if is := recognize.Text(strings.TrimSpace(text), recognize.Identity).Said(a.textsFrom); is != "" {
-				err = fmt.Errorf("%w; it %w", err, fact.Odd(is))
+				err = fmt.Errorf("%w; it %w", err, fault.Odd(is))
 			}
 			problems = append(problems, err)
 		}
@@ -168,7 +167,7 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	return found, problems
 }
 
-// textFrom is what gives the i-th text: the attribute, or a variable.
+// textFrom names the source of the i-th text: the attribute or a variable.
 func (a ageKeys) textFrom(i int) string {
 	if a.textsFrom != "" {
 		return "the environment variable " + a.textsFrom
@@ -176,7 +175,7 @@ func (a ageKeys) textFrom(i int) string {
 	return fmt.Sprintf("age_identities, element %d", i+1)
 }
 
-// fileFrom is what names the i-th file: the attribute, or a variable.
+// fileFrom names the source of the i-th path: the attribute or a variable.
 func (a ageKeys) fileFrom(i int) string {
 	switch {
 	case i >= len(a.files):
@@ -187,9 +186,8 @@ func (a ageKeys) fileFrom(i int) string {
 	return "age_identity_files"
 }
 
-// usual returns those paths at which sops looks by default that are meant for
-// this. Its own key file counts only if the method has no identity:
-// what is configured must be all that opens a file.
+// usual returns the paths at which sops looks by default. Sops's own key file counts only if no
+// identity is configured, because configured identities must be the only ones that open a file.
 func (a ageKeys) usual() []string {
 	var out []string
 	_, named := a.env.Get(sshKeyFile)

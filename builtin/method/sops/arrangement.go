@@ -10,8 +10,8 @@ import (
 // and the MAC to the sequence of values. Neither knows the elements of a list,
 // nor anything that is empty. So brackets can be moved without a key: part of an
 // object goes to the next element, "a": {"b": …} becomes "a:b": …, and nulls
-// fill the gaps. What is read is therefore as narrow as what Terraform and
-// OpenTofu write. What remains possible is in the tests.
+// fill the gaps. The method therefore accepts only objects as Terraform and OpenTofu write them.
+// The tests list the changes that remain possible.
 
 // arrange checks how a decrypted state is arranged, and makes its marks
 // independent of it. Anything else is left as it is.
@@ -50,7 +50,7 @@ func misplaced(where, what string) error {
 		"in JSON and YAML, sops does not protect how lists are arranged. As one value, in its binary mode, it does", quote(where), what)
 }
 
-// shape is what Terraform and OpenTofu write for an object of the state format.
+// shape describes an object of the state format as Terraform and OpenTofu write it.
 type shape struct {
 	names []string // in their order; others come last, in any
 	must  []string // of names, those that always have a value
@@ -66,8 +66,8 @@ var (
 		"sensitive_attributes"}, must: []string{"schema_version"}}
 )
 
-// each checks the elements of a list, which may be absent. What also returns
-// takes the place of the element.
+// each checks the elements of a list, which may be absent, and replaces each by the result of
+// also.
 func (s shape) each(list any, where string, also func(object) (object, error)) error {
 	all, ok := list.([]any)
 	if !ok && list != nil {
@@ -148,9 +148,9 @@ func checkInstance(instance object, unmarked bool) (object, error) {
 	return instance, nil
 }
 
-// marks are the paths of sensitive attributes, without what brackets say: which
-// step follows which, in which list. Each name in them marks the whole attribute
-// of that name. Without marks, or if they lead nowhere, everything is sensitive.
+// marks returns the paths of sensitive attributes. It ignores the structure of lists, which an
+// attacker could change: each name in a path marks the whole attribute of that name. Without
+// marks, or if a path leads to no value, all attributes are sensitive.
 func marks(stored any, attributes object, unmarked bool) any {
 	if list, ok := stored.([]any); ok && len(list) == 0 && !unmarked {
 		return list
@@ -217,8 +217,8 @@ func checkSorted(value any, where string, inList bool) error {
 	return nil
 }
 
-// namesAround are the names of what others may have been in, if a name in branch
-// may have come from there.
+// namesAround returns the names of objects from which an attacker may have moved a name in
+// branch.
 func namesAround(branch object) map[string]bool {
 	if !slices.ContainsFunc(branch, func(item member) bool { return strings.Contains(item.name, ":") }) {
 		return nil
@@ -235,8 +235,8 @@ func namesAround(branch object) map[string]bool {
 
 const maxColons = 64 // in a name that are looked at
 
-// fromInside reports whether name may be made of one of those, a colon, and the
-// name of what was in it.
+// fromInside reports whether name may consist of the name of an object around it, a colon, and
+// a name inside that object.
 func fromInside(name string, around map[string]bool) bool {
 	for i, n := 0, 0; len(around) > 0 && i < len(name) && n < maxColons; i++ {
 		if name[i] == ':' {

@@ -55,8 +55,8 @@ func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
 	return typed(plain, kind)
 }
 
-// takeApart returns data, initialization vector, tag and type. As for sops, what
-// follows the last bracket is ignored.
+// takeApart returns data, initialization vector, tag and type. Like sops, it ignores text after
+// the last bracket.
 func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	rest, ok := strings.CutPrefix(sealed, "ENC[AES256_GCM,data:")
 	end := strings.LastIndexByte(rest, ']')

@@ -11,7 +11,7 @@ import (
 	"github.com/getsops/sops/v3/shamir"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // group is a key group: any of its keys gives its part of the data key.
@@ -23,8 +23,8 @@ type group struct {
 // key is one of the keys that a file names.
 type key struct {
 	name   string // for messages; escaped
-	effort int    // what it takes to ask for it; the cheapest are tried first
-	id     string // everything of the file that decides what it gives
+	effort int    // the costs of a request; the cheapest are tried first
+	id     string // all parts of the file that the key depends on
 	open   func(context.Context) ([]byte, error)
 }
 
@@ -35,8 +35,8 @@ const (
 	network
 )
 
-// groups decides what to do about each key of a file. What is not allowed is
-// known before anything is contacted.
+// groups decides how to ask for each key of a file. It refuses keys that are not allowed before
+// any server is contacted.
 func (m *method) groups(doc *document) []group {
 	var out []group
 	runs := &programs{}
@@ -159,7 +159,7 @@ func (g group) open(ctx context.Context) (part []byte, failed []keyError) {
 // readable.
 type groupsError struct {
 	needed, opened, all int        // key groups
-	keys                []keyError // of those that gave nothing
+	keys                []keyError // the failed keys
 }
 
 type keyError struct {
@@ -170,7 +170,10 @@ type keyError struct {
 
 const maxShown = 20 // keys in an error
 
-func (e *groupsError) Error() string {
+func (e *groupsError) Error() string { return e.Tell(error.Error) }
+
+// Tell is Error with other texts for the reasons of the keys.
+func (e *groupsError) Tell(text func(error) string) string {
 	var b strings.Builder
 	if !slices.ContainsFunc(e.keys, keyError.isFinal) {
 		b.WriteString(driver.ErrNoKey.Error() + ": ")
@@ -185,7 +188,7 @@ func (e *groupsError) Error() string {
 		if e.all > 1 {
 			where = fmt.Sprintf("key group %d, ", k.group)
 		}
-		fmt.Fprintf(&b, "\n    - %s%s: %v", where, k.name, k.reason())
+		fmt.Fprintf(&b, "\n    - %s%s: %s", where, k.name, text(k.reason()))
 	}
 	if more := len(e.keys) - maxShown; more > 0 {
 		fmt.Fprintf(&b, "\n    - and %d more", more)
@@ -201,7 +204,11 @@ func (k keyError) reason() error {
 	if k.isFinal() {
 		return k.err
 	}
-	return fact.With(errors.New(strings.TrimPrefix(k.err.Error(), driver.ErrNoKey.Error()+": ")), fact.In(k.err)...)
+	reason := errors.New(strings.TrimPrefix(k.err.Error(), driver.ErrNoKey.Error()+": "))
+	for _, f := range slices.Backward(fault.In(k.err)) {
+		reason = fault.Known(reason, f)
+	}
+	return reason
 }
 
 // Unwrap returns the reasons, and ErrNoKey if none is final.

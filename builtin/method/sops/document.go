@@ -9,12 +9,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Limits for what a file may hold, checked before any key is used.
+// These limits apply to a file. They are checked before any key is used.
 const (
 	maxGroups  = 64
 	maxKeys    = 128      // in all groups together
 	maxWrapped = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
-	maxName    = 16 << 10 // bytes of what names a key: its address, role, encryption context
+	maxName    = 16 << 10 // bytes of a key's address, role and encryption context
 	keyLength  = 32       // bytes of a data key
 )
 
@@ -25,7 +25,7 @@ type document struct {
 	groups    [][]masterKey
 	threshold int // key groups that are needed
 	selection *selection
-	binary    bool // sops encrypted the file as one value, whatever is in it
+	binary    bool // sops encrypted the whole file as one value
 }
 
 // load parses a file and checks everything that can be checked without a key.
@@ -53,10 +53,9 @@ func load(file []byte, partial bool, cost *meter.Meter) (*document, error) {
 	return doc, err
 }
 
-// checkNames refuses a name that differs from another in nothing but case,
-// where one of them holds nothing: the MAC does not cover that, and a reader
-// that ignores case could take it for the other. Only the names of the state
-// format itself are checked, not those of tags, say.
+// checkNames returns an error for two names that differ only in case, if one of them has an empty
+// value: the MAC does not cover it, and a reader that ignores case could take it for the other.
+// It checks the names of the state format only, and not, for example, names of tags.
 func checkNames(value any, path []string) error {
 	if list, ok := value.([]any); ok {
 		for _, element := range list {
@@ -96,9 +95,9 @@ func hasContent(value any) bool {
 	return value != nil
 }
 
-// checkSealed checks that every value is encrypted, but for those that sops
-// never encrypts: empty texts, null, and what is empty. The MAC is a hash of all
-// values one after another: it does not say which was under which name.
+// checkSealed returns an error for a value that is not encrypted, apart from empty texts, null,
+// and empty lists and objects, which sops never encrypts. The MAC is a hash of all values one
+// after another, and does not cover their names.
 func checkSealed(value any, path []string) error {
 	switch v := value.(type) {
 	case object:

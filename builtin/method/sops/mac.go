@@ -18,14 +18,14 @@ import (
 // changed ends an error about a file that is not as sops wrote it.
 const changed = "somebody changed the file; restore an intact copy"
 
-// walker decrypts values where they are and hashes all of them. What it does is
-// defined by Tree.Decrypt in sops.go of the library.
+// walker decrypts values in place and hashes all of them, as Tree.Decrypt in sops.go of the
+// library does.
 type walker struct {
 	ctx       context.Context
 	cipher    *valueCipher
 	selection *selection
 	hash      hash.Hash
-	sealed    bool // only what was encrypted is hashed
+	sealed    bool // only encrypted values are hashed
 	cost      *meter.Meter
 
 	// path holds the names that lead to where it is, each with a colon after it.
@@ -124,7 +124,7 @@ func (w *walker) leaf(value any, sealed bool) (any, error) {
 	return value, nil
 }
 
-// hashed is what stands for a value in the MAC; for a comment, nothing does.
+// hashed returns the bytes of a value for the MAC, and none for a comment.
 func hashed(value any) ([]byte, error) {
 	switch v := value.(type) {
 	case string:

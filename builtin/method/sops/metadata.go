@@ -14,9 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// metadata is what sops writes under its own name, as stores/stores.go of its
-// library defines it. Only the MAC and, with it, the time are
-// authenticated.
+// metadata is the object that sops writes under its own name, as stores/stores.go of its library
+// defines it. Only the MAC and, with it, the time are authenticated.
 type metadata struct {
 	keyGroup             // the only one of most files
 	KeyGroups []keyGroup `json:"key_groups"`
@@ -45,8 +44,7 @@ type keyGroup struct {
 	Age    []masterKey `json:"age"`
 }
 
-// masterKey is a key that encrypts the data key or a part of it. What names it
-// depends on its kind.
+// masterKey is a key that encrypts the data key or a part of it. Each kind has fields of its own.
 type masterKey struct {
 	kind keyKind
 
@@ -94,7 +92,7 @@ func (g keyGroup) keys() (all []masterKey) {
 	return all
 }
 
-// identity is everything of the file that decides what a key gives.
+// identity returns all parts of the file that the result of a key depends on.
 func (k masterKey) identity() string {
 	text, _ := json.Marshal(k) // texts can be marshalled
 	return fmt.Sprintf("%d %s", k.kind, text)
@@ -102,7 +100,7 @@ func (k masterKey) identity() string {
 
 // extract takes the metadata out of the file's values.
 func (d *document) extract(file object, cost *meter.Meter) error {
-	// The reason may repeat what is in the file.
+	// The error of the decoder may repeat parts of the file.
 	unreadable := fmt.Errorf("%w: its sops metadata is missing or cannot be read", driver.ErrDamaged)
 	i := slices.IndexFunc(file, func(m member) bool { return m.name == "sops" })
 	if i < 0 {
@@ -167,8 +165,8 @@ func (d *document) checkMetadata() error {
 	return nil
 }
 
-// parts is for how many keys the data key is encrypted here: one, as sops does it,
-// or more.
+// parts returns the number of keys that the data key is encrypted for in one entry. Sops itself
+// writes one.
 func (k masterKey) parts() int {
 	n := 1
 	switch k.kind {

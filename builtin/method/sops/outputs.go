@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// checkOutputs checks that each output is a value with its type, and that the
-// value is what Terraform writes for that type.
+// checkOutputs checks that each output has a value and a type, and that Terraform would write
+// such a value for the type.
 func checkOutputs(outputs any) error {
 	branch, ok := outputs.(object)
 	if !ok && hasContent(outputs) {
@@ -106,7 +106,7 @@ func kind(typ any) (name string, inner any) {
 	return "", nil
 }
 
-// conforms reports whether the value is what Terraform writes for a type.
+// conforms reports whether Terraform would write value for a type.
 func conforms(value, typ any) bool {
 	if value == nil {
 		return true
@@ -210,9 +210,9 @@ func objectConforms(value, types any) bool {
 	})
 }
 
-// An object that was divided between two elements of a list leaves nulls, or
-// what else is empty, in both. Where Terraform writes such elements itself,
-// nothing tells them from those of an attacker, and they are refused.
+// An object that was divided between two elements of a list leaves nulls, or other empty values,
+// in both. Where Terraform itself writes such elements, they look the same as an attacker's, and
+// are refused.
 
 // mayHaveMoved reports whether an empty value may have been something else. Null of
 // dynamic type may not, because another value has a type beside it, nor may a

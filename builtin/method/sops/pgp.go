@@ -15,15 +15,15 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const maxPart = 1024 // bytes of a data key or a part of it
 
-// pgpKeys opens what is encrypted for PGP keys: with the keys of the method in
-// this process, or with the user's gpg. The library would read keyrings of old
-// versions, prompt on a terminal, and give gpg all of our environment.
+// pgpKeys opens data keys that are encrypted for PGP keys: with the keys of the method in this
+// process, or with the user's gpg. Sops's library would read keyrings of old versions, prompt on
+// a terminal, and pass the whole environment to gpg.
 type pgpKeys struct {
 	own    func() (openpgp.EntityList, error) // nil for none; unlocked once, which takes time
 	useGPG bool
@@ -34,8 +34,8 @@ type pgpKeys struct {
 }
 
 func newPGPKeys(v attr.Values) pgpKeys {
-	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment() != nil, false)}
-	if v.LeadsToCommand() != nil { // gpg is the machine's; what it starts in turn is not for TF_ENCRYPTION and GNUPGHOME to say
+	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment(), false)}
+	if v.LeadsToCommand() != nil { // TF_ENCRYPTION and GNUPGHOME must not choose the programs that gpg starts
 		p.world, p.why = p.world.Beside(true), "; it gets none of its variables, such as GNUPGHOME, because only TF_ENCRYPTION has it run"
 	}
 	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
@@ -49,7 +49,7 @@ func newPGPKeys(v attr.Values) pgpKeys {
 
 func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
 	if p.own == nil && !p.useGPG {
-		return nil, fact.Advise(fmt.Errorf("%w: there is no PGP key", driver.ErrNoKey), "set pgp_private_keys, or use_gpg = true")
+		return nil, fault.With(fmt.Errorf("%w: there is no PGP key", driver.ErrNoKey), "set pgp_private_keys, or use_gpg = true")
 	}
 	if p.own == nil {
 		return p.askGPG(ctx, runs, sealed)
@@ -68,8 +68,8 @@ func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byt
 	return nil, own
 }
 
-// unlock reads the method's own keys. The reasons of the library are left out, here
-// and below: some repeat what was read.
+// unlock reads the keys of the method. The errors of this file leave out the library's texts,
+// some of which repeat parts of a key.
 func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err error) {
 	for i, text := range armoured {
 		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
@@ -103,7 +103,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// Without a key that opened it, anybody could have written it.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fact.Advise(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add that of one of its recipients")
+		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add that of one of its recipients")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
@@ -132,7 +132,7 @@ func pgpParts(sealed string) int {
 
 const encryptedKey = 1 // the tag of such a packet: RFC 9580, section 5
 
-// askGPG has gpg open sealed. Its status lines say what happened:
+// askGPG opens sealed with gpg, whose status lines tell why it failed:
 // https://github.com/gpg/gnupg/blob/master/doc/DETAILS
 func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
 	patience, err := runs.patience(kindPGP, "set pgp_private_keys")
@@ -148,7 +148,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("the program gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fact.Advise(fmt.Errorf("%w: the program %s is not there", driver.ErrNoKey, quote(k.gpg)),
+		return nil, fault.With(fmt.Errorf("%w: the program %s is not there", driver.ErrNoKey, quote(k.gpg)),
 			"install GnuPG, or set pgp_private_keys")
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
@@ -156,7 +156,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
-		return nil, fact.Advise(fmt.Errorf("%w: the user's gpg does not have the private key%s", driver.ErrNoKey, k.why),
+		return nil, fault.With(fmt.Errorf("%w: the user's gpg does not have the private key%s", driver.ErrNoKey, k.why),
 			"import it, or set pgp_private_keys")
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
@@ -169,7 +169,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s%s", driver.ErrNoKey, quote(forPeople(said)), k.why)
 }
 
-// forPeople is what gpg said, without its status lines.
+// forPeople returns gpg's output without its status lines.
 func forPeople(said string) string {
 	var out []string
 	for line := range strings.Lines(said) {

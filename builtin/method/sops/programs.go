@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// programs bounds what one file can have the user's programs do. Each of its keys
-// may make one run, take its time, and ask the user for a passphrase.
+// programs limits the runs of the user's programs for one file. Each key of the file may start a
+// program, which may take time and ask the user for a passphrase.
 type programs struct {
 	runs     map[keyKind]int
 	deadline time.Time // of all of them; zero before the first
@@ -18,8 +18,8 @@ type programs struct {
 const (
 	maxRuns = 10 // for the keys of one kind
 
-	// programPatience is for all runs together. It is long: the user may be asked
-	// for a passphrase or a smart card.
+	// programPatience limits the time of all runs together. It is long, because the user may be
+	// asked for a passphrase or a smart card.
 	programPatience = time.Minute
 )
 

@@ -12,12 +12,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// selection decides which values are encrypted: those below a name that matches,
-// or those that are not.
+// selection decides which values are encrypted: the ones below a matching name, or all others.
 type selection struct {
 	matches func(name string) bool
-	seals   bool  // what matches is encrypted, and nothing else
-	perByte int64 // what it takes to match a byte of a name: the instructions of a regular expression
+	seals   bool  // matching names are encrypted, and no others
+	perByte int64 // the costs of matching a byte of a name: the instructions of a regular expression
 
 	known map[string]bool // :: name that was matched → whether it does; states have few names
 	cost  *meter.Meter
@@ -42,9 +41,8 @@ func (s *selection) has(name string) (bool, error) {
 	return s.known[name], nil
 }
 
-// selects reads the rules for what stays unencrypted, which are in the file and
-// not authenticated. Where every value must be encrypted there is nothing to
-// select.
+// selects reads the rules for unencrypted values, which are in the file and not authenticated.
+// If partial is false, every value must be encrypted, and it selects none.
 func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) {
 	s := &selection{seals: m.EncryptedSuffix != "" || m.EncryptedRegex != "", known: map[string]bool{}, cost: cost}
 	pattern := m.EncryptedRegex + m.UnencryptedRegex // one of the rules at most is there
@@ -63,8 +61,8 @@ func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) 
 	return s, s.compile(pattern)
 }
 
-// compile bounds what an expression costs before it is used: its length, and its
-// instructions, of which repetition makes many of little.
+// compile compiles an expression. It refuses one that is too long or has too many instructions,
+// which a repetition multiplies.
 func (s *selection) compile(pattern string) error {
 	const what = "the instructions of the regular expression that selects its values"
 	if err := s.cost.Charge(int64(len(pattern)), what); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -96,9 +96,9 @@ func parseVault(address string) (vault string, ok bool) {
 	return vaultOf(o, engine), ok && (rest == "" || engineName.MatchString(strings.Trim(engine, "/")))
 }
 
-// split takes apart what a variable of terraform-backend-git holds: names with
-// commas between them, which none has in it, and white space. A key of AWS may
-// be followed by the role to assume, a key of Vault is a URL with a path.
+// split returns the names in a variable of terraform-backend-git, which commas and white space
+// separate. A key of AWS may be followed by the role to assume; a key of Vault is a URL with a
+// path.
 func split(all []string) []string {
 	var out []string
 	for _, text := range all {
@@ -108,11 +108,11 @@ func split(all []string) []string {
 }
 
 const (
-	anyKey   = "*"  // in the lists of what clouds may be called for
+	anyKey   = "*"  // allows all keys of a cloud
 	maxNamed = 1024 // bytes of a name in the line to add
 )
 
-// permit checks that what the file names is in the list of an attribute.
+// permit returns an error if the list of an attribute does not contain a name in the file.
 func permit(attribute string, allowed []string, named string) error {
 	if slices.Contains(allowed, named) {
 		return nil
@@ -124,7 +124,8 @@ func permit(attribute string, allowed []string, named string) error {
 	return errors.New("the file names what is not allowed; if it is yours, add it as in " + line)
 }
 
-// permitCloud is permit for what sends no secret of ours to a stranger.
+// permitCloud works as permit, and also accepts "*", for requests that send no secret to a
+// stranger.
 func permitCloud(attribute string, allowed []string, named string) error {
 	if slices.Contains(allowed, anyKey) {
 		return nil
@@ -192,14 +193,14 @@ func (s services) vault(k masterKey) (opener, error) {
 		set(attrs, "token", token)
 		part, err := ask(ctx)
 		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may not want one
-			return nil, fact.Advise(fmt.Errorf("%w: there is no token, and the server requires one", driver.ErrNoKey),
+			return nil, fault.With(fmt.Errorf("%w: there is no token, and the server requires one", driver.ErrNoKey),
 				"set vault_token or VAULT_TOKEN")
 		}
 		return part, err
 	}, nil
 }
 
-// savedToken is what "vault login" left behind.
+// savedToken returns the token that "vault login" saved.
 func (s services) savedToken() string {
 	path, err := world.ExpandHome("~/.vault-token")
 	if err != nil {
@@ -287,7 +288,7 @@ func (s services) azure(k masterKey) (opener, error) {
 	if !ok {
 		return nil, errors.New("the file does not name the URL of an Azure vault")
 	}
-	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // which are those of Microsoft
+	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // hosts of Microsoft
 		if err := permit("allowed_azure_vaults", s.azureVaults, address); err != nil {
 			return nil, err
 		}

@@ -1,12 +1,11 @@
 // Package sops reads whole files that were encrypted by sops.
 //
-// The format, the key groups and the MAC are those of github.com/getsops/sops:
-// https://getsops.io/docs/. Its library is not used to read them, for three
-// reasons. It uses whatever server, role and profile the file names, it takes
-// its settings and secrets from the environment of the process, and it links in
-// the SDKs of all clouds. Here each key of the file is first compared with what
-// the method allows, and key services are called by the key providers that the
-// program lists.
+// It reads the format, the key groups and the MAC of github.com/getsops/sops:
+// https://getsops.io/docs/. It does not use sops's library, for three reasons: the library uses
+// every server, role and profile that a file names, takes settings and secrets from the
+// environment of the process, and links the SDKs of all clouds. This method first checks that
+// its settings allow each key of the file, and calls key services by the key providers of the
+// program.
 package sops
 
 import (
@@ -60,8 +59,8 @@ const maxDataKeys = 1000 // that a method remembers
 // Close forgets the data keys of files.
 func (m *method) Close() { m.dataKeys.Clear() }
 
-// Warning is that of a key service that this method has called, for whichever file:
-// the data key of another may have been kept since.
+// Warning returns the warning of a key service that this method has called, for this or another
+// file.
 func (m *method) Warning() driver.Warning {
 	if w := m.services.unprotected.Load(); w != nil {
 		return *w
@@ -84,7 +83,7 @@ func recognizes(file []byte) bool {
 				LastModified *string `json:"lastmodified"`
 			} `json:"sops"`
 		}
-		_ = json.Unmarshal(file, &top) // of what is no JSON, nothing is read
+		_ = json.Unmarshal(file, &top) // a file that is not JSON leaves top empty
 		return top.Sops.MAC != nil || top.Sops.LastModified != nil
 	}
 	return len(file) <= maxYAML && yamlMark.Match(file) && bytes.Contains(file, []byte("lastmodified"))
@@ -95,8 +94,8 @@ func isJSON(file []byte) bool {
 	return len(file) > 0 && file[0] == '{'
 }
 
-// Decrypt opens a file: what it is, its data key, its values, its MAC. A YAML
-// file becomes JSON.
+// Decrypt opens a file: it finds the format and the data key, decrypts the values, and checks
+// the MAC. A YAML file becomes JSON.
 func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	cost := meter.For(ctx, len(file))
 	doc, err := load(file, m.partial, cost)

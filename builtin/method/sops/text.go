@@ -19,13 +19,13 @@ import (
 // has packages for that, which are not used here: they follow any depth and
 // every alias, accept names that occur twice, and write in quadratic time.
 
-// Limits for what a file may hold.
+// These limits apply to a file.
 const (
 	maxYAML  = 16 << 20 // bytes; parsing takes a multiple of it
 	maxDepth = 1000     // of objects and lists within each other
 )
 
-// reader charges for what it reads.
+// reader charges a meter for the values that it reads.
 type reader struct {
 	json *jsonwalk.Reader
 	cost *meter.Meter
@@ -93,8 +93,7 @@ func (r *reader) next(depth int) (any, error) {
 	}
 }
 
-// number does as sops does. What is in a state was a number of Go already when
-// it was encrypted.
+// number converts a number as sops does, which decoded it to a Go number before it encrypted it.
 func number(text json.Number) (any, error) {
 	if n, err := text.Int64(); err == nil {
 		return int(n), nil

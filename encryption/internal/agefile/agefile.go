@@ -21,19 +21,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// MaxWorkFactor bounds what a file that is sealed with a passphrase may demand.
-// Scrypt then takes 1 GiB of memory and some seconds. The age program uses 18,
-// rage what takes a second on the machine.
+// MaxWorkFactor is the largest scrypt work factor that a file sealed with a passphrase may
+// demand: scrypt takes 1 GiB of memory and some seconds for it. The program age uses 18, and
+// rage a factor that takes a second on the machine.
 const MaxWorkFactor = 20
 
-// Attrs are the attributes that [NewIdentities] and [Recipients] read. What says who
-// needs the recipients.
+// Attrs returns the attributes that [NewIdentities] and [Recipients] read. The text recipients
+// tells who needs the attribute recipients.
 func Attrs(recipients string) []attr.Attr {
 	return []attr.Attr{
 		{
@@ -67,8 +67,8 @@ func Recipients(v attr.Values) ([]age.Recipient, error) {
 	return all, nil
 }
 
-// parseRecipient keeps quiet about what it does not know: it may be a private
-// key.
+// parseRecipient parses one recipient. Its errors do not repeat the text, which may be a private
+// key by mistake.
 func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var recipient age.Recipient
 	var err error
@@ -114,9 +114,10 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	return recipient, nil
 }
 
-// parsePlugin reads what names a plugin, in an attribute that may.
+// parsePlugin parses a recipient or an identity that names a plugin. It returns an error if the
+// attribute must not choose programs.
 func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugin, error) {
-	plugin, err := ageplugin.Parse(text, world.For(v.Environment() != nil, false))
+	plugin, err := ageplugin.Parse(text, world.For(v.Environment(), false))
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +127,8 @@ func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugi
 	return plugin, nil
 }
 
-// hasSeveral reports whether text has more than one recipient in it. Every SSH key of
-// whatever kind begins with AAAA: the length of the name of its kind, in base64.
+// hasSeveral reports whether text contains more than one recipient. SSH keys of all kinds begin
+// with AAAA, which is the length of the kind's name in base64.
 func hasSeveral(text string) bool {
 	keys := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }) {
@@ -151,8 +152,8 @@ type nobody struct{}
 
 func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
 
-// recipientTypes are the types of those that file is encrypted for, none if its header
-// cannot be read.
+// recipientTypes returns the types of the file's recipients, and none if its header cannot be
+// read.
 func recipientTypes(file []byte) []string {
 	_, err := age.Decrypt(reader(file), nobody{})
 	if none, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
@@ -161,8 +162,8 @@ func recipientTypes(file []byte) []string {
 	return nil
 }
 
-// Open opens file with the first identity that it is for. Age tries its own keys first, and
-// those of SSH and of plugins after them, in their order.
+// Open opens file with the first identity that fits one of its recipients. Age tries its own
+// keys first, and SSH keys and plugins after them, in their order.
 func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, error) {
 	bound, plugins := inContext(ctx, identities)
 	out, err := age.Decrypt(reader(file), bound...)
@@ -174,10 +175,10 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 			return nil, failed
 		}
 		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
-			return nil, fact.Advise(fmt.Errorf("%w: it is encrypted with a passphrase, and none is set here, or another one", driver.ErrNoKey),
+			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, and none is set here, or another one", driver.ErrNoKey),
 				"set passphrase to the one that it was encrypted with")
 		}
-		return nil, fact.Advise(fmt.Errorf("%w: no identity here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
+		return nil, fault.With(fmt.Errorf("%w: no identity here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
 			"set identities or identity_files to the identity of one of its recipients")
 	}
 	if err != nil {
@@ -195,8 +196,8 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 	return plain.Bytes(), nil
 }
 
-// inContext has the plugins among identities or recipients end with ctx, and returns
-// them once more.
+// inContext returns the identities or recipients with their plugins bound to ctx, and the
+// plugins among them.
 func inContext[T any](ctx context.Context, all []T) (bound []T, plugins []*ageplugin.Plugin) {
 	bound = slices.Clone(all)
 	for i, one := range all {
@@ -209,13 +210,13 @@ func inContext[T any](ctx context.Context, all []T) (bound []T, plugins []*agepl
 	return bound, plugins
 }
 
-// HavePlugins reports whether one of identities is that of a plugin.
+// HavePlugins reports whether one of identities belongs to a plugin.
 func HavePlugins(identities []age.Identity) bool {
 	_, plugins := inContext(context.Background(), identities)
 	return len(plugins) > 0
 }
 
-// failures are those of plugins, which might have had the key.
+// failures returns the errors of plugins, which might have had the key, joined into one.
 func failures(errs []error) (all error) {
 	for _, err := range errs {
 		switch failed, ok := errors.AsType[*ageplugin.Error](err); {
@@ -229,12 +230,12 @@ func failures(errs []error) (all error) {
 	return all
 }
 
-const maxShown = 200 // bytes of what a file holds that are shown
+const maxShown = 200 // bytes of a file's content in an error
 
-// shown is what age says of a file, with pieces of it.
+// shown returns the text of an error of age, which contains pieces of the file, escaped and cut.
 func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 
-// describe says for whom a file is encrypted, if the file says so.
+// describe lists the types of a file's recipients.
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if slices.Equal(types, []string{"X25519"}) {

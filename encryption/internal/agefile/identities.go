@@ -18,23 +18,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/ageplugin"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// Identities are what opens files: the values of the attributes of [Attrs].
+// Identities holds the identities in the attributes of [Attrs].
 type Identities struct {
 	parsed     func() ([]age.Identity, error) // once: decrypting a protected key takes time
 	texts      []string
 	files      []string
 	passphrase string
-	values     attr.Values   // which say what plugins may run
+	values     attr.Values   // which decide whether a plugin may run
 	turn       chan struct{} // of plugins
 }
 
-// NewIdentities are those of these settings. What is wrong with them is an error of
-// [Identities.Load].
+// NewIdentities returns the identities in these settings. [Identities.Load] returns errors for
+// mistakes in them.
 func NewIdentities(v attr.Values) *Identities {
 	i := &Identities{
 		texts: v.Strings("identities"), files: v.Strings("identity_files"), passphrase: v.String("identity_passphrase"), values: v,
@@ -44,11 +44,11 @@ func NewIdentities(v attr.Values) *Identities {
 	return i
 }
 
-// Any reports whether some are set.
+// Any reports whether the settings have at least one identity.
 func (i *Identities) Any() bool { return len(i.texts)+len(i.files) > 0 }
 
-// Load returns all of them; the files are read each time. Errors, also those below,
-// hold nothing of an identity.
+// Load returns all identities. It reads their files at each call. Its errors contain no part of
+// an identity.
 func (i *Identities) Load() ([]age.Identity, error) {
 	own, err := i.parsed()
 	if err != nil {
@@ -118,7 +118,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		return nil, errors.New("it is empty; an identity is required (AGE-SECRET-KEY-…)")
 	}
 	if is := recognize.Text(string(text), recognize.Identity).Said(""); is != "" {
-		return nil, fmt.Errorf("this %w", fact.Odd(is))
+		return nil, fmt.Errorf("this %w", fault.Odd(is))
 	}
 	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +
 		"copy it whole, or check which file is read")
@@ -166,7 +166,7 @@ func (i *Identities) unseal(file []byte) ([]byte, error) {
 		return nil, err
 	}
 	plain, err := Open(context.Background(), file, []age.Identity{passphrase})
-	if errors.Is(err, driver.ErrNoKey) { // that of the identity, and not of the file
+	if errors.Is(err, driver.ErrNoKey) { // the passphrase of the identity is wrong, not the key of the file
 		return nil, errPassphraseWrong
 	}
 	return plain, err

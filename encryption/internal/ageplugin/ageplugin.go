@@ -1,8 +1,8 @@
-// Package ageplugin asks the plugins of age, which are programs that know keys, such
-// as those of a YubiKey or a TPM: https://c2sp.org/age-plugin
+// Package ageplugin runs plugins of age, which are programs with access to keys, such as keys
+// in a YubiKey or a TPM: https://c2sp.org/age-plugin
 //
-// Age's own client starts them with the whole environment of its process. Here, they
-// get what their World allows.
+// Age's own client passes the whole environment of its process to plugins. This package passes
+// only the variables of a [world.World].
 package ageplugin
 
 import (
@@ -25,7 +25,7 @@ import (
 
 const (
 	fileKeyLength = 16  // bytes
-	maxShown      = 500 // bytes of what a plugin says
+	maxShown      = 500 // bytes of a plugin's messages
 )
 
 // Plugin is an identity or a recipient of a plugin. It is an [age.Identity] and an
@@ -52,7 +52,7 @@ func IsRecipient(text string) bool {
 	return strings.HasPrefix(text, "age1") && strings.Count(text, "1") > 1
 }
 
-// Parse reads an identity or a recipient. What is wrong with it is not in the error.
+// Parse reads an identity or a recipient. Its errors do not repeat the text.
 func Parse(text string, w world.World) (*Plugin, error) {
 	parse, identity := plugin.ParseRecipient, IsIdentity(text)
 	if identity {
@@ -76,7 +76,7 @@ func (p *Plugin) In(ctx context.Context) *Plugin {
 // Gave reports whether Unwrap has returned a key.
 func (p *Plugin) Gave() bool { return p.gave }
 
-// Name is that of the program, for errors.
+// Name returns the name of the program in quotation marks, for errors.
 func (p *Plugin) Name() string { return outside.Quoted(p.program.Argv[0], maxShown) }
 
 // Error is why a plugin gave neither a key, nor the answer that it has none.
@@ -129,8 +129,8 @@ func (p *Plugin) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	return stanzas, err
 }
 
-// WrapWithLabels has a key encrypted. The labels say with what other recipients it may
-// be mixed.
+// WrapWithLabels encrypts a key with the plugin. A file may mix recipients only if their labels
+// are equal.
 func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels []string, err error) {
 	s := session{step: "encrypting a key", secrets: [][]byte{[]byte(p.text), fileKey}}
 	add := "add-recipient"
@@ -164,7 +164,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 	return stanzas, labels, err
 }
 
-// run starts the plugin for what s says.
+// run runs the plugin for the session s.
 func (p *Plugin) run(s *session, machine string) error {
 	if _, err := world.Find(p.program.Argv[0]); err != nil {
 		return &Error{fmt.Errorf("%s: %s is not in PATH; install this plugin of age", s.step, p.Name())}
@@ -185,26 +185,26 @@ func (p *Plugin) run(s *session, machine string) error {
 
 // session is a dialog with a plugin.
 type session struct {
-	step     string   // what is done
+	step     string   // the step for errors
 	secrets  [][]byte // which no error and no message shows
 	plugin   *Plugin
-	asked    bytes.Buffer // what the plugin is told at first
+	asked    bytes.Buffer // the first phase
 	commands map[string]func(age.Stanza) error
 	reader   reader
 	over     bool
 
 	said    string // its last message
-	refused string // what it asked for last, and did not get
+	refused string // its last refused request
 }
 
 var _ program.Dialog = (*session)(nil)
 
 func (s *session) tell(stanza age.Stanza) { s.asked.Write(encode(stanza)) }
 
-// Begin is the first phase of both protocols. What follows is up to the plugin.
+// Begin sends the first phase of both protocols. The plugin leads the second one.
 func (s *session) Begin(stdin io.WriteCloser) { _, _ = stdin.Write(s.asked.Bytes()) }
 
-// Hear answers what the plugin says.
+// Hear answers the stanzas that the plugin prints.
 func (s *session) Hear(stdin io.WriteCloser, printed []byte) error {
 	for stanza, err := range s.reader.read(printed) {
 		if err != nil {
@@ -229,7 +229,8 @@ func (s *session) End() error {
 
 func (s *session) Clean(said []byte) []byte { return program.Without(said, s.secrets...) }
 
-// answer is "unsupported" for what is not in the protocol, as it demands.
+// answer returns the answer to a stanza: "unsupported" for commands that are not in the
+// protocol, as the protocol demands.
 func (s *session) answer(stanza age.Stanza) (string, error) {
 	text := func() string { return outside.Quoted(string(s.Clean(stanza.Body)), maxShown) }
 	switch command := s.commands[stanza.Type]; {
@@ -251,7 +252,7 @@ func (s *session) answer(stanza age.Stanza) (string, error) {
 	return "unsupported", nil
 }
 
-// context is the end of an error: what the plugin said and asked for before.
+// context returns the end of an error: the plugin's messages and its last refused request.
 func (s *session) context() (text string) {
 	if s.said != "" {
 		text = "; its message was " + s.said

@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 )
 
-// What a plugin may print. The longest stanzas of age, of hybrid recipients, have
-// 1,600 bytes.
+// These are the limits of a plugin's output. The longest stanzas of age, of hybrid recipients,
+// have 1,600 bytes.
 const (
 	maxPrinted = 1 << 20 // bytes
 	maxStanzas = 1000
@@ -24,7 +24,7 @@ const lineLength = 64 // of base64; a shorter line ends a stanza
 
 var encoding = base64.RawStdEncoding.Strict()
 
-// encode is a stanza as in the header of a file.
+// encode returns a stanza in the form that it has in the header of a file.
 func encode(s age.Stanza) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "-> %s\n", strings.Join(append([]string{s.Type}, s.Args...), " "))
@@ -38,9 +38,9 @@ func encode(s age.Stanza) []byte {
 
 // reader makes stanzas of text that comes in pieces.
 type reader struct {
-	rest    []byte      // of a line
-	stanza  *age.Stanza // of which lines are to come
-	size, n int         // what there was so far: bytes and stanzas
+	rest    []byte      // the beginning of an incomplete line
+	stanza  *age.Stanza // an incomplete stanza, or nil
+	size, n int         // bytes and stanzas so far
 }
 
 // read returns the stanzas that end in text.
@@ -94,8 +94,7 @@ func (r *reader) add(line string) (complete bool, err error) {
 	return len(line) < lineLength, nil
 }
 
-// isNoWord reports whether an argument is empty, or has other characters than visible
-// ones of ASCII.
+// isNoWord reports whether an argument is empty, or has characters that are not visible ASCII.
 func isNoWord(word string) bool {
 	return word == "" || strings.ContainsFunc(word, func(c rune) bool { return c <= ' ' || c > '~' })
 }

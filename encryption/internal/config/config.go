@@ -1,6 +1,5 @@
-// Package config describes encryption settings: which key providers and
-// methods there are, and which methods apply to what. It reads OpenTofu's own
-// configuration text, in both of its syntaxes, and merges layers of it.
+// Package config reads encryption settings from OpenTofu's own configuration text, in both of
+// its syntaxes, and merges layers of settings.
 //
 // The shape of the text is that of OpenTofu's encryption block and of the
 // TF_ENCRYPTION environment variable:
@@ -41,35 +40,33 @@ type Config struct {
 
 // Target says which methods apply to one kind of data.
 type Target struct {
-	Method    string   // the address of the primary method; "" when this layer does not say
+	Method    string   // the address of the primary method; "" if this layer names none
 	Fallbacks []string // addresses, in the order in which they are tried
 	Enforced  bool     // unencrypted data is refused
 	Pos       attr.Pos
 }
 
-// literal is a key that the text holds itself, as OpenTofu's object of two
-// lists of bytes.
+// literal is a key that is written in the text, as OpenTofu's object of two lists of bytes.
 type literal struct {
 	encryption []byte
-	decryption []byte // nil: this key opens nothing
+	decryption []byte // nil if the key opens no files
 }
 
-// Literal returns the key that the text holds itself, in place of the address of a
-// key provider that it stands for: one to seal and one to open, of which one may be
-// nil. False if the address is that of no such key.
+// Literal returns the key that is written in the text in place of a key provider's address: one
+// key to seal and one to open, of which one may be nil. It returns false if address does not
+// belong to such a key.
 func (c *Config) Literal(address string) (encryption, decryption []byte, ok bool) {
 	l, ok := c.literals[address]
 	return slices.Clone(l.encryption), slices.Clone(l.decryption), ok
 }
 
-// Merge lays the layers over one another. A later layer wins attribute by
-// attribute; entries and targets that only one layer has are kept. Enforced
-// stays when any layer sets it. Nil layers are skipped; with none left, the
-// result is nil.
+// Merge merges layers. A later layer wins attribute by attribute, and entries and targets that
+// only one layer has are kept. Enforced is true if any layer sets it. Merge skips nil layers,
+// and returns nil if all layers are nil.
 //
-// As in OpenTofu, a later layer does not change encrypted_metadata_alias, or tofu would
-// not find the key of what is sealed here. One quirk of its merge is not repeated: a
-// later target without a method keeps the earlier one's.
+// As in OpenTofu, a later layer does not change encrypted_metadata_alias, so that OpenTofu finds
+// the keys of files that are sealed here. Unlike in OpenTofu, a later target without a method
+// keeps the method of the earlier one.
 func Merge(layers ...*Config) *Config {
 	var merged *Config
 	for _, layer := range layers {

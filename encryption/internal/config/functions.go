@@ -33,9 +33,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// functions are those that configuration text may call. They behave as
-// OpenTofu's functions of the same name; relative paths begin in dir, "" for
-// that of the process.
+// functions returns the functions that configuration text may call. They behave as OpenTofu's
+// functions of the same names. Relative paths begin in dir, and with "" in the working directory.
 func functions(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"abs":             stdlib.AbsoluteFunc,
@@ -124,8 +123,8 @@ func functions(dir string) map[string]function.Function {
 	return all
 }
 
-// ofFiles are the functions that read files in ways that the file function does not. The
-// environment may not call them.
+// ofFiles returns the functions that read files, apart from the function file. TF_ENCRYPTION
+// must not call them.
 func ofFiles(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"fileexists":   fileExistsFunction(dir),
@@ -143,13 +142,13 @@ func ofFiles(dir string) map[string]function.Function {
 	return all
 }
 
-// elsewhere are those of OpenTofu that are missing here: no encryption block has had one yet, or
-// they give another key each time.
+// elsewhere lists OpenTofu's functions that are missing here. No known encryption block calls
+// one, or they return another value at each call, and so would give another key.
 const elsewhere = " alltrue anytrue base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets " +
 	"ephemeralasnull fileset index issensitive list map matchkeys plantimestamp rsadecrypt setproduct sum templatestring " +
 	"textdecodebase64 textencodebase64 timecmp timestamp transpose type uuid uuidv5 "
 
-// digests are the functions of the same name, of bytes.
+// digests returns OpenTofu's digest functions by their names.
 func digests() map[string]func([]byte) string {
 	inHex := func(content []byte, h hash.Hash) string {
 		h.Write(content)
@@ -176,8 +175,7 @@ func textFunction(f func(string) (string, error)) function.Function {
 	})
 }
 
-// coalesceFunction is OpenTofu's coalesce, which passes over empty strings.
-// The one of cty does not.
+// coalesceFunction returns OpenTofu's coalesce, which skips empty strings, unlike cty's.
 func coalesceFunction() function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
@@ -194,8 +192,7 @@ func coalesceFunction() function.Function {
 	})
 }
 
-// replaceFunction is OpenTofu's replace, which treats /…/ as a regular
-// expression.
+// replaceFunction returns OpenTofu's replace, which treats /…/ as a regular expression.
 func replaceFunction() function.Function {
 	return function.New(&function.Spec{
 		Params: stdlib.ReplaceFunc.Params(),
@@ -403,8 +400,8 @@ func fileExistsFunction(dir string) function.Function {
 	})
 }
 
-// templateFunction is templatefile. What the file calls is what the settings may call, apart
-// from templatefile itself.
+// templateFunction returns OpenTofu's templatefile. The file may call the functions that the
+// settings may call, except templatefile.
 func templateFunction(dir string) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		if !args[0].IsKnown() || !args[1].IsKnown() {
@@ -441,7 +438,7 @@ func templateFunction(dir string) function.Function {
 	})
 }
 
-// from is a path that begins in dir if it is relative.
+// from returns path, and dir joined with it if it is relative.
 func from(dir, path string) string {
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
 		path = filepath.Join(dir, path)
@@ -474,7 +471,8 @@ func readBytes(dir, path string) ([]byte, error) {
 	return b, nil
 }
 
-// shown is a path for an error only if it is one: it may be a secret by mistake.
+// shown returns the path in quotation marks, for an error. It does not repeat a text that does
+// not look like a path, because it may be a secret by mistake.
 func shown(path string) string {
 	if recognize.IsPath(path) {
 		return fmt.Sprintf("%q", path)

@@ -9,16 +9,16 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Layer is a part of the settings that is still to be read.
+// Layer is a part of the settings that [Read] reads.
 type Layer interface {
 	read(Options) (*Config, error)
 }
 
-// With changes what the text of a layer may use.
+// With is an option of a layer.
 type With interface {
 	change(*Options)
 }
@@ -53,7 +53,8 @@ func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
 	})
 }
 
-// expectValues refuses variables that hold [cty.NilVal], at which expressions panic.
+// expectValues returns an error for variables that contain [cty.NilVal], which expressions
+// cannot use.
 func expectValues(variables cty.Value) error {
 	if variables == cty.NilVal {
 		return nil // there are none
@@ -68,16 +69,16 @@ func expectValues(variables cty.Value) error {
 	})
 }
 
-// Read merges layers, of which nil ones are empty.
+// Read reads and merges layers. Nil layers are empty.
 func Read[L Layer](o Options, layers []L) (*Config, error) {
 	var parsed []*Config
-	var errs fact.List
+	var errs fault.List
 	for _, l := range layers {
 		if any(l) == nil {
 			continue
 		}
 		c, err := l.read(o)
-		if found, ok := errors.AsType[fact.List](err); ok {
+		if found, ok := errors.AsType[fault.List](err); ok {
 			errs = append(errs, found...)
 		} else if err != nil {
 			errs = append(errs, err)
@@ -90,7 +91,7 @@ func Read[L Layer](o Options, layers []L) (*Config, error) {
 	return Merge(parsed...), nil
 }
 
-// For returns what text may use of a registry: tables with all attributes that an entry
+// For returns options with the tables of a registry's kinds, with all attributes that an entry
 // may have.
 func For(keyProviders []driver.Block[driver.KeyProvider], methods []driver.Block[driver.Method]) Options {
 	var o Options

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// mostLevels is far more than anybody writes. The parser, and the code that looks at what it returns, recurse at each
-// level, and a process ends when its stack does.
+// mostLevels limits the nesting of a text, far above the needs of users. The parser, and the code that reads its
+// result, recurse at each level.
 const mostLevels = 1000
 
 var errDeep = fmt.Errorf("it is nested more than %d levels deep", mostLevels)
@@ -102,8 +102,7 @@ var links = []hclsyntax.TokenType{
 	hclsyntax.TokenOBrack, // an index
 }
 
-// expect counts brackets that are open, and in each of them the links of the expression. Around is what stands
-// around all.
+// expect counts open brackets, and in each of them the links of the expression. Around is the outermost level.
 func expect(tokens hclsyntax.Tokens, around bracket) error {
 	open, deep := []bracket{around}, 0
 	add := func(n int) {

@@ -11,18 +11,19 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// ParseModule reads the encryption block of the module in a folder, as OpenTofu
-// does: from its .tf, .tofu, .tf.json and .tofu.json files, x.tofu in the place
-// of x.tf, and override files merged over the others. It may use variables,
-// locals, path.module, path.root and path.cwd, and terraform.workspace; relative paths of
-// functions that read files begin there.
-// A variable has the value that opts or a file of values in the folder gives it, in
-// OpenTofu's order, and else its default. A module without the block gives a nil
-// Config; a folder without a module is an error.
+// ParseModule reads the encryption block of the module in a folder, as OpenTofu does: from its
+// .tf, .tofu, .tf.json and .tofu.json files, with x.tofu in place of x.tf, and override files
+// merged over the others. The block may use variables, locals, path.module, path.root,
+// path.cwd and terraform.workspace. Functions that read files resolve relative paths from the
+// folder.
+//
+// A variable takes its value from opts or from a file of values in the folder, in OpenTofu's
+// order, and else its default. ParseModule returns a nil Config for a module without the block,
+// and an error for a folder without a module.
 func ParseModule(dir string, opts Options) (*Config, error) {
 	m := &module{
 		dir: dir, variables: map[string]*variable{}, locals: map[string]hcl.Expression{}, values: map[string]cty.Value{},
@@ -39,7 +40,7 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	p.scope = p.newScope(given.object(), m)
 	p.scope.given = given
 	layers := make([]*Config, len(m.blocks))
-	var errs fact.List
+	var errs fault.List
 	for i, block := range m.blocks {
 		p.config, p.errs = newConfig(), nil
 		p.root(block.Body)
@@ -52,13 +53,13 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	return Merge(layers...), nil
 }
 
-// module has what an encryption block may use of a module's files.
+// module holds the parts of a module's files that an encryption block may use.
 type module struct {
 	dir       string
 	blocks    hcl.Blocks // encryption blocks, each over the earlier ones
 	variables map[string]*variable
 	locals    map[string]hcl.Expression
-	values    map[string]cty.Value // of the locals that were needed so far
+	values    map[string]cty.Value // values of the locals that were evaluated
 	inside    int                  // locals that are being evaluated, each for the one before it
 }
 
@@ -68,7 +69,7 @@ func (m *module) read() error {
 		return err
 	}
 	for _, paths := range layers {
-		var found hcl.Blocks // each has one, in whichever of its files
+		var found hcl.Blocks // at most one in all files of a layer
 		for _, path := range paths {
 			blocks, err := m.readFile(path)
 			if err != nil {
@@ -110,7 +111,7 @@ func (m *module) readFile(path string) (hcl.Blocks, error) {
 		case "variable":
 			m.readVariable(b)
 		case "locals":
-			attrs, _ := b.Body.JustAttributes() // what is wrong with them concerns OpenTofu
+			attrs, _ := b.Body.JustAttributes() // OpenTofu reports mistakes in locals
 			for name, a := range attrs {
 				m.locals[name] = a.Expr
 			}
@@ -131,14 +132,15 @@ func (m *module) readVariable(block *hcl.Block) {
 	m.variables[name].declare(block)
 }
 
-// workspace is the one that is named, or else selected, or else the default one.
+// workspace returns the named workspace; if it is "", the workspace that is selected in the
+// folder; and else "default".
 func (m *module) workspace(named string) string {
-	selected, _ := keyfile.Read(filepath.Join(m.dir, ".terraform", "environment")) // none, as a rule
+	selected, _ := keyfile.Read(filepath.Join(m.dir, ".terraform", "environment")) // usually absent
 	return cmp.Or(named, strings.TrimSpace(string(selected)), "default")
 }
 
-// moduleFiles lists the files of a module in the order in which they are read:
-// first those without an override file, then each override file by itself.
+// moduleFiles returns the paths of a module's files in the order in which they are merged:
+// first all that are no override files, then each override file by itself.
 func moduleFiles(dir string) (layers [][]string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -171,7 +173,7 @@ func moduleFiles(dir string) (layers [][]string, err error) {
 	return layers, nil
 }
 
-// extension returns how the name of a module's file ends, "" if it is none.
+// extension returns the extension of a file that belongs to a module, and "" for other files.
 func extension(name string) string {
 	for _, ext := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
 		if strings.HasSuffix(name, ext) {

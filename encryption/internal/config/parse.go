@@ -16,70 +16,64 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Options say what configuration text may use.
+// Options sets the kinds, blocks and values that a configuration text may use.
 type Options struct {
 	KeyProviders []attr.Table // the kinds that entries may have
 	Methods      []attr.Table // likewise
-	Backends     []attr.Table // the kinds that a backend block beside the others may have; without any, there is no such block
+	Backends     []attr.Table // the kinds of a backend block; if empty, the text must not have one
 
-	// Backend is told the backend block, which is no part of the encryption.
+	// Backend is called with the backend block, which is not part of the encryption settings.
 	Backend func(*entries.Entry)
 
-	// Variables gives var.* its values: an object or map, which may be unknown
-	// or hold unknown values. NilVal when there are none.
+	// Variables holds the values of var.*: an object or a map, which may be unknown or have
+	// unknown elements. It is NilVal if there are none.
 	Variables cty.Value
 
-	// Environment and Arguments give var.* values as OpenTofu takes them, from
-	// TF_VAR_name and from -var and -var-file. In a module, its files of values win
-	// over the environment, the arguments over both, a later one over the earlier
-	// ones, and Variables over all.
+	// Environment and Arguments set var.* as OpenTofu's TF_VAR_name, -var and -var-file do. In
+	// a module, its files of values win over the environment, the arguments over both, a later
+	// argument over an earlier one, and Variables over all.
 	Environment map[string]string // :: name of a variable → text
-	Arguments   []string          // "-var=name=text", whose type says how it is read, or "-var-file=path"
+	Arguments   []string          // "-var=name=text", read by the type of the variable, or "-var-file=path"
 
-	// FromEnvironment says that only a variable names the text, which is then no more
-	// trusted than the text of TF_ENCRYPTION.
+	// FromEnvironment is true if only an environment variable names the text, which is then as
+	// little trusted as the text of TF_ENCRYPTION.
 	FromEnvironment bool
 
-	// Workspace is what terraform.workspace means in a module, as TF_WORKSPACE has it. If it
-	// is "", it is the one that is selected there.
+	// Workspace is the value of terraform.workspace in a module. "" stands for the workspace
+	// that is selected in the module's folder.
 	Workspace string
 
 	// AllowCommands lets commands run that only the environment names.
 	AllowCommands bool
 
-	// Uses is told the name of each variable that an expression refers to, or ""
-	// for one that refers to var as a whole, and the file that gives it a value, or
-	// "". It may be nil.
+	// Uses is called for each variable that an expression refers to, with its name ("" for var
+	// as a whole) and the file that sets its value ("" for none). It may be nil.
 	Uses func(variable, file string)
 }
 
-// Parse reads the body of an OpenTofu encryption block, in native syntax or,
-// when the first character is "{", in JSON. Blank text gives a nil Config.
-// Filename names the text in errors. The text may also be that of a whole file
-// with the block in it, alone or inside terraform.
+// Parse reads the body of an OpenTofu encryption block, in native syntax or, if the first
+// character is "{", in JSON. The text may also be a whole file that contains the block, alone or
+// inside a terraform block. Blank text gives a nil Config. Errors call the text filename.
 //
-// The text is code: the programs that it names will run. For TF_ENCRYPTION,
-// which anybody who sets a variable can write, use [ParseEnvironment].
+// Programs that the text names will run. For TF_ENCRYPTION, which everybody who can set an
+// environment variable can write, use [ParseEnvironment].
 //
-// The structure is checked at once: a block, or an argument of a known kind,
-// that does not exist is an error, each an [*attr.Error]. What is wrong with a
-// value, a reference or a kind is kept with its entry and only reported when
-// something uses it.
+// Parse returns an [*attr.Error] for each unknown block, and for each unknown argument of a
+// known kind. Mistakes in a value, a reference or a kind are kept with the entry, and reported
+// when the entry is used.
 func Parse(text, filename string, opts Options) (*Config, error) {
 	return parse(text, filename, parser{opts: opts})
 }
 
-// ParseEnvironment reads TF_ENCRYPTION, like [Parse], and has lookup fill
-// absent attributes. What the text must not do is described at
-// [entries.Entry.Resolve].
-// A nil lookup gives a nil Config.
+// ParseEnvironment reads TF_ENCRYPTION as [Parse] does, and fills absent attributes from
+// lookup. [entries.Entry.Resolve] has the rules for such text. A nil lookup gives a nil Config.
 func ParseEnvironment(lookup attr.LookupEnv, opts Options) (*Config, error) {
 	if lookup == nil {
 		return nil, nil
@@ -130,14 +124,14 @@ func parse(text, filename string, p parser) (*Config, error) {
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(filename, ".tfvars") {
-			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads; -config is for the settings"))
+			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads, and the settings are required here"))
 		}
 		return nil, err
 	}
 	return p.config, nil
 }
 
-// isState says what text is that is no settings but what they are for; "" for nothing.
+// isState returns "a state" or "an encrypted state" if text is one, and else "".
 func isState(text string) string {
 	var state struct {
 		Lineage       *json.RawMessage `json:"lineage"`
@@ -155,8 +149,8 @@ func isState(text string) string {
 	return ""
 }
 
-// inPlaceOfSettings says what text is whose syntax is wrong, "" if it may be meant to be
-// settings.
+// inPlaceOfSettings describes a text whose syntax is wrong, such as JSON that is cut off. It
+// returns "" for text that may be settings with a mistake.
 func (p *parser) inPlaceOfSettings(text string) string {
 	variable := ""
 	if p.fromEnvironment {
@@ -186,8 +180,8 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	return ""
 }
 
-// noneOfSettings is the error for text that has nothing of settings, nil if it may be meant to be
-// some.
+// noneOfSettings returns an error for text without any block, and nil for text that may be
+// settings with a mistake.
 func noneOfSettings(filename, text string) error {
 	what := `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
 	switch {
@@ -201,9 +195,14 @@ func noneOfSettings(filename, text string) error {
 	return mistakeAtStart(filename, notSettings(what))
 }
 
-func notSettings(text string) error { return fact.With(errors.New(text), fact.NotSettings{}) }
+func notSettings(text string) error { return &NotSettingsError{text} }
 
-// What begins a line of files that are given in place of settings.
+// NotSettingsError describes a text without any settings.
+type NotSettingsError struct{ text string }
+
+func (e *NotSettingsError) Error() string { return e.text }
+
+// These patterns match the beginnings of files that users pass in place of settings.
 var (
 	unquoted  = lazyregexp.New(`(^|\s)key_provider\s+\w+\s+\w+\s*\{`)
 	comments  = lazyregexp.New(`^(#.*\n\s*)+`)
@@ -238,8 +237,8 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 	return file.Body, nil
 }
 
-// blankEnds makes spaces of what is blank at either end, of which the parsers know only some
-// as such: no carriage return alone, no form feed, no no-break space.
+// blankEnds replaces blank characters at both ends of text by spaces. The parsers do not accept
+// all of them: a lone carriage return, a form feed and a no-break space are errors.
 func blankEnds(text []byte) {
 	inside := bytes.TrimSpace(text)
 	before, _, _ := bytes.Cut(text, inside)
@@ -257,17 +256,17 @@ type parser struct {
 	fromEnvironment bool
 	config          *Config
 	scope           scope
-	errs            fact.List
+	errs            fault.List
 }
 
-// isLayer reports whether the environment says what the text says.
+// isLayer reports whether the text counts as part of the environment.
 func (p *parser) isLayer() bool { return p.fromEnvironment || p.opts.FromEnvironment }
 
-// Module stands for the folder of a module in what a backend block says.
+// Module stands for the folder of the module in values of a backend block.
 const Module = "${module}"
 
-// backend reads the backend block, which is no part of the encryption, and returns
-// a body with the rest.
+// backend reads the backend block, which is not part of the encryption settings, and returns a
+// body with the rest.
 func (p *parser) backend(body hcl.Body) hcl.Body {
 	if len(p.opts.Backends) == 0 {
 		return body
@@ -302,8 +301,8 @@ func names(tables []attr.Table) string {
 	return strings.Join(all, ", ")
 }
 
-// unwrap returns the inside of the encryption block if the text is a file that
-// holds one, and body itself otherwise.
+// unwrap returns the body of the encryption block if the file contains one, and else body
+// itself.
 func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	blocks, beside := only(body, "terraform", "encryption")
 	if len(blocks) == 0 {
@@ -433,7 +432,7 @@ func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
 		}
 		read := p.scope.place
 		switch {
-		case a.Secrecy == attr.LocalSecret: // what a key is made of is text
+		case a.Secrecy == attr.LocalSecret: // a secret is no path
 			read = p.scope.value
 		case a.Form == attr.KeyProvider:
 			read = p.keyReference(e.Address + "." + a.Name)
@@ -467,8 +466,8 @@ func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) entries.S
 	return whole
 }
 
-// bodySchema lists nested settings both ways: OpenTofu writes some of them as
-// a block, some as an attribute.
+// bodySchema returns the schema of a body with these attributes. It allows nested settings both
+// as a block and as an attribute, because OpenTofu writes some each way.
 func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 	var s hcl.BodySchema
 	for _, a := range attrs {
@@ -534,13 +533,13 @@ func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	}
 	if err != nil {
 		p.fail(address, written.Name, position(written.Range), err)
-		return true // only enforced is read here: when in doubt, plaintext is refused
+		return true // only enforced is read by this function: in doubt, plaintext is refused
 	}
 	return v.True()
 }
 
-// content reads the arguments and blocks of one body, which are those of a table if there are
-// attrs. A mistake in there is recorded, and what could be read is returned.
+// content returns the arguments and blocks of a body that could be read, and records mistakes.
+// Attrs are the attributes of the body's table, if it has one.
 func (p *parser) content(body hcl.Body, schema *hcl.BodySchema, attrs ...attr.Attr) *hcl.BodyContent {
 	content, diags := body.Content(schema)
 	p.diagnostics(diags, schema, attrs...)
@@ -558,18 +557,19 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attr
 		}
 		if d.Severity == hcl.DiagError && !said[text] {
 			p.fail("", "", position(*d.Subject), errors.New(text))
-			said[text] = found // several follow from one
+			said[text] = found // one mistake may cause several diagnostics
 		}
 	}
 }
 
-// renamed names the argument that is meant, and says what a provider block is, and what labels are.
+// renamed returns advice for an unexpected argument or block, from the detail of HCL's error:
+// the argument that is probably meant, or the place of the block.
 func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Attr) string {
 	switch {
 	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
 		return " Only what is inside the encryption block is required here."
 	case strings.Contains(detail, `of type "backend"`):
-		return " It is for statecrypt wrap, in the file of its -config, outside of all other blocks; elsewhere, leave it out."
+		return " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."
 	case strings.Contains(detail, `of type "variable"`):
 		return " Variables need no declaration here: they are used as var.NAME."
 	case strings.Contains(detail, `of type "provider"`):
@@ -601,8 +601,8 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	return ""
 }
 
-// meantArgument says what an argument of other programs, or of an older version such as the RFC
-// of OpenTofu's encryption, is here: one whose name begins like it, or that has its form.
+// meantArgument returns advice for an argument of another program or of an older version, such
+// as the RFC of OpenTofu's encryption: the attribute with a similar name or with the same form.
 func (p *parser) meantArgument(name string, attrs []attr.Attr) string {
 	stem, isFile := strings.CutSuffix(name, "_file")
 	begin, isPassphrase := strings.TrimSuffix(name, "y"), name == "passphrase" || name == "password"
@@ -627,7 +627,7 @@ func (p *parser) meantArgument(name string, attrs []attr.Attr) string {
 	return ""
 }
 
-// thereAre says what a block may hold.
+// thereAre lists the arguments and blocks that a block may have.
 func thereAre(schema *hcl.BodySchema) string {
 	var names []string
 	for _, a := range schema.Attributes {

@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/config"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -240,7 +240,7 @@ func TestErrorsInOrder(t *testing.T) {
 	for range 30 {
 		_, err := config.Parse(text, "text", options(cty.NilVal))
 		var lines []int
-		all, _ := errors.AsType[fact.List](err)
+		all, _ := errors.AsType[fault.List](err)
 		for _, err := range all {
 			at, _ := errors.AsType[*attr.Error](err)
 			lines = append(lines, at.Pos.Line)

@@ -13,12 +13,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// References are read as syntax and never looked up here: the text of one layer
-// may name an entry of another. Whether the entry exists is checked when it is
+// The functions of this file read references as syntax, without looking the entries up, because
+// the text of one layer may name an entry of another. A missing entry is an error when it is
 // used.
 
-// keyReference reads the address of a key provider, written bare, as a string
-// or as a template, or a literal key, which gets the address own.
+// keyReference reads the address of a key provider, written bare, as a string or as a template;
+// or a literal key, which gets the address own.
 func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error) {
 	return func(expr hcl.Expression) (cty.Value, error) {
 		if address, ok := traversal(expr, "key_provider"); ok {
@@ -42,8 +42,8 @@ func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error
 
 var errKeyRequired = errors.New("a key provider is required, such as key_provider.pbkdf2.main")
 
-// cutShort returns what expr says if it is a name that stands for nothing here, such as
-// pbkdf2.main: where an address is required, a part of one is meant.
+// cutShort returns the names in expr if they are probably the end of an address, such as
+// pbkdf2.main, and else nil.
 func cutShort(expr hcl.Expression) hcl.Traversal {
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || slices.Contains([]string{"var", "local", "path", "key_provider", "method"}, t.RootName()) {
@@ -52,7 +52,7 @@ func cutShort(expr hcl.Expression) hcl.Traversal {
 	return t
 }
 
-// meant adds the address to an error that a kind and a name are probably the end of.
+// meant adds to an error the address that a kind and a name are probably the end of.
 func meant(err error, root string, written hcl.Traversal) error {
 	if name, ok := written[len(written)-1].(hcl.TraverseAttr); ok && len(written) == 2 {
 		return fmt.Errorf("%w. Did you mean %s.%s.%s?", err, root, written.RootName(), name.Name)
@@ -104,8 +104,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	return cty.NilVal, syntax.ErrMethodRequired
 }
 
-// targetMethod reads the method of a target. A mistake is recorded, and ""
-// returned.
+// targetMethod returns the address of a target's method. It records a mistake, and then
+// returns "".
 func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
 	v, err := p.methodReference(written.Expr)
 	if err != nil || !v.IsKnown() || v.IsNull() {

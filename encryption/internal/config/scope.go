@@ -14,22 +14,22 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// scope is what expressions in the text may use: var.* and the functions, and in
-// a module local.*, path.* and terraform.workspace.
+// scope holds the names that expressions may use: var.* and functions, and in a module local.*,
+// path.* and terraform.workspace.
 type scope struct {
 	variables cty.Value
-	given     values  // what variables are made from, if that is known
+	given     values  // the values of variables with the files that they come from, if known
 	module    *module // nil for text
 	uses      func(variable, file string)
 	also      string // another name that can be used, "" if there is none
 	context   *hcl.EvalContext
 }
 
-// newScope is for text, or for a module if m is not nil.
+// newScope returns the scope of a text, or of module m if that is not nil.
 func (p *parser) newScope(variables cty.Value, m *module) scope {
 	if variables == cty.NilVal || variables.IsNull() {
 		variables = cty.EmptyObjectVal
@@ -37,7 +37,7 @@ func (p *parser) newScope(variables cty.Value, m *module) scope {
 	values, dir := map[string]cty.Value{"var": variables}, ""
 	if m != nil {
 		dir = m.dir
-		here := cty.StringVal(".").Mark(ofModule{}) // as OpenTofu has it, which runs there
+		here := cty.StringVal(".").Mark(ofModule{}) // the value that OpenTofu has, which runs in the folder
 		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": here, "root": here, "cwd": cty.StringVal(absolute(dir))})
 		values["terraform"] = cty.ObjectVal(map[string]cty.Value{"workspace": cty.StringVal(m.workspace(p.opts.Workspace))})
 	}
@@ -48,18 +48,18 @@ func (p *parser) newScope(variables cty.Value, m *module) scope {
 	return scope{variables: variables, module: m, uses: p.opts.Uses, context: &hcl.EvalContext{Variables: values, Functions: callable}}
 }
 
-// with is a scope with one more name.
+// with returns the scope with one more name.
 func (s scope) with(name string, value cty.Value) scope {
 	s.also, s.context = name, s.context.NewChild()
 	s.context.Variables = map[string]cty.Value{name: value}
 	return s
 }
 
-// ofModule marks what a path in the folder of the module is made of.
+// ofModule marks values that are relative to the folder of the module.
 type ofModule struct{}
 
-// place is [scope.value] for what may name a file: such a path leads to the folder of the
-// module wherever the program runs, and not only there, as it would in OpenTofu.
+// place evaluates an expression that may name a file. It makes a path that is relative to the
+// folder of the module absolute, so that it is right in every working directory.
 func (s scope) place(expr hcl.Expression) (cty.Value, error) {
 	v, err := s.evaluate(expr)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s scope) place(expr hcl.Expression) (cty.Value, error) {
 	return v, err
 }
 
-// absolute is a path that means the same wherever the program runs.
+// absolute returns dir as an absolute path with forward slashes.
 func absolute(dir string) string {
 	if path, err := filepath.Abs(dir); err == nil {
 		dir = path
@@ -86,8 +86,8 @@ func absolute(dir string) string {
 	return filepath.ToSlash(dir)
 }
 
-// value evaluates an expression. Its errors hold no value and no piece of the
-// text: an unquoted secret reads like the name of a variable.
+// value evaluates an expression. Its errors contain no value and no piece of the text, because
+// an unquoted secret reads like the name of a variable.
 func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 	v, err := s.evaluate(expr)
 	if err == nil {
@@ -99,7 +99,7 @@ func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
 	err := s.checkCalls(expr)
 	locals := map[string]cty.Value{}
-	for _, t := range expr.Variables() { // all of them, because their names are told
+	for _, t := range expr.Variables() { // all, because Options.Uses is called for each
 		wrong := s.check(t, expr)
 		if name, ok := memberOf(t, "local"); ok && wrong == nil {
 			locals[name], wrong = s.local(name)
@@ -118,8 +118,8 @@ func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
 	return v, nil
 }
 
-// checkCalls finds calls of functions that there are not: try would take them for a value
-// that is absent, and the key would be another one.
+// checkCalls returns an error for a call of an unknown function. The function try would take it
+// for an absent value, and the result would be another key.
 func (s scope) checkCalls(expr hcl.Expression) error {
 	native, ok := expr.(hclsyntax.Expression)
 	if !ok {
@@ -140,8 +140,8 @@ func (s scope) checkCalls(expr hcl.Expression) error {
 	return noFunction(missing[0])
 }
 
-// local evaluates a local of the module, once. While it is evaluated, it is not
-// there, which ends circles.
+// local evaluates a local of the module once. It removes the local while it evaluates it, so
+// that a circle ends with an error.
 func (s scope) local(name string) (cty.Value, error) {
 	m := s.module
 	if v, done := m.values[name]; done {
@@ -166,7 +166,7 @@ func (s scope) local(name string) (cty.Value, error) {
 	return v, nil
 }
 
-// check is about one of the names that expr uses.
+// check returns an error for a name in expr that has no meaning or no value.
 func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	switch root := t.RootName(); {
 	case root == "var", root == s.also:
@@ -185,7 +185,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and terraform.workspace can be used here; " + instead(t, expr))
 	default:
-		return fact.With(errors.New("only var.<name> can be used here; "+instead(t, expr)), fact.NoValue{})
+		return fault.Known(errors.New("only var.<name> can be used here; "+instead(t, expr)), fault.NoValue{})
 	}
 	name, ok := memberOf(t, "var")
 	if t.RootName() == "var" && s.uses != nil {
@@ -197,16 +197,17 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case !ok || !s.variables.IsKnown() || s.has(name):
 		return nil
 	case s.module != nil:
-		return fact.With(fmt.Errorf("var.%s has no value and no default", name), fact.NoValue{Name: name})
+		return fault.Known(fmt.Errorf("var.%s has no value and no default", name), fault.NoValue{Name: name})
 	}
-	return fact.With(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fact.NoValue{Name: name})
+	return fault.Known(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fault.NoValue{Name: name})
 }
 
-// near names the variable that has a value and whose name is most like this one.
+// near returns the end of an error about a variable without a value: the most similar name that
+// has a value, or the names that the files of values set.
 func (s scope) near(name string) string {
 	var names []string
 	if t := s.variables.Type(); t.IsMapType() || t.IsObjectType() {
-		names = slices.Sorted(maps.Keys(s.variables.AsValueMap())) // of two that are as near, the same one each time
+		names = slices.Sorted(maps.Keys(s.variables.AsValueMap())) // so that equally near names give one result
 	}
 	if nearest := syntax.Nearest(name, names); nearest != "" {
 		return fmt.Sprintf(", but %q has one", nearest)
@@ -216,7 +217,7 @@ func (s scope) near(name string) string {
 	for _, other := range slices.Sorted(maps.Keys(s.given)) {
 		switch file := s.given[other].file; {
 		case file != "" && other == "TF_VAR_"+name:
-			return fmt.Sprintf("; %.200q has %s, and without TF_VAR_ it is the name of the variable", file, other)
+			return fmt.Sprintf("; %.200q has %s, which is a name for the environment; in a file, it is %s", file, other, name)
 		case file != "":
 			inFiles = append(inFiles, "var."+other)
 		}
@@ -227,8 +228,8 @@ func (s scope) near(name string) string {
 	return ""
 }
 
-// instead says what to write in place of a name that means nothing here. One of several
-// parts, such as local.x or data.x.y, stands for a value, and another may be meant as text.
+// instead returns advice for a name that has no meaning here. A name of several parts, such as
+// local.x or data.x.y, probably stands for a value; others may be text without quotes.
 func instead(t hcl.Traversal, expr hcl.Expression) string {
 	also := ""
 	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {

@@ -30,13 +30,13 @@ const maxName = 100 // bytes of a name that are shown
 type variable struct {
 	constraint cty.Type
 	optional   *typeexpr.Defaults // of attributes; nil without any
-	isList     bool               // or anything else that is no plain value, so texts are expressions
+	isList     bool               // the type is not primitive, so texts are parsed as expressions
 	notNull    bool
 	preset     cty.Value // its default, as it was written; NilVal if there is none
-	broken     bool      // the type is none
+	broken     bool      // the type is invalid
 }
 
-// declare lays a block over what earlier files say of the variable.
+// declare merges a variable block over the blocks of earlier files.
 func (v *variable) declare(block *hcl.Block) {
 	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"},
 		{Name: "nullable"}}})
@@ -69,14 +69,14 @@ func (v *variable) setType(expr hcl.Expression) {
 	v.isList, v.broken = !v.constraint.IsPrimitiveType(), diags.HasErrors()
 }
 
-// value is what a variable is given.
+// value is the value of a variable.
 type value struct {
 	cty.Value
-	file string // that gives it, "" if none does
+	file string // the file of values that sets it; "" for other values
 	err  error
 }
 
-// refused says what is wrong with the value of a variable.
+// refused returns the error for a variable whose value is wrong.
 func (v value) refused(name string) error {
 	if v.file != "" {
 		return fmt.Errorf("var.%s: the value in %s: %w", name, v.file, v.err)
@@ -84,8 +84,7 @@ func (v value) refused(name string) error {
 	return fmt.Errorf("var.%s: %w", name, v.err)
 }
 
-// text is a value that is written as text, in TF_VAR_… or -var. V is nil if nothing
-// is known of the variable.
+// text returns the value of a text in TF_VAR_… or -var. V is nil if no declaration is known.
 func (v *variable) text(text string) value {
 	if v == nil || !v.isList {
 		return value{Value: cty.StringVal(text)}
@@ -94,13 +93,13 @@ func (v *variable) text(text string) value {
 		return value{err: err}
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
-	if diags.HasErrors() { // what it says repeats the text
+	if diags.HasErrors() { // whose details repeat the text
 		return value{err: errors.New("it is not a string, so an expression is required, such as [1, 2]")}
 	}
 	return evaluate(expr, "")
 }
 
-// evaluate returns a value without references.
+// evaluate returns the value of an expression, which must not contain references.
 func evaluate(expr hcl.Expression, file string) value {
 	v, diags := expr.Value(nil)
 	switch {
@@ -112,7 +111,7 @@ func evaluate(expr hcl.Expression, file string) value {
 	return value{Value: v, file: file}
 }
 
-// fit makes a value one of the declared type.
+// fit converts a value to the declared type.
 func (v *variable) fit(given value) value {
 	if given.err != nil {
 		return given
@@ -138,11 +137,12 @@ func (v *variable) fit(given value) value {
 	return given
 }
 
-// values are what variables are given, by name.
+// values holds the values of variables by their names.
 type values map[string]value
 
-// given returns the values of the options: of text without a module if m is nil. Files
-// win over the environment, arguments over both, and Variables over all.
+// given returns the values of variables from the options and, if m is not nil, from the
+// module's files of values. Files win over the environment, arguments over both, and Variables
+// over all.
 func (o Options) given(m *module) (values, error) {
 	all := values{}
 	for name, text := range o.Environment {
@@ -150,7 +150,7 @@ func (o Options) given(m *module) (values, error) {
 	}
 	files, err := m.valueFiles()
 	for _, file := range files {
-		failed := keyfile.ExpectRegular(file) // unlike one that is named, which may be a pipe
+		failed := keyfile.ExpectRegular(file) // a file of -var-file, in contrast, may be a pipe
 		if failed == nil {
 			failed = all.readFile(file)
 		} else {
@@ -186,13 +186,13 @@ func (o Options) given(m *module) (values, error) {
 func (all values) readFile(path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller's own
 	switch {
-	case err != nil && (recognize.IsContent(path) || strings.Contains(path, "=")): // which may be a secret
+	case err != nil && (recognize.IsContent(path) || strings.Contains(path, "=")): // the path may be a secret
 		return errors.New("-var-file requires the name of a file; a value is given with -var NAME=VALUE")
 	case err != nil:
 		return fmt.Errorf("%.200q cannot be read: %w", path, keyfile.Explain(path, err))
 	}
 	asJSON := strings.HasSuffix(path, ".json")
-	if !asJSON && !strings.HasSuffix(path, ".tfvars") { // such as a pipe
+	if !asJSON && !strings.HasSuffix(path, ".tfvars") { // for example, a pipe
 		asJSON = strings.HasPrefix(strings.TrimSpace(string(text)), "{")
 	}
 	if what := isState(strings.TrimSpace(string(text))); what != "" {
@@ -229,7 +229,7 @@ func (all values) readFile(path string) error {
 
 var ofShell = lazyregexp.New(`(?m)^(export |set |\$env:)\s*[A-Za-z_]\w*\s*=`)
 
-// valueFiles are the files of values that OpenTofu reads of its own accord, in order.
+// valueFiles returns the paths of the files of values that OpenTofu reads by default, in order.
 func (m *module) valueFiles() (paths []string, err error) {
 	if m == nil {
 		return nil, nil
@@ -260,7 +260,7 @@ func (m *module) declared(name string) *variable {
 	return m.variables[name]
 }
 
-// fit makes the values those of the module's variables, with the defaults of others.
+// fit converts the values to the types that the module declares, and adds defaults.
 func (m *module) fit(all values) {
 	for name, v := range m.variables {
 		given, ok := all[name]
@@ -273,7 +273,7 @@ func (m *module) fit(all values) {
 	}
 }
 
-// object is what var means.
+// object returns the object that var stands for.
 func (all values) object() cty.Value {
 	usable := map[string]cty.Value{}
 	for name, v := range all {

@@ -17,15 +17,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// word is what we say in place of an error of package hcl, which holds pieces of the text:
-// one may be a secret that somebody forgot to quote.
+// word replaces an error of package hcl, whose text contains pieces of the file, among them
+// perhaps a secret without quotes.
 type word struct {
-	summary string // how that of the error begins, with | between several
-	detail  string // likewise, one
-	text    string // "" for the form of the file
+	summary string // beginnings of the error's summary, separated by |
+	detail  string // the beginning of its detail
+	text    string // the text in its place; "" stands for the form of the file
 }
 
-// What texts look like, for who has written another one.
+// These texts describe the form of the files.
 const (
 	formOfSettings = `an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`
 	formOfValues   = `a file of values has nothing but lines such as name = "value"`
@@ -37,8 +37,8 @@ const (
 	reference   = "a reference has the form var.NAME or key_provider.TYPE.NAME"
 )
 
-// words are those for syntax, of hclsyntax (parser.go, parser_template.go, token.go) and
-// json (parser.go, structure.go).
+// words returns the replacements for syntax errors of hclsyntax (parser.go, parser_template.go,
+// token.go) and json (parser.go, structure.go).
 func words() []word {
 	return []word{
 		{"Attribute redefined", "The argument \"method\"", "method is set twice; another one that reads belongs in a block of its " +
@@ -117,7 +117,7 @@ func words() []word {
 	}
 }
 
-// wordFor finds the word for a mistake.
+// wordFor returns the replacement for an error.
 func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 	for _, w := range words() {
 		for summary := range strings.SplitSeq(w.summary, "|") {
@@ -129,8 +129,8 @@ func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 	return "", false
 }
 
-// mistake is the first mistake in the syntax of a text. The others may only follow from
-// it: a quotation mark that is missing makes an error of each line after it.
+// mistake returns an error for the first mistake in the syntax of a text. Others may only
+// follow from it: a missing quotation mark makes an error of each line after it.
 func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	first := diags[0]
 	for _, d := range diags {
@@ -152,7 +152,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	}
 	var pos attr.Pos
 	if at := first.Subject; at != nil {
-		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // where it began
+		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // the beginning of the construct
 			at = first.Context
 		}
 		pos = position(*at)
@@ -161,13 +161,13 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	return &attr.Error{Pos: pos, Err: errors.New(what)}
 }
 
-// openText is what HCL calls a text that has no end on its line.
+// openText is HCL's summary of a text that has no end on its line.
 const openText = "Invalid multi-line string"
 
-// inLine is about what often stands in the line of a mistake, and what the parser stopped
-// at.
+// inLine returns a better text for a mistake if its line, or the characters at which the parser
+// stopped, show a common cause. It returns what if they do not.
 func inLine(what string, isOpen bool, line, at []byte) string {
-	const marks = 3 // at the beginning of a text, in it and at its end
+	const marks = 3 // one at each end of a text, and one inside
 	switch {
 	case bytes.Contains(line, []byte("${{")):
 		return "${{ secrets.NAME }} is an expression of a pipeline, and nothing was put in its place: only a workflow file fills " +
@@ -190,10 +190,10 @@ func inLine(what string, isOpen bool, line, at []byte) string {
 	return what
 }
 
-// noValue is an argument with nothing behind its equals sign. Base64 ends in one as well.
+// noValue matches an argument without a value. A line of base64 may end in an equals sign, too.
 var noValue = lazyregexp.New(`^\s*[A-Za-z_][\w-]*\s*=\s*$`)
 
-// lineAt is the line of a text around a byte.
+// lineAt returns the line of a text that contains the byte at an offset.
 func lineAt(text []byte, at int) []byte {
 	at = min(at, len(text))
 	begin := bytes.LastIndexByte(text[:at], '\n') + 1
@@ -201,8 +201,8 @@ func lineAt(text []byte, at int) []byte {
 	return line
 }
 
-// failed is what is wrong with the value of an expression, or with the arguments of a
-// function. What HCL says of it holds values.
+// failed returns an error for an expression that has no value, or for a failed function call,
+// without HCL's texts, which contain values.
 func failed(diags hcl.Diagnostics) error {
 	first := diags[0]
 	if unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](first); ok {
@@ -219,8 +219,8 @@ func failed(diags hcl.Diagnostics) error {
 	return fmt.Errorf("%s: %s", name, ofCall(name, first.Summary))
 }
 
-// noFunction names a function that is missing only if OpenTofu has it: it may be a secret that
-// nobody has quoted.
+// noFunction returns the error for an unknown function. It repeats the name only if OpenTofu has
+// the function, because other names may be a secret without quotes.
 func noFunction(name string) error {
 	const instead = "; give the value in a variable, as var.NAME"
 	if _, ofFile := ofFiles("")[name]; ofFile || strings.Contains(elsewhere, " "+name+" ") {
@@ -254,8 +254,7 @@ func ofCall(function, summary string) string {
 
 const orItself = "; leave the function out if the argument is the value itself, such as a passphrase"
 
-// ofValue is what is wrong with a value, by what ops.go and expression*.go of package hcl
-// call it.
+// ofValue returns a text for the summary of an error in ops.go and expression*.go of package hcl.
 func ofValue(summary string) string {
 	switch summary {
 	case "Invalid operand", "Operation failed":

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
@@ -27,12 +27,12 @@ func (r resolver) decode(
 		address: address, within: within, attrs: map[string]cty.Value{}, blocks: map[string]*values{}, pos: map[string]attr.Pos{"": pos},
 		resolver: r, variables: map[string]string{}, layered: map[string]bool{},
 	}
-	var errs fact.List
+	var errs fault.List
 	groups := groupsOf(attrs, settings)
 	for _, a := range attrs {
 		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
 		if err := v.set(a, settings[a.Name], groups); err != nil {
-			errs = append(errs, fact.All(err)...) // a block may have several
+			errs = append(errs, fault.All(err)...) // a block may have several
 		}
 	}
 	if len(errs) == 0 {
@@ -76,8 +76,8 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 	return nil
 }
 
-// misfit says what keeps a value from what its table says of it, nil for nothing. The value
-// is not in the text.
+// misfit returns an error if a value does not meet the requirements of its table. The error
+// does not contain the value.
 func misfit(a attr.Attr, v cty.Value, variable string) error {
 	err := unfit(a, v, variable)
 	if err != nil && a.Secrecy == attr.Public && slices.ContainsFunc(textsIn(v), recognize.IsDocument) {
@@ -96,8 +96,8 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 	return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
 }
 
-// checkCompany returns what must not be set together, or not alone.
-func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fact.List) {
+// checkCompany returns errors for attributes that must not be set together, or not alone.
+func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fault.List) {
 	has := func(name string) bool { return !isEmpty(v.attrs[name]) || v.blocks[name] != nil }
 	written := func(name string) bool { // a block may be empty, and a text may be a bool
 		s := settings[name]
@@ -122,7 +122,7 @@ func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (e
 		case other.Name == "" || has(other.Name) || !isSet && !(isMutual && has(a.Name)):
 		case !isMutual:
 			errs = append(errs, v.Errorf(other.Name, "it is required together with %s", a.Name))
-		case v.variables[a.Name] != "": // which is named then
+		case v.variables[a.Name] != "": // the error names the variable
 			errs = append(errs, v.Errorf(a.Name, "%s and %s are required together", other.Name, a.Name))
 		default:
 			errs = append(errs, v.Errorf(other.Name, "%s and %s are required together", other.Name, a.Name))
@@ -135,8 +135,8 @@ func isEmpty(v cty.Value) bool {
 	return v.IsNull() || v.IsKnown() && v.Type() == cty.String && v.AsString() == ""
 }
 
-// fill returns what takes the place of an absent value: that of a variable, the
-// default, or nothing.
+// fill returns the value of an absent attribute: from an environment variable, else the
+// default, else absent itself.
 func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error) {
 	switch name, text, err := v.resolver.variable(a, g); {
 	case err != nil:
@@ -150,7 +150,8 @@ func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error
 	return absent, nil
 }
 
-// ofVariable is the value of a variable: a list holds it as its only element.
+// ofVariable converts the text of an environment variable to type t. A list gets it as its only
+// element.
 func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
 	switch {
 	case t.IsListType():
@@ -206,7 +207,7 @@ func didYouMean(name string, attrs []attr.Attr) string {
 	return syntax.Configured(name, names)
 }
 
-// briefly describes an argument at the end of a sentence.
+// briefly returns the first sentence of doc, for the end of an error.
 func briefly(doc string) string {
 	if doc == "" {
 		return ""

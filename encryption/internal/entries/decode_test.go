@@ -12,7 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -240,7 +240,7 @@ func TestTextOfErrors(t *testing.T) {
 			t.Errorf("got %s, want %s", err.Error(), want)
 		}
 	}
-	two := fact.List{errors.New("one"), why}
+	two := fault.List{errors.New("one"), why}
 	one := two[1:].Err()
 	if two.Err().Error() != "one\nwhy" || !errors.Is(two.Err(), why) || one.Error() != "why" || two[:0].Err() != nil {
 		t.Error("several errors")

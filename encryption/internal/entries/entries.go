@@ -1,5 +1,5 @@
-// Package entries has what all key providers and methods have in common as
-// entries of a configuration.
+// Package entries decodes the entries of a configuration: key providers, methods, sources and
+// credentials. It decides which values the environment may set.
 package entries
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// KeyProviderAttrs are the attributes that every key provider has in addition
-// to those of its table.
+// KeyProviderAttrs returns the attributes that every key provider has beside the attributes of
+// its table.
 func KeyProviderAttrs() []attr.Attr {
 	return []attr.Attr{
 		{
@@ -35,8 +35,8 @@ func KeyProviderAttrs() []attr.Attr {
 	}
 }
 
-// FileMethodAttrs are the attributes that every method for whole files has in
-// addition to those of its table.
+// FileMethodAttrs returns the attributes that every method for whole files has beside the
+// attributes of its table.
 func FileMethodAttrs() []attr.Attr {
 	return []attr.Attr{{
 		Name: "then", Type: cty.String, Form: attr.Method,
@@ -46,8 +46,8 @@ func FileMethodAttrs() []attr.Attr {
 	}}
 }
 
-// UnknownKind is the error for a key provider or method of a kind that does
-// not exist.
+// UnknownKind returns the error for a key provider or a method of an unknown kind. It lists the
+// kinds in tables. What is "key_provider" or "method".
 func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) error {
 	names, meant := make([]string, len(tables)), ""
 	for i, t := range tables {
@@ -60,12 +60,12 @@ func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) 
 		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), cmp.Or(meant, syntax.Suggest(kind, names)))}
 }
 
-// KeyProviders are the attributes of an entry that name one, in the order of the table. Those
-// that are not known yet are left out.
+// KeyProviders returns the attributes of an entry that name a key provider, in the order of the
+// table, without unknown values.
 func KeyProviders(v attr.Values) []Given {
 	isOther := func(g Given) bool { return g.Form != attr.KeyProvider || g.Address() == "" }
 	return slices.DeleteFunc(slices.Clone(attributes(v)), isOther)
 }
 
-// Address is the text of an attribute that names something, "" for none.
+// Address returns the text of an attribute that holds an address, and "" if it is absent.
 func (g Given) Address() string { return textOf(g.Value) }

@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Entry is one block as the user wrote it, not yet decoded: a key provider, a
@@ -17,7 +17,7 @@ import (
 type Entry struct {
 	Address  string             // "key_provider.pbkdf2.main"; the path of a block without a name
 	Kind     string             // "pbkdf2"
-	Settings map[string]Setting // :: name of an attribute → what is set
+	Settings map[string]Setting // :: name of an attribute → its setting
 	Err      error              // why the entry as a whole cannot be used, such as an unknown kind
 	Pos      attr.Pos
 
@@ -32,11 +32,11 @@ type Setting struct {
 
 	FromEnvironment bool // written in TF_ENCRYPTION or the value of a variable, and not in the code as well
 	UsesVariables   bool // written with var.*, whose values come from the code
-	Replaces        bool // an earlier layer has set something else
+	Replaces        bool // an earlier layer has set another value
 }
 
-// IsSet reports whether the user has chosen something. False and "" do not count as
-// set: an absent variable of Terraform becomes "".
+// IsSet reports whether the user has set a value. False and "" do not count, because
+// Terraform passes an absent variable as "".
 func (s Setting) IsSet() bool {
 	switch v := s.Value; {
 	case s.Err != nil:
@@ -53,8 +53,8 @@ func (s Setting) IsSet() bool {
 	return !s.Value.RawEquals(cty.False)
 }
 
-// fills reports whether s is the value of a, so that no variable is. False is a value,
-// although it does not count as set, and so is an empty string if a says so.
+// fills reports whether s gives a its value, so that no environment variable does. False is a
+// value although it does not count as set, and so is an empty string if the form of a allows it.
 func (s Setting) fills(a attr.Attr) bool {
 	if s.IsSet() {
 		return true
@@ -62,10 +62,9 @@ func (s Setting) fills(a attr.Attr) bool {
 	return s.Value != cty.NilVal && !s.Value.IsNull() && (isEmptyToo(a) || s.Value.Type() == cty.Bool)
 }
 
-// NewEntry makes an entry of the kind of table from values by the names of their
-// attributes, such as those of a Terraform block. Values may be unknown or null. A
-// nested block is an object value. What is wrong with a value is reported when the
-// entry is used.
+// NewEntry makes an entry from a table and the values of its attributes by their names, such as
+// the arguments of a Terraform block. Values may be unknown or null, and a nested block is an
+// object. Mistakes in a value are reported when the entry is used.
 func NewEntry(address string, table attr.Table, values map[string]cty.Value) *Entry {
 	e := &Entry{Address: address, Kind: table.Name, Settings: map[string]Setting{}}
 	for name, v := range values {
@@ -77,18 +76,19 @@ func NewEntry(address string, table attr.Table, values map[string]cty.Value) *En
 	return e
 }
 
-// IsWrong reports whether what is set at a path is wrong whatever a variable says.
+// IsWrong reports whether the setting at a path is a mistake that no variable can correct.
 func (e *Entry) IsWrong(t attr.Table, path string) bool {
 	_, err := e.Resolve(t, Scope{})
 	isHere := func(err error) bool {
 		mistake, ok := errors.AsType[*attr.Error](err)
 		return ok && mistake.Attr == path && !mistake.Unknown
 	}
-	return slices.ContainsFunc(fact.All(err), isHere) &&
+	return slices.ContainsFunc(fault.All(err), isHere) &&
 		slices.ContainsFunc(e.written(t), func(g Given) bool { return g.Path == path && g.IsSet() })
 }
 
-// checkAddress looks at an attribute that names a key provider or a method.
+// checkAddress returns an error if an attribute that names a key provider or a method has a
+// value that is not an address.
 func checkAddress(address string, a attr.Attr, v cty.Value) error {
 	err := addressOf(a).Wrong(cty.StringVal(textOf(v)))
 	if err == nil || !v.IsKnown() {

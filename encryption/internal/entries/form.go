@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// checkOf is what the form of an attribute requires. A variable may give it the value.
+// checkOf returns the requirements of an attribute's form. Variable is the environment variable
+// that the value comes from, "" for none.
 func checkOf(a attr.Attr, variable string) attr.Check {
 	switch {
 	case isWord(a):
@@ -27,8 +28,8 @@ func checkOf(a attr.Attr, variable string) attr.Check {
 	return attr.Check{}
 }
 
-// addressOf is what the form of an attribute requires of code; in text, references are read as
-// syntax.
+// addressOf returns the requirement on an attribute that holds an address as a string. In text,
+// the parser checks references.
 func addressOf(a attr.Attr) attr.Check {
 	switch a.Form {
 	case attr.KeyProvider:
@@ -39,7 +40,7 @@ func addressOf(a attr.Attr) attr.Check {
 	return attr.Check{}
 }
 
-// isEmptyToo reports whether an empty string does not count as absent.
+// isEmptyToo reports whether an empty string is a value of a, and does not count as absent.
 func isEmptyToo(a attr.Attr) bool { return a.Form == attr.OrEmpty || a.Form == attr.Version }
 
 // isWord reports whether a is a secret that is sent as one word, such as in a header.
@@ -47,7 +48,8 @@ func isWord(a attr.Attr) bool {
 	return a.Secrecy == attr.Secret && a.Form != attr.Lines && attr.Text(nil).IsFor(a.Type)
 }
 
-// oddity is what is odd about one text of g, whatever is wrong with it.
+// oddity describes a probable mistake in one text of g, such as "ends with a line break". It
+// returns "" if there is none.
 func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
 	switch {
 	case g.Form == attr.Passphrase:
@@ -61,16 +63,17 @@ func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
 	return recognize.Text(text, recognize.Value).Said(g.Variable), recognize.Perhaps
 }
 
-// odd is the error of what is odd about a text; nil if that is nothing.
+// odd returns an error for an oddity of a text, and nil for "".
 func odd(what, more string) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("it %w", fact.Odd(what+more))
+	return fmt.Errorf("it %w", fault.Odd(what+more))
 }
 
-// notInURL says why text is not a part of a path, or not one segment of it; "" if it is. It does
-// not show the text. What else a segment may hold is encoded when it is sent.
+// notInURL tells why text cannot be a part of the path of a URL: one segment or, with several,
+// one or more. It returns "" if it can, and never repeats the text. Other special characters
+// are encoded when the URL is made.
 func notInURL(text string, several bool) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	switch {

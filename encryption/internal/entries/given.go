@@ -1,25 +1,26 @@
 package entries
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// Given is an attribute of an entry, or of a block in it, with what it is given.
+// Given is an attribute of an entry, or of a block in it, with its setting.
 type Given struct {
 	attr.Attr
 	Setting
 	Path     string // "token", "auth_jwt.jwt"
-	block    string // that it is in; "" for the entry itself
-	Variable string // that gives it the value; "" if the settings do, or nobody does
+	block    string // the block that contains it, such as "auth_jwt."; "" for the entry itself
+	Variable string // the environment variable that sets it; "" if the settings set it or it is absent
 }
 
-// attributes are those of values with what they are given, whatever is wrong with it.
+// attributes returns the attributes of v with their settings, valid or not.
 func attributes(v attr.Values) []Given {
 	if v, ok := v.(*values); ok {
 		return v.given
@@ -27,22 +28,37 @@ func attributes(v attr.Values) []Given {
 	return nil
 }
 
-// Oddity is what is odd about a text in the place of what its table says it is, and probably
-// no part of what was meant; or a setting that TF_ENCRYPTION says otherwise.
+// Oddity is a probable mistake in a text, such as a line break at the end of a passphrase; or a
+// setting whose value TF_ENCRYPTION replaces.
 type Oddity struct {
-	fact.Suspect
-	Pos  attr.Pos
-	Sure recognize.Certainty // if it is not a passphrase, somebody may have chosen it
+	Address  string // of the entry; "" for the arguments of a data source or a block of credentials
+	Attr     string
+	Variable string // that the value comes from; it is named in place of the two
+	What     string // such as "ends with a line break"
+	Pos      attr.Pos
+	Sure     recognize.Certainty // if it is not a passphrase, somebody may have chosen it
 }
 
-// Oddities are those of all values, also of those in blocks and lists and those that come from
-// variables. It is the only place that looks for them.
+// Suspect is the oddity as it is said beside an error.
+func (o Oddity) Suspect() fault.Suspect {
+	setting := o.Attr
+	switch {
+	case o.Variable != "":
+		setting = "the environment variable " + o.Variable
+	case o.Address != "":
+		setting = fmt.Sprintf("the %s of %s", o.Attr, o.Address)
+	}
+	return fault.Suspect{Setting: setting, What: o.What}
+}
+
+// Oddities returns the oddities of all values of an entry, in blocks and lists, too, and of
+// values that come from environment variables. No other function looks for oddities.
 func Oddities(v attr.Values) []Oddity { return oddities(attributes(v)) }
 
 func oddities(given []Given) (all []Oddity) {
 	for _, g := range given {
 		add := func(what string, sure recognize.Certainty) {
-			odd := Oddity{fact.Suspect{Attr: g.Path, Variable: g.Variable, What: what}, g.Pos, sure}
+			odd := Oddity{Attr: g.Path, Variable: g.Variable, What: what, Pos: g.Pos, Sure: sure}
 			if what != "" && !slices.Contains(all, odd) {
 				all = append(all, odd)
 			}
@@ -58,7 +74,7 @@ func oddities(given []Given) (all []Oddity) {
 	return all
 }
 
-// textsIn are those that a value is, or has in lists, maps and objects.
+// textsIn returns all strings in a value: the value itself, or its elements at any depth.
 func textsIn(v cty.Value) (texts []string) {
 	if v == cty.NilVal {
 		return nil

@@ -11,20 +11,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Scope is what the environment has to say about an entry. With the zero value
-// it says nothing.
+// Scope tells which values the environment may give an entry. The zero value allows none.
 type Scope struct {
 	Lookup attr.LookupEnv // nil reads no variable
 
-	// OtherServer says that the variables are meant for another server than the
-	// one that is asked.
+	// OtherServer is true if the variables are meant for another server than the one that
+	// the entry's secrets are sent to.
 	OtherServer bool
 
-	// OnlyEnvironment says that the environment gives the entry itself: nothing is
-	// required of it, and no secret in it is the code's.
+	// OnlyEnvironment is true for an entry without a block, whose values all come from the
+	// environment. No attribute of it is required, and no secret in it is protected.
 	OnlyEnvironment bool
 
 	// AllowCommands lets commands run that only the environment names.
@@ -35,49 +34,50 @@ type Scope struct {
 // [Scope.AllowCommands] is not set.
 var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
 
-func errCommand() error { return fact.With(ErrCommand, fact.OnlyEnvironment{}) }
+func errCommand() error { return fault.Known(ErrCommand, fault.OnlyEnvironment{}) }
 
-// Decode is [Entry.Resolve] with variables that are meant for whatever is asked.
+// Decode calls [Entry.Resolve] with variables that are meant for the server of this entry.
 func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 	return e.Resolve(t, Scope{Lookup: env})
 }
 
-// Resolve converts the settings to the types of the table and fills what is
-// absent from variables, then from the defaults. All mistakes are returned at
-// once, each as an [*Error]; the values beside them are those that could be read, for what is
-// odd in them.
+// Resolve converts the settings to the types of the table, and fills absent attributes from
+// environment variables, then from the defaults. It returns all mistakes at once, each as an
+// [*attr.Error]. The values beside an error are the ones that could be read; errors look for
+// oddities in them.
 //
-// It decides what the environment may say, by these rules in this order, and nothing else
-// does; each is a function below:
+// Resolve alone decides which values the environment may set, by these rules in this order.
+// Each rule is a function below. "Of the configuration" means: not of TF_ENCRYPTION and not of
+// an environment variable.
 //
-//   - secrets: what is protected are the secrets of the code that are sent somewhere. The
-//     code's are also the values of var.*, which a layer of TF_ENCRYPTION may use in secrets
-//     only. What a layer repeats is the code's.
-//   - checkCommands: whoever can set a variable of a pipeline must not thereby choose what
-//     runs in it. A command that only a layer names is [ErrCommand].
-//   - checkLayer: beside a secret of the code, a layer that sets what is not
-//     [attr.Attr.Harmless] is an error.
-//   - variable: a variable does nothing if the code sets its attribute, or a part of its
-//     [attr.Attr.Group]. If it is meant for another server, it gives that neither secrets,
-//     nor what belongs to one, nor what is not harmless. The proxies of the machine are for
-//     all that it sends, and see nothing of a verified connection. Any other that is not
-//     harmless is an error beside a secret of the code.
-//   - Command, LeadsToCommand, Hands, Refuse: the same of what a kind knows by itself, such as
-//     which values name a command, or what a client finds without an attribute.
-//   - [SecretVariable]: a variable that holds a secret is for nobody if nothing says which
+//   - secrets: the rules protect the secrets of the configuration that are sent to a server or
+//     a program. These include the values of var.*, which a layer of TF_ENCRYPTION may use in
+//     secrets only, and values that such a layer repeats.
+//   - checkCommands: a person who can set a variable of a pipeline must not be able to choose
+//     the programs that run in it. A command that only a layer names is [ErrCommand].
+//   - checkLayer: it is an error if a layer sets an attribute beside a secret of the
+//     configuration, unless the attribute is [attr.Attr.Harmless].
+//   - variable: a variable has no effect if the configuration sets its attribute, or a member
+//     of its [attr.Attr.Group]. A variable that is meant for another server sets harmless
+//     attributes only, and none that is a secret or belongs to one. HTTP_PROXY, HTTPS_PROXY
+//     and NO_PROXY always count: a proxy cannot read a verified connection. Every other
+//     variable whose attribute is not harmless is an error beside a secret of the configuration.
+//   - Command, LeadsToCommand, Hands, Refuse: kinds apply the same rules to facts that no
+//     table holds, such as values that name a command, or files that a client finds by itself.
+//   - [SecretVariable]: a variable that holds a secret is not used if no setting tells which
 //     server it is meant for.
 //
-// What comes before these cannot be asked of an entry, and is answered elsewhere:
+// Three questions concern more than one entry, and are answered elsewhere:
 //
-//   - For which server variables are meant: by the home of a source, in internal/source/grant.go,
-//     which fills Scope and refuses what [SecretVariable] finds. So does source/git for the
-//     tokens of GitHub, which name no server in their own names. A block that a data source
-//     chooses by name gets none: source/gcs says so of the one variable that Google's client
-//     would follow, and awsauth fills in no more than the proxies of the machine.
-//   - What a client would follow although no attribute says it: by [world.World.Refuse], of
-//     the client that is started, beside a secret that it is handed.
-//   - Whether the region of a data source leads the secret of a block elsewhere: by source/s3,
-//     because the two are different entries. It calls Refuse of the block.
+//   - Which server the variables are meant for: the home of a source decides, in
+//     internal/source/grant.go, which fills Scope and refuses the result of [SecretVariable].
+//     Source/git does the same for the tokens of GitHub, whose names name no server. A block
+//     that a data source chooses by name gets no variables: source/gcs refuses the one variable
+//     that Google's client would follow, and awsauth fills in only the proxies of the machine.
+//   - Which variables a client would follow although no attribute names them:
+//     [world.World.Refuse] decides for the client that is started, beside its secrets.
+//   - Whether the region of a data source sends the secret of a block elsewhere: source/s3
+//     decides, because the two are different entries. It calls Refuse of the block.
 func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	if e.Err != nil {
 		return nil, e.Err
@@ -98,15 +98,14 @@ func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	return v, err
 }
 
-// resolver decides what becomes of the variables of one entry.
+// resolver fills the attributes of one entry from environment variables.
 type resolver struct {
 	Scope
-	secrets []Given // of the code
+	secrets []Given // secrets of the configuration
 }
 
-// written lists the attributes that are set, with those of nested blocks. A
-// nested block replaces that of an earlier layer as a whole, so one of the
-// environment sets all of its attributes.
+// written returns the attributes that are set, in nested blocks, too. A nested block replaces
+// the block of an earlier layer as a whole, so a block in TF_ENCRYPTION sets all its attributes.
 func (e *Entry) written(t attr.Table) []Given { return writtenIn("", t.Attrs, e.Settings) }
 
 func writtenIn(block string, attrs []attr.Attr, settings map[string]Setting) []Given {
@@ -133,7 +132,7 @@ func inner(block attr.Attr, whole Setting) map[string]Setting {
 	for _, a := range block.Attrs {
 		s := whole
 		if s.Value = values[a.Name]; s.Value.IsNull() {
-			s.Value = a.Default // such as the file with a pod's token
+			s.Value = a.Default // for example, the file with a pod's token
 		}
 		if s.Value != cty.NilVal || whole.FromEnvironment {
 			settings[a.Name] = s
@@ -142,13 +141,13 @@ func inner(block attr.Attr, whole Setting) map[string]Setting {
 	return settings
 }
 
-// secrets are those of the code that are sent somewhere, or that a layer of the
-// environment writes where they would be seen. Where they go, and how they are
-// protected on the way, is for the code to say.
+// secrets returns the secrets of the configuration that are sent to a server or a program, or
+// that TF_ENCRYPTION uses in a public attribute. Only the configuration may decide who receives
+// them, and how they are protected on the way.
 func (e *Entry) secrets(t attr.Table) []Given {
 	sends := sendsSecrets(t.Attrs)
 	if !sends && !e.isLayered() {
-		return nil // as for data sources, of which there can be many
+		return nil // the usual case, of data sources
 	}
 	var all []Given
 	for _, w := range e.written(t) {
@@ -159,7 +158,7 @@ func (e *Entry) secrets(t attr.Table) []Given {
 	return all
 }
 
-// isLayered reports whether a layer of the environment sets something.
+// isLayered reports whether TF_ENCRYPTION sets any attribute of the entry.
 func (e *Entry) isLayered() bool {
 	for _, s := range e.Settings {
 		if s.FromEnvironment {
@@ -169,9 +168,8 @@ func (e *Entry) isLayered() bool {
 	return false
 }
 
-// showsVariables reports whether a layer of the environment uses variables of the
-// code in what nobody keeps secret: a name ends up in files and in errors, and is
-// read by whoever is asked for it.
+// showsVariables reports whether TF_ENCRYPTION uses var.* in a public attribute. Such a value
+// ends up in files and errors, and servers read it.
 func (w Given) showsVariables() bool {
 	return w.FromEnvironment && w.UsesVariables && w.Secrecy == attr.Public
 }
@@ -192,7 +190,7 @@ func (w Given) isSecretOfCode() bool {
 	return w.Secrecy.IsSent() && !isEmpty(w.Value)
 }
 
-// checkCommands refuses those that only TF_ENCRYPTION names.
+// checkCommands returns an error for a command that only TF_ENCRYPTION names.
 func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 	if scope.AllowCommands || !e.isLayered() {
 		return nil
@@ -205,8 +203,8 @@ func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 	return nil
 }
 
-// checkLayer refuses what TF_ENCRYPTION sets beside secrets of the code. One that
-// brings all secrets of an entry may say where they go.
+// checkLayer returns an error if TF_ENCRYPTION sets an attribute that could send a secret of
+// the configuration elsewhere. If all secrets of an entry come from TF_ENCRYPTION, it may.
 func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	if len(secrets) == 0 {
 		return nil
@@ -221,9 +219,9 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	return nil
 }
 
-// endangers reports whether w must not come from the environment beside a secret
-// of the code. An identity is never a mixture of both; one that uses variables of
-// the code comes from the environment as a whole.
+// endangers reports whether w must not come from the environment beside a secret of the
+// configuration. An identity never mixes both: if one in TF_ENCRYPTION uses var.*, all of it
+// must come from TF_ENCRYPTION.
 func (w Given) endangers(secret Given) bool {
 	switch {
 	case w.Path == secret.Path:
@@ -238,7 +236,8 @@ func shareGroup(a, b attr.Attr) bool {
 	return a.Group != "" && (a.Group == b.Group || a.Group == b.UnlessGroup) || a.UnlessGroup != "" && a.UnlessGroup == b.Group
 }
 
-// textOf is a value as a variable would have it; "" if none can.
+// textOf returns a value as the text of an environment variable, and "" for values that no
+// variable can have.
 func textOf(v cty.Value) string {
 	switch {
 	case v.IsNull() || !v.IsKnown():
@@ -251,10 +250,10 @@ func textOf(v cty.Value) string {
 	return ""
 }
 
-// groups are those of [attr.Attr.Group].
+// groups describes the groups of [attr.Attr.Group] by their names.
 type groups struct {
-	closed  map[string]bool // the settings say a part
-	secrets map[string]bool // secrets belong to it
+	closed  map[string]bool // the settings set a member
+	secrets map[string]bool // a member is, or names, a secret
 }
 
 func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
@@ -270,7 +269,8 @@ func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
 	return g
 }
 
-// variable returns the variable that fills a, with its value; "" for none.
+// variable returns the name and the value of the environment variable that fills a, and "" if
+// there is none. It returns an error for a variable that could send a secret elsewhere.
 func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error) {
 	for _, name = range a.Env {
 		if text, _ = r.Lookup.Get(name); text != "" {
@@ -289,8 +289,9 @@ func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error)
 	return "", "", r.secretBeside(a.Name).refuse("the environment variable "+name, cmp.Or(a.StandsFor, a.Name))
 }
 
-// secretBeside returns a secret of the code that is no entry of the file in the
-// attribute called name, nil for none.
+// secretBeside returns a secret of the configuration that would be combined with the attribute
+// called name, and nil if there is none. A profile, for example, may be combined with the file
+// that defines it (EntryInFiles).
 func (r resolver) secretBeside(name string) *Given {
 	i := slices.IndexFunc(r.secrets, func(w Given) bool { return !slices.Contains(w.EntryInFiles, name) })
 	if i < 0 {
@@ -303,8 +304,8 @@ func isProxyOfMachine(variable string) bool {
 	return slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, strings.ToUpper(variable))
 }
 
-// isHarmless reports whether the environment may set a to value beside a secret
-// of the code.
+// isHarmless reports whether the environment may set a to value beside a secret of the
+// configuration.
 func isHarmless(a attr.Attr, value string) bool {
 	return a.Harmless != "" && (a.HarmlessIf == nil || a.HarmlessIf(value))
 }
@@ -327,7 +328,8 @@ func (v *values) LeadsToCommand(names ...string) error {
 
 func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
 
-// handed is the index of the first such secret, -1 for none.
+// handed returns the index of the first secret of the configuration that names covers, and -1
+// if there is none. Names are those of [attr.Values.Hands].
 func (v *values) handed(names []string) int {
 	return slices.IndexFunc(v.resolver.secrets, func(w Given) bool {
 		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
@@ -342,7 +344,8 @@ func (v *values) Refuse(attribute, what string, handed ...string) error {
 	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
 }
 
-// SecretVariable returns a variable that holds a secret, or names one; "" if none is set.
+// SecretVariable returns the name of a set environment variable that holds, or names, a secret,
+// and "" if there is none.
 func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 	for _, a := range slices.Concat(t.Attrs, t.Variables) {
 		for _, name := range a.Env {
@@ -357,7 +360,8 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 	return ""
 }
 
-// refuse is the error about what the environment must not say beside w.
+// refuse returns the error for a setting of the environment, named by what, that would fill
+// attribute beside the secret w.
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
 		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+

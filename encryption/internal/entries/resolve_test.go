@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -465,7 +465,7 @@ func TestNothingIsRequiredOfTheEnvironment(t *testing.T) {
 	}}
 	env := func(string) (string, bool) { return "", false }
 	e := &Entry{Address: "e"}
-	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(fact.List)) != 2 {
+	if _, err := e.Resolve(table, Scope{Lookup: env}); err == nil || len(err.(fault.List)) != 2 {
 		t.Errorf("got %v", err)
 	}
 	v, err := e.Resolve(table, Scope{Lookup: env, OnlyEnvironment: true})

@@ -10,23 +10,23 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// values are the [attr.Values] of one entry.
+// values implements [attr.Values] for one entry, or for a nested block of it.
 type values struct {
 	address string // of the entry
-	within  string // the nested block that these are of, such as "assume_role."; "" for the entry itself
+	within  string // the nested block that contains the values, such as "assume_role."; "" for the entry itself
 
 	attrs  map[string]cty.Value // :: attribute name → value, null when absent
 	blocks map[string]*values   // :: nested block name → its values
-	pos    map[string]attr.Pos  // :: attribute name → place in text; "" is the entry's
-	given  []Given              // all, and those of the blocks
+	pos    map[string]attr.Pos  // :: attribute name, "" for the entry → place in text
+	given  []Given              // all attributes, in nested blocks, too
 
 	resolver  resolver
 	variables map[string]string // :: attribute name → the variable that it comes from
-	layered   map[string]bool   // :: attribute name, "" for the entry → a layer of the environment says it
+	layered   map[string]bool   // :: attribute name, "" for the entry → TF_ENCRYPTION sets it
 }
 
 func (v *values) Address() string { return strings.TrimSuffix(v.address+"."+v.within, ".") }
@@ -125,7 +125,7 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 	e := &attr.Error{Address: v.address, Attr: v.path(attribute), Pos: cmp.Or(v.pos[attribute], v.pos[""]),
 		Err: v.withSuspects(fmt.Errorf(format, args...), v.path(attribute))}
 	variable := v.variables[attribute]
-	if variable == attribute || v.resolver.OnlyEnvironment { // nobody can write it, or has written anything
+	if variable == attribute || v.resolver.OnlyEnvironment { // the settings cannot contain it, or there is no block
 		e.Attr = v.path("")
 	}
 	if variable != "" {
@@ -137,18 +137,18 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 	return e
 }
 
-// withSuspects is an error beside what is odd at a path, or in all of an entry or a block if it
-// is that of one.
+// withSuspects adds to err the oddities of the attribute at a path; of a whole block if path
+// names one, and of the whole entry for "".
 func (v *values) withSuspects(err error, path string) error {
-	return fact.Later(err, func() (facts []fact.Fact) {
+	return fault.Later(err, func() (facts []fault.Fact) {
 		for _, odd := range oddities(v.given) {
 			if path == "" || odd.Attr == path || strings.HasPrefix(odd.Attr, path+".") {
-				facts = append(facts, odd.Suspect)
+				facts = append(facts, odd.Suspect())
 			}
 		}
 		return facts
 	})
 }
 
-// path is that of an attribute in the entry; that of the nested block for "".
+// path returns the path of an attribute in the entry, and the path of the nested block for "".
 func (v *values) path(attribute string) string { return strings.TrimSuffix(v.within+attribute, ".") }

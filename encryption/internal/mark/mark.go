@@ -1,5 +1,5 @@
-// Package mark has what tells metadata of one kind from that of another, where both
-// are stored as one kind.
+// Package mark tells the metadata of the key provider age from the metadata of other programs,
+// which files store under one kind.
 package mark
 
 import (
@@ -7,13 +7,13 @@ import (
 	"errors"
 )
 
-// ErrNothingStored tells a file that stores nothing of a key provider from one whose key
-// does not fit.
+// ErrNothingStored means that a file has no metadata of a key provider, in contrast to metadata
+// with another key.
 var ErrNothingStored = errors.New("the file stores nothing of this key provider")
 
-// AgeKey is the member of external_data that holds a key which is sealed with age, in
-// place of what a program stores there.
+// AgeKey is the member of external_data that holds a key sealed with age. Other programs store
+// other members there.
 const AgeKey = "statecrypt_age_key"
 
-// IsOfAge reports whether metadata that names any kind is that of the kind age.
+// IsOfAge reports whether metadata belongs to the key provider age.
 func IsOfAge(stored []byte) bool { return bytes.Contains(stored, []byte(`"`+AgeKey+`"`)) }

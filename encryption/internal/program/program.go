@@ -1,6 +1,6 @@
-// Package program runs programs that give keys or encrypt. Those of OpenTofu's
-// external key providers and methods have a header line and one JSON document on
-// their standard output, and one JSON document on their standard input.
+// Package program runs programs that give keys or encrypt. OpenTofu's external key providers and
+// methods read one JSON document from standard input, and print a header line and one JSON
+// document.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/keyprovider/external
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/method/external
@@ -29,11 +29,11 @@ import (
 
 const (
 	version   = 1
-	patience  = time.Minute // what OpenTofu grants
+	patience  = time.Minute // OpenTofu's limit
 	killDelay = 2 * time.Second
 	maxHeader = 64 << 10 // bytes; later versions may add fields
 	maxKept   = 64 << 10 // bytes of stderr that are kept
-	maxShown  = 1000     // bytes of it that an error shows
+	maxShown  = 1000     // bytes of stderr that an error shows
 	maxName   = 100      // bytes of a program's name that an error shows
 )
 
@@ -41,26 +41,26 @@ const (
 // another one by [Command.Talk].
 type Command struct {
 	Argv     []string // no shell; the first is looked up in PATH
-	Magic    string   // which of OpenTofu's protocols, as its header says
+	Magic    string   // the name of one of OpenTofu's protocols in its header
 	World    world.World
-	Patience time.Duration // how long it may take; zero is what is usual
+	Patience time.Duration // the longest run; zero for one minute
 
-	killDelay time.Duration // for tests; zero is what is usual
+	killDelay time.Duration // for tests; zero for the constant
 }
 
-// notRun is [ErrFailed] of a program that did not even start.
+// notRun is an [ErrFailed] about a program that did not start.
 type notRun struct{}
 
 func (notRun) Error() string { return "the program did not run" }
 
 func (notRun) Unwrap() error { return ErrFailed }
 
-// What can be wrong with a program, for callers that treat them differently.
+// These are the failures that callers tell apart.
 var (
-	// ErrFailed means that the program is not there, or ended with a failure.
+	// ErrFailed means that the program was not found, or ended with a failure.
 	ErrFailed = errors.New("the program failed")
-	// ErrProtocol means that the program ended well, but not with an answer of
-	// the protocol.
+	// ErrProtocol means that the program ended with success, but that its answer violates the
+	// protocol.
 	ErrProtocol = errors.New("the program did not keep to the protocol")
 
 	errNotRun error = notRun{}
@@ -77,28 +77,28 @@ func (c Command) Check() error {
 	return nil
 }
 
-// Run gives input to the program and decodes what it answers into output. An
-// answer longer than limit is an error. Secrets, and long words of the answer, are cut
-// out of what the program said on stderr, which is part of errors.
+// Run passes input to the program and decodes its answer into output. An answer of more than
+// limit bytes is an error. Errors contain the end of the program's stderr, without secrets and
+// without long words of the answer.
 func (c Command) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
 	return c.Talk(ctx, &question{input: input, answer: answer{magic: c.Magic, limit: limit}, output: output, secrets: secrets})
 }
 
-// Dialog is our side of a conversation with a program.
+// Dialog is one side of a conversation with a program.
 type Dialog interface {
-	// Begin has standard input when the program runs, and may close it.
+	// Begin is called with standard input when the program runs, and may close it.
 	Begin(stdin io.WriteCloser)
-	// Hear is called with what the program prints, piece by piece. [ErrDone] ends the
-	// dialog, and any other error stops the program.
+	// Hear is called with the output of the program, piece by piece. [ErrDone] ends the
+	// dialog, and all other errors stop the program.
 	Hear(stdin io.WriteCloser, printed []byte) error
-	// End is called if the program ended well, or the dialog is over.
+	// End is called if the program ended with success, or the dialog is over.
 	End() error
-	// Clean returns what the program said on stderr, which is part of errors, without
-	// secrets. It is called when the program has ended: it may have given some of them.
+	// Clean returns the program's stderr without secrets, for errors. It is called after the
+	// program has ended, because the secrets may include the program's answers.
 	Clean(said []byte) []byte
 }
 
-// ErrDone means that the dialog is over: the program has a moment to end, however it does.
+// ErrDone means that the dialog is over. The program gets two seconds to end, with any status.
 var ErrDone = errors.New("the dialog is over")
 
 // Talk runs the program for a dialog.
@@ -161,7 +161,7 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 	return nil
 }
 
-// ear is the program's standard output.
+// ear receives the program's standard output.
 type ear struct {
 	Dialog
 
@@ -190,7 +190,7 @@ func (e *ear) Write(p []byte) (int, error) {
 	return 0, e.err
 }
 
-// question is a dialog of one question and one answer.
+// question implements [Dialog] with one question and one answer.
 type question struct {
 	answer
 
@@ -230,17 +230,18 @@ func (c Command) notFound(err error) error {
 	return fmt.Errorf("%s could not be run", c.name())
 }
 
-// name shows which program it is. Its arguments may hold secrets.
+// name returns the name of the program in quotation marks, without arguments, which may be
+// secret.
 func (c Command) name() string {
 	return outside.Quoted(filepath.Base(c.Argv[0]), maxName)
 }
 
-// answer is what a program prints. The header is looked at as soon as it is there,
-// so that a program of another kind is stopped at once.
+// answer collects the output of a program. It checks the header as soon as it is complete, so
+// that a program of another kind is stopped at once.
 type answer struct {
 	magic  string
 	limit  int
-	header bool // it was there, and it was right
+	header bool // the header was read, and is right
 	body   []byte
 }
 
@@ -275,9 +276,8 @@ func (a *answer) readHeader() error {
 	return nil
 }
 
-// decode reads the first JSON value after the header; like OpenTofu, it does
-// not look at what follows. The decoder's own errors repeat what it read,
-// which may be a key.
+// decode decodes the first JSON value after the header and, like OpenTofu, ignores the rest. It
+// replaces the decoder's errors, which repeat parts of the answer, such as a key.
 func (a *answer) decode(output any) error {
 	if !a.header {
 		return fmt.Errorf("%w: it printed no header line; check that it is the program for OpenTofu", ErrProtocol)
@@ -304,8 +304,8 @@ func (a *answer) decode(output any) error {
 	return nil
 }
 
-// without returns what the program said without the long words of its answer: one that is
-// debugged, such as a shell script with "set -x", prints the key twice.
+// without returns the program's stderr without the long words of its answer. A shell script with
+// "set -x", for example, also prints the key on stderr.
 func (a *answer) without(said []byte) []byte {
 	const long = 16
 	outOfWords := func(r rune) bool {
@@ -319,7 +319,7 @@ func (a *answer) without(said []byte) []byte {
 	return said
 }
 
-// tail keeps the end of what is written: there a program says why it stopped.
+// tail keeps the end of a program's stderr, which tells why it stopped.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -330,8 +330,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// excerpt is the end of an error: the last of what the program said, without
-// secrets, escaped.
+// excerpt returns the end of an error: the end of the program's stderr, without secrets, escaped.
 func (t *tail) excerpt(d Dialog) string {
 	if said := outside.End(string(d.Clean(t.kept)), maxShown); said != "" {
 		return "; it said: " + said
@@ -339,8 +338,7 @@ func (t *tail) excerpt(d Dialog) string {
 	return ""
 }
 
-// Without returns text without secrets, whether they are in it as they are, or in base64
-// or hexadecimal digits, as programs that are debugged print them.
+// Without returns text without secrets, in plain form, in base64 and in hexadecimal digits.
 func Without(text []byte, secrets ...[]byte) []byte {
 	for _, s := range secrets {
 		if len(s) == 0 {

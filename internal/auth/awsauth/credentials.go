@@ -30,10 +30,9 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 	return nil
 }
 
-// assume replaces the credentials that were found by those of the roles, in the
-// order of hashicorp/aws-sdk-go-base: an access key goes before a web identity,
-// and a role is assumed with either. Nothing is sent yet, and each cache renews
-// its credentials before they expire.
+// assume replaces the credentials of cfg by the credentials of the roles, in the order of
+// hashicorp/aws-sdk-go-base: an access key goes before a web identity, and a role is assumed with
+// either. It sends no request. Each cache renews its credentials before they expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.values.String("access_key") == "" {
 		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))
@@ -70,8 +69,8 @@ func (s Settings) sts(cfg aws.Config) *sts.Client {
 	})
 }
 
-// GetIdentityToken returns the token. The file is read each time, because what
-// puts it there renews it.
+// GetIdentityToken returns the token. It reads the file at each call, because the token in it is
+// renewed.
 func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	if w.token != "" {
 		return []byte(w.token), nil

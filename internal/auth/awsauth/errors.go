@@ -16,7 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -30,14 +30,14 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// Is tells that somebody gave up. The cause itself stays inside: its text repeats
-// what servers and programs answered.
+// Is reports whether the cause is target, for errors of a context only. There is no Unwrap, because
+// the text of the cause repeats answers of servers and programs.
 func (f *failure) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) &&
 		errors.Is(f.cause, target) //nolint:errorlint // it is compared by errors.Is
 }
 
-// Failure is an error with a text of its own in place of that of its cause.
+// Failure returns an error with a text that replaces the text of its cause.
 func Failure(text string, cause error) error { return &failure{text: text, cause: cause} }
 
 // CommonReason knows the codes that every service of AWS has; it is "" for others:
@@ -86,8 +86,8 @@ func (s Settings) namedBy() string {
 	return ""
 }
 
-// checkFiles says what to check if a profile is not in the shared files: the SDK takes one
-// that is not there for an empty one.
+// checkFiles returns advice if a profile is missing in the shared files. The SDK takes a missing
+// file for an empty one.
 func (s Settings) checkFiles() string {
 	defaults := slices.Concat(awsconfig.DefaultSharedConfigFiles, awsconfig.DefaultSharedCredentialsFiles)
 	isMissing := func(path string) bool { return !recognize.Exists(path) && !slices.Contains(defaults, path) }
@@ -136,8 +136,8 @@ func (s Settings) halfKey() (missing, set string) {
 	return "", ""
 }
 
-// explainSTS says what went wrong with credentials. The error is final: it says
-// nothing about the file.
+// explainSTS returns the error for a failure to get credentials. It is final, because another key
+// provider would not help.
 func (s Settings) explainSTS(what string, err error) error {
 	op, isOp := errors.AsType[*smithy.OperationError](err)
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
@@ -173,10 +173,10 @@ func (s Settings) explainSTS(what string, err error) error {
 	} else if s.values.String("access_key") == "" && !isAPI {
 		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
 	}
-	return fact.Later(Failure(what, err), s.oddVariables)
+	return fault.Later(Failure(what, err), s.oddVariables)
 }
 
-// signedOut is what package ssocreds says. Names of roles may have SSO in them.
+// signedOut matches errors of package ssocreds. The names of roles may contain SSO.
 var signedOut = lazyregexp.New(`SSO (token|session)\b`)
 
 // missingFile says which variable of the SDK names a file that does not exist.
@@ -195,12 +195,12 @@ func Ambient() []string {
 		"AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"}
 }
 
-// oddVariables are those that the SDK reads and that are probably not what was meant.
-func (s Settings) oddVariables() (facts []fact.Fact) {
+// oddVariables returns the variables that the SDK reads and whose values are probably mistakes.
+func (s Settings) oddVariables() (facts []fault.Fact) {
 	for _, name := range Ambient() {
 		value, _ := s.values.Environment().Get(name)
 		if odd := recognize.Text(value, recognize.Value).Said(name); odd != "" {
-			facts = append(facts, fact.Suspect{Variable: name, What: odd})
+			facts = append(facts, fault.Suspect{Setting: "the environment variable " + name, What: odd})
 		}
 	}
 	return facts
@@ -219,7 +219,7 @@ func NoAnswer(err error) string {
 	return reason
 }
 
-// Code is what a service calls an error, or itself, fit to be shown.
+// Code returns the code of an error, or the name of a service, escaped and cut for an error.
 func Code(code string) string { return outside.Line(code, maxCode) }
 
 const maxCode = 64 // bytes

@@ -30,17 +30,16 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// requestTimeout is what one attempt may take. Services answer in milliseconds,
-// and the SDK would wait forever.
+// requestTimeout limits one attempt. Services answer in milliseconds, and the SDK has no limit.
 const requestTimeout = 30 * time.Second
 
-// Load makes the configuration of the clients, once there are credentials, so
-// that their errors are distinct from those of the service.
+// Load makes the configuration of the clients and gets credentials, so that errors of signing in
+// are distinct from errors of the service.
 func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	cfg, err := s.load(ctx)
 	if err != nil {
@@ -68,7 +67,7 @@ func CloseIdle(client aws.HTTPClient) {
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
-		err = fact.With(s.explainSTS("no AWS credentials found", err), fact.NoCredentials{})
+		err = fault.Known(s.explainSTS("no AWS credentials found", err), fault.NoCredentials{})
 	}
 	return keys, err
 }
@@ -106,7 +105,7 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	// The resolver was for the STS clients within the chain. With it, other
 	// clients would ignore AWS_ENDPOINT_URL_* of their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
-	cfg.APIOptions = nil                  // limitAnswers is for the chain: states are longer
+	cfg.APIOptions = nil                  // without limitAnswers, because states are longer than answers of the chain
 	if s.ownCredentials() == nil {
 		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
 			return aws.Config{}, err
@@ -167,9 +166,9 @@ func (s Settings) sharedFiles() (config, credentials []string, err error) {
 	return config, credentials, err
 }
 
-// chainResolver sends the STS clients that the SDK makes for profiles with roles to
-// the configured endpoint. These and those that sign in for a profile go to AWS's
-// own if the environment says nothing of servers.
+// chainResolver sends the STS clients that the SDK makes for profiles with roles to the configured
+// endpoint. If the environment must not choose servers, these clients, and the ones that sign in
+// for a profile, use AWS's own endpoints.
 func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint:staticcheck // see options
 	return func(service, region string, _ ...any) (aws.Endpoint, error) { //nolint:staticcheck // see options
 		if service == sts.ServiceID {
@@ -185,8 +184,8 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 	}
 }
 
-// ownEndpoint is that of AWS for a service of the SDK's chain. The error for others
-// leaves it to the SDK.
+// ownEndpoint returns AWS's own endpoint for a service of the SDK's chain. For other services it
+// returns an error, at which the SDK chooses the endpoint.
 func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint, error) {
 	ctx, fips, dual := context.Background(), s.values.Bool("use_fips_endpoint"), s.values.Bool("use_dualstack_endpoint")
 	switch {
@@ -207,8 +206,7 @@ func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint,
 	return smithyendpoints.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
 }
 
-// Transport is one of the settings' own: with their proxies, and their trust. What is called
-// over it is for the caller to know.
+// Transport returns a new transport with the proxies and the trusted authorities of the settings.
 func (s Settings) Transport() (*http.Transport, error) {
 	s.Exposed = nil
 	client, err := s.httpClient()
@@ -218,8 +216,7 @@ func (s Settings) Transport() (*http.Transport, error) {
 	return client.GetTransport(), nil
 }
 
-// httpClient makes a client of its own, so that proxies and trust are those of
-// the settings.
+// httpClient returns a new client with the proxies and the trusted authorities of the settings.
 func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	tlsConfig := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -251,10 +248,9 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 // maxAnswer is in bytes. Answers of KMS and STS have a few kilobytes.
 const maxAnswer = 1 << 20
 
-// limitedClient reads answers to their end, and no further than an answer may go. The
-// SDK would take what is in front of a long one. And it closes the body of a
-// request as soon as the answer begins: net/http may give up a connection for
-// that, with the rest of the answer.
+// limitedClient reads answers to their end, and returns an error for an answer that is too long,
+// of which the SDK would use the beginning. The SDK also closes the body of a request as soon as
+// the answer begins; net/http may then close the connection before the answer was read.
 type limitedClient struct{ *http.Client }
 
 // limited returns the SDK's own client, with a transport whose connections can be
@@ -278,7 +274,7 @@ func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-	case r.Context().Err() != nil: // net/http may take what comes while it hangs up for an answer
+	case r.Context().Err() != nil: // net/http may take bytes that arrive while it closes the connection for an answer
 		err = r.Context().Err()
 	case len(text) > maxAnswer:
 		err = errLong
@@ -294,9 +290,9 @@ func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// limitAnswers does for the clients of the SDK's own chain what limitedClient does
-// for others: those of instances, containers, SSO and STS. The SDK takes no other
-// client there if there is a bundle of certificates.
+// limitAnswers limits the answers to the clients of the SDK's own chain (instances, containers,
+// SSO and STS), as limitedClient does for others. With a bundle of certificates, the SDK does not
+// accept another client there.
 func limitAnswers(stack *middleware.Stack) error {
 	limit := func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 		out middleware.DeserializeOutput, metadata middleware.Metadata, err error,

@@ -24,13 +24,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// loadWithoutEnvironment makes the configuration of the clients from the
-// settings and the shared files alone. The SDK's own loader always reads the
-// environment.
+// loadWithoutEnvironment makes the configuration of the clients from the settings and the shared
+// files only. The SDK's own loader always reads the environment.
 //
-// Four variables remain, because the SDK has no other way in. They change how
-// long it waits for an answer (AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026), and which
-// runtime and trace its headers name.
+// The SDK still reads four variables, which no option replaces. They change how long it waits for an
+// answer (AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026), and the runtime and the trace in its headers.
 func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPClient) (aws.Config, error) {
 	profile, err := s.loadProfile(ctx)
 	if err != nil {
@@ -60,7 +58,7 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPCli
 	return cfg, err
 }
 
-// AnonymousClient removes what the SDK reveals about its environment:
+// AnonymousClient removes the parts of requests in which the SDK reveals its environment:
 // AWS_EXECUTION_ENV, and the trace of a Lambda function.
 func AnonymousClient(stack *middleware.Stack) error {
 	for _, id := range []string{"UserAgent", "RecursionDetection"} {
@@ -73,9 +71,9 @@ func AnonymousClient(stack *middleware.Stack) error {
 	return nil
 }
 
-// loadProfile reads the profile from the shared files. A default profile that
-// is not there is an empty one. Beside keys of the code, only files that the code
-// names count: those of the home would lead what the keys sign to an endpoint.
+// loadProfile reads the profile from the shared files. A missing default profile counts as an
+// empty one. Beside keys of the configuration, only files that the configuration names count,
+// because files in the home folder could send signed requests to another endpoint.
 func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
 	keys := handsKeys(s.values)
 	if keys && len(s.configFiles)+len(s.credentialsFiles) == 0 {
@@ -111,10 +109,9 @@ func orHome(files []string, ofHome string) []string {
 	return files
 }
 
-// profileCredentials are those of a profile, as the SDK's own chain finds them:
-// of its source profile, its keys, a token file, a program or the instance,
-// with its role assumed. Kinds that the SDK can only set up from the
-// environment are refused.
+// profileCredentials returns the credentials of a profile, as the SDK's own chain finds them: from
+// its source profile, its keys, a token file, a program or the instance, with its role assumed.
+// It returns an error for kinds that the SDK can only set up from the environment.
 func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	var err error
 	switch {
@@ -238,9 +235,9 @@ func usesBrowser(p awsconfig.SharedConfig) bool {
 	return p.SSOSessionName+p.SSORegion+p.SSOAccountID+p.SSOStartURL+p.SSORoleName+p.LoginSession != ""
 }
 
-// EndpointOf is where a service is for which there is no client of the SDK here: by
-// variables, by the profile, or AWS's own, as a client of the SDK finds it. Host is how
-// the host of AWS begins.
+// EndpointOf returns the endpoint of a service without a client of the SDK: from variables, from
+// the profile, or AWS's own, as a client of the SDK finds it. Host is the beginning of AWS's own
+// host.
 func (s Settings) EndpointOf(ctx context.Context, service, host string) (string, error) {
 	cfg, err := s.Load(ctx)
 	if err != nil {
@@ -265,8 +262,8 @@ func (s Settings) EndpointOf(ctx context.Context, service, host string) (string,
 	return own.URI.String(), err
 }
 
-// SetEndpoint sets the endpoint of a client if the SDK would otherwise take
-// that of the environment, which it must not read. Nil is the vendor's own.
+// SetEndpoint sets the endpoint of a client if the SDK would otherwise take it from the
+// environment, which it must not read. Nil stands for AWS's own endpoint.
 func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service string, to **string) {
 	if s.World.ReadsEnvironment() && !s.OwnEndpoints {
 		return

@@ -1,7 +1,6 @@
-// Package awsauth configures access to AWS: the arguments that everything on
-// AWS has in common, and the configuration of the vendor's clients that follows
-// from them. Names, defaults and variables are those of OpenTofu:
-// opentofu/internal/backend/remote-state/s3.
+// Package awsauth configures access to AWS: the arguments that all key providers and sources on
+// AWS have in common, and the configuration of AWS's clients. It has the names, defaults and
+// variables of OpenTofu: opentofu/internal/backend/remote-state/s3.
 package awsauth
 
 import (
@@ -39,7 +38,7 @@ const (
 // environment if that may be read.
 type Settings struct {
 	Region  string
-	Timeout time.Duration // of one attempt; not that of reading a long answer
+	Timeout time.Duration // the limit of one attempt, without the time to read a long answer
 	MaxWait time.Duration // between attempts; 0 leaves it to the SDK
 
 	World        world.World // in which the SDK finds who asks
@@ -49,7 +48,7 @@ type Settings struct {
 
 	Exposed *netfail.Exposed // which services were called without encryption
 
-	values  attr.Values // the rest, and what the following are made of
+	values  attr.Values // the values of the block
 	command error       // why no program of a profile may run, nil if it may
 
 	attempts                       int
@@ -73,12 +72,11 @@ type webIdentity struct {
 	from             string // the variable that names the file, "" if the settings do
 }
 
-// Parse reads what a block with [CredentialAttrs] and [NetworkAttrs] says, for
-// a region.
+// Parse reads the values of a block with [CredentialAttrs] and [NetworkAttrs], for a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
-		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment() != nil, false),
-		OwnEndpoints: v.Environment() == nil || v.Hands(), // what the SDK finds in the environment by itself chooses none
+		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment(), false),
+		OwnEndpoints: v.Environment() == nil || v.Hands(), // variables that the SDK reads itself choose no endpoint
 		values:       v, profile: v.String("profile"),
 		command:     v.LeadsToCommand("profile", "shared_config_files", "shared_credentials_files"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
@@ -95,8 +93,8 @@ func Parse(v attr.Values, region string) (Settings, error) {
 	if s.httpProxy != "" && !v.Has("https_proxy") {
 		s.httpsProxy = s.httpProxy
 	}
-	// OpenTofu 1.12 has skip_metadata_api_check the wrong way round (aws_kms/config.go), unlike
-	// its own S3 backend; here it means what it says.
+	// OpenTofu 1.12 inverts skip_metadata_api_check (aws_kms/config.go), unlike its own S3
+	// backend. This package follows the S3 backend.
 	if v.Has("skip_metadata_api_check") {
 		s.imds = imds.ClientEnabled
 		if v.Bool("skip_metadata_api_check") {
@@ -116,8 +114,8 @@ const (
 	homeCredentials = "~/.aws/credentials"
 )
 
-// handsKeys reports whether the code gives what the clients sign in with. They then take
-// nothing from the environment, nor from files that the code does not name.
+// handsKeys reports whether the configuration sets the credentials of the clients. They then read
+// neither the environment nor files that the configuration does not name.
 func handsKeys(v attr.Values) bool {
 	return v.Hands("secret_key", "token", "assume_role_with_web_identity.web_identity_token")
 }
@@ -171,8 +169,8 @@ func isPolicy(text string) bool {
 	return err == nil && strings.HasPrefix(a.Resource, "policy/")
 }
 
-// FillProxies completes what v says of proxies from the environment, for blocks
-// that it does not fill otherwise: proxies are those of the machine.
+// FillProxies fills absent proxies in s from the environment, for blocks that otherwise take no
+// value from it: proxies belong to the machine.
 func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	fill := func(to *string, names ...string) error {
 		*to, _ = lookup.Get(names...)

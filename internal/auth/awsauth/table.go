@@ -20,14 +20,14 @@ const (
 // for which [IsCommercial] is true.
 const HarmlessRegion = "Regions of AWS's own partition have hosts of AWS, to which the secrets of the code are sent in any case."
 
-// IsCommercial reports whether a region is one of AWS's own partition. Those of
-// China, GovCloud and others have hosts, and accounts, of their own. The pattern
-// is that of the SDK: aws-sdk-go-v2/internal/endpoints/awsrulesfn/partitions.json
+// IsCommercial reports whether a region belongs to the partition "aws". China, GovCloud and others
+// have hosts and accounts of their own. The pattern comes from the SDK:
+// aws-sdk-go-v2/internal/endpoints/awsrulesfn/partitions.json
 func IsCommercial(region string) bool { return commercial.MatchString(region) }
 
 var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
-// What checks say.
+// These are texts of checks.
 const (
 	pathRequired  = "the path of a file is required, and this is the content of one; write it to a file, and give its path"
 	roleRequired  = "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader"
@@ -101,7 +101,7 @@ func CredentialAttrs(service string) []attr.Attr {
 	}
 }
 
-// roleAttrs are what both ways to assume a role have in common, after first.
+// roleAttrs returns first, and the attributes that both ways to assume a role have in common.
 func roleAttrs(first ...attr.Attr) []attr.Attr {
 	return append(first,
 		attr.Attr{Name: "duration", Type: cty.String, Check: attr.Is(isSession, "a duration from 15m to 12h is required"),
@@ -114,8 +114,8 @@ func roleAttrs(first ...attr.Attr) []attr.Attr {
 	)
 }
 
-// NetworkAttrs say how to reach the services. What may fall into the wrong hands
-// is for the documentation. The services that have an endpoint are in endpoints.
+// NetworkAttrs returns the attributes that tell how to reach the services. The documentation says
+// that others could read what. Endpoints has an attribute for each service with an endpoint.
 func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 	return []attr.Attr{
 		endpoints,

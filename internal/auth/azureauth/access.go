@@ -25,7 +25,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -34,7 +34,7 @@ import (
 type Access struct {
 	Transport  policy.Transporter // carries every request; nil for one of our own
 	RetryDelay time.Duration      // before the second try; 0 leaves it to the SDK
-	Cloud      Cloud              // zero for that of a metadata host, until [Access.FindCloud]
+	Cloud      Cloud              // zero for the cloud of a metadata host, until [Access.FindCloud]
 	Pipeline   string             // the service connection of Azure Pipelines that gives tokens; "" is none
 
 	values attr.Values // with [Attrs]
@@ -61,8 +61,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	if half := a.half(); half != "" {
 		return nil, errors.New(half)
 	}
-	return nil, fact.With(errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or "+
-		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fact.NoCredentials{})
+	return nil, fault.Known(errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or "+
+		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fault.NoCredentials{})
 }
 
 type way struct {
@@ -83,7 +83,8 @@ func (a Access) ways() []way {
 	}
 }
 
-// half says what is missing of a service principal whose secret or certificate is set.
+// half returns a text about the missing part of a service principal whose secret or certificate
+// is set, and "" if it is complete.
 func (a Access) half() string {
 	for _, name := range []string{"client_secret", "client_secret_file_path", "client_certificate", "client_certificate_path"} {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -33,8 +33,8 @@ const (
 	cliMargin   = 2 * time.Minute  // a token that lives no longer is not used again
 )
 
-// cliArgument is what may become an argument: on Windows, az is a batch file,
-// whose arguments a shell reads.
+// cliArgument matches texts that may become an argument: on Windows, az is a batch file, whose
+// arguments a shell reads.
 var cliArgument = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
@@ -42,9 +42,9 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 		return nil, errors.New(half)
 	}
 	if _, err := world.Find("az"); err != nil {
-		return nil, fact.With(errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or "+
+		return nil, fault.Known(errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or "+
 			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there"),
-			fact.NoCredentials{})
+			fault.NoCredentials{})
 	}
 	for _, s := range []string{a.values.String("tenant_id"), a.values.String("subscription_id")} {
 		if s != "" && !cliArgument.MatchString(s) {
@@ -77,7 +77,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
-	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" { // the latter is that of the service's challenge
+	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" { // options has the tenant of the service's challenge
 		arguments = append(arguments, "--tenant", tenant)
 	}
 	if subscription := c.values.String("subscription_id"); subscription != "" {
@@ -98,8 +98,8 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	})
 }
 
-// az runs the Azure CLI, which is the machine's. What that starts in turn is not for
-// TF_ENCRYPTION and variables to say. The arguments must have been checked.
+// az runs the Azure CLI of the machine. TF_ENCRYPTION and variables must not choose the programs
+// that it starts in turn. The arguments must have been checked.
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
 	bare, why := a.values.LeadsToCommand() != nil, ""
 	if bare {

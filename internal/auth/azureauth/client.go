@@ -17,8 +17,7 @@ import (
 
 const maxAnswer = 1 << 20 // bytes
 
-// ClientOptions are for the clients of services. What they answer is cut after
-// a megabyte.
+// ClientOptions returns the options of clients of services. Answers are cut after a megabyte.
 func (a Access) ClientOptions() policy.ClientOptions {
 	transport := a.Transport
 	if transport == nil {
@@ -45,12 +44,12 @@ func HTTPClient(w world.World) *http.Client {
 	return client
 }
 
-// noRedirect hands back a redirect as the answer. None of the services
-// redirects, and what is sent is meant for one address only.
+// noRedirect returns a redirect as the answer. None of the services redirects, and requests are
+// meant for one address only.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// limitedTransport keeps from the SDK what it does not expect of an answer: more than a
-// megabyte, deep nesting, and a challenge on which azkeys would panic.
+// limitedTransport protects the SDK from answers of more than a megabyte, from deep nesting, and
+// from malformed challenges.
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
@@ -111,8 +110,8 @@ func (s *shallow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wellFormed reports whether the authorization of a challenge is an address
-// with a path: azkeys treats what follows the third slash as the tenant.
+// wellFormed reports whether the authorization of a challenge is an address with a path. Azkeys
+// takes the text after the third slash for the tenant.
 func wellFormed(challenge string) bool {
 	for part := range strings.FieldsSeq(challenge) {
 		if address, ok := strings.CutPrefix(part, "authorization="); ok && address != `""` {

@@ -38,8 +38,8 @@ func Reason(err error) string {
 	return netfail.Reason(err, "")
 }
 
-// knownReason picks out of an error what is known to be harmless. The rest may
-// hold addresses with tokens in them, or what somebody answered.
+// knownReason returns the parts of an error that are known to be harmless. Other parts may contain
+// addresses with tokens, or answers of servers.
 func knownReason(err error) string {
 	return cmp.Or(answers.Find([]answers.Row{
 		{Said: "doesn't match the requested domain", Text: "it wants a token for another domain"},

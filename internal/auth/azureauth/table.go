@@ -17,9 +17,9 @@ const (
 	flagHarmless = "It chooses between ways to sign in, and all of them lead to the same Microsoft."
 )
 
-// Attrs are the attributes for authentication. What a client proves itself with
-// is the group "client"; the IDs of the client and its tenant are not secrets.
-// Env replaces the common variables of some of them.
+// Attrs returns the attributes for authentication. The credentials of a client are the group
+// "client"; the IDs of the client and its tenant are not secrets. Env replaces the common
+// variables of some attributes.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
 		{Name: "tenant_id", Type: cty.String, Form: attr.Name, Env: []string{"ARM_TENANT_ID"},
@@ -88,7 +88,7 @@ func isHost(text string) bool {
 	return err == nil && u.Host == text
 }
 
-// New reads [Attrs]. It looks at what can be wrong without any I/O.
+// New reads the values of [Attrs]. It returns the mistakes that can be found without any I/O.
 func New(v attr.Values, w world.World) (Access, error) {
 	a := Access{values: v, world: w}
 	host, requestURL := v.String("metadata_host"), v.String("oidc_request_url")

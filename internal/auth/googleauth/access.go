@@ -17,7 +17,7 @@ import (
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -37,8 +37,8 @@ type Access struct {
 	Universe     string // of Google's clouds; [DefaultUniverse] when empty
 	QuotaProject string // that pays, in place of the one that the credentials name; may be empty
 
-	// World is the user's, or none. Secret says that Credentials or Token are the code's:
-	// what that means for the World depends on what is in them.
+	// World is the user's, or none. Secret is true if the configuration sets Credentials or
+	// Token; their content then decides how far the World is reduced.
 	World   world.World
 	Secret  bool
 	Command error // why no program of Credentials may run, nil if it may
@@ -112,7 +112,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	return creds, nil
 }
 
-// named says what the credentials come from.
+// named adds the origin of the credentials to an error.
 func (a Access) named(err error) error {
 	if a.From != "" {
 		return fmt.Errorf("the environment variable %s: %w", a.From, err)
@@ -120,7 +120,7 @@ func (a Access) named(err error) error {
 	return fmt.Errorf("credentials: %w", err)
 }
 
-// unusable says what credentials of the two frequent types lack.
+// unusable returns an error for credentials of the two frequent types that are incomplete.
 // https://google.aip.dev/auth/4112, https://google.aip.dev/auth/4113
 func unusable(document []byte) error {
 	var fields map[string]any
@@ -160,8 +160,8 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 		return nil, fmt.Errorf("looking for Google credentials: %w", ctx.Err())
 	case creds := <-found:
 		if creds == nil {
-			return nil, fact.With(errors.New("no usable Google credentials were found; set credentials or access_token, "+
-				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fact.NoCredentials{})
+			return nil, fault.Known(errors.New("no usable Google credentials were found; set credentials or access_token, "+
+				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fault.NoCredentials{})
 		}
 		return creds, nil
 	}
@@ -193,7 +193,8 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	return nil, "", errors.New("this JSON is not of a known type of Google credentials, such as service_account")
 }
 
-// notCredentials names what was given if that is surely the path of a file.
+// notCredentials returns the error for a text that is not credentials. It repeats the text only if
+// that is certainly the path of a file.
 func notCredentials(text string) error {
 	if recognize.IsPath(text) {
 		return fmt.Errorf("there is no file %q with the JSON of Google credentials; check its path, and in which folder "+

@@ -21,7 +21,7 @@ import (
 // DefaultUniverse is the domain of Google's own cloud.
 const DefaultUniverse = "googleapis.com"
 
-// tokenTimeout is that of the SDK's own client for tokens.
+// tokenTimeout is the timeout of the SDK's own client for tokens.
 const tokenTimeout = 30 * time.Second
 
 // transport carries requests for tokens. It begins as Go's own, which a program may have
@@ -29,7 +29,7 @@ const tokenTimeout = 30 * time.Second
 func transport(w world.World) http.RoundTripper {
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
-		return http.DefaultTransport // it knows what it does
+		return http.DefaultTransport // net/http's own transport, from the environment
 	}
 	t := standard.Clone()
 	if w == (world.World{}) {
@@ -46,8 +46,8 @@ type Bearer struct {
 	creds  *auth.Credentials
 }
 
-// Header is what shows who asks: a token, and the project that pays, if a variable or the
-// credentials name one. Its errors are in our own words.
+// Header returns the headers of an authenticated request: a token, and the project that pays, if a
+// variable or the credentials name one. Its errors do not repeat answers of servers.
 func (b Bearer) Header(ctx context.Context) (http.Header, error) {
 	token, err := b.creds.Token(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func (b Bearer) Header(ctx context.Context) (http.Header, error) {
 	return header, nil
 }
 
-// Post sends a question in JSON, again as [web.Wire.Ask] does, and returns the answer
-// whatever its status is.
+// Post sends a question in JSON, with the repetitions of [web.Wire.Ask], and returns the answer of
+// any status.
 func (b Bearer) Post(ctx context.Context, wire web.Wire, url string, question any) (status int, answer []byte, err error) {
 	header, err := b.Header(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ func wellKnownFile() string {
 	return path
 }
 
-// file is what decides how credentials may be used.
+// file holds the members of credentials that decide how they may be used.
 type file struct {
 	Type         string `json:"type"`
 	Universe     string `json:"universe_domain"`
@@ -50,9 +50,9 @@ func (f file) hasSecret() bool {
 	return f.Type != string(credentials.ExternalAccount) || f.ClientSecret != "" || len(f.Source.Headers) > 0
 }
 
-// check refuses credentials for which the SDK would read what it may not of the
-// environment, and those of another cloud. It returns the program that gives the tokens,
-// if there is one, and whether they are those of a certificate.
+// check returns an error for credentials for which the SDK would read forbidden parts of the
+// environment, and for credentials of another cloud. It returns the program that gives the
+// tokens, if there is one, and whether a certificate authenticates.
 func (a Access) check(document []byte) (run *program, certificate bool, err error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {

@@ -34,7 +34,7 @@ type program struct {
 	world        world.World
 }
 
-// errProgram is all that is said of a program: what it answers may be secret.
+// errProgram is the only error about a program, because its output may be secret.
 var errProgram = errors.New("credentials: the program (executable) gives no token")
 
 // withProgram makes the credentials whose tokens a program gives.
@@ -68,8 +68,8 @@ func withProgram(p program, document []byte, options *credentials.DetectOptions)
 	})
 }
 
-// SubjectToken returns the token of the output file while it is valid, else
-// that of a run of the program.
+// SubjectToken returns the token in the output file while it is valid, and else the token of a new
+// run of the program.
 func (p program) SubjectToken(ctx context.Context, request *externalaccount.RequestOptions) (string, error) {
 	if allowed, _ := p.world.Lookup("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"); allowed != "1" {
 		return "", errors.New("credentials: a program (executable) runs only with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment")

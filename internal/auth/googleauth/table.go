@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Attrs are the attributes that say who calls Google. Variables are those of
-// credentials.
+// Attrs returns the attributes for authentication at Google. Variables are the environment
+// variables of the attribute credentials.
 func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "credentials", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "identity",
@@ -32,14 +32,14 @@ func Attrs(variables ...string) []attr.Attr {
 // quotaVar is Google's own: the project that pays.
 const quotaVar = "GOOGLE_CLOUD_QUOTA_PROJECT"
 
-// New reads [Attrs]. The environment is nil if it must not be read, and scopes are those of
-// the tokens.
+// New reads the values of [Attrs]. Env is nil if the environment must not be read. Scopes are the
+// scopes of the tokens.
 func New(v attr.Values, env attr.LookupEnv, scopes ...string) Access {
 	a := Access{
 		Credentials: v.String("credentials"), From: v.Variable("credentials"), Token: v.String("access_token"),
 		Impersonate: v.String("impersonate_service_account"), Delegates: v.Strings("impersonate_service_account_delegates"),
 		Scopes: scopes, ImpersonateScopes: scopes,
-		World: world.For(env != nil, false), Secret: v.Hands("credentials", "access_token"), Command: v.LeadsToCommand("credentials"),
+		World: world.For(env, false), Secret: v.Hands("credentials", "access_token"), Command: v.LeadsToCommand("credentials"),
 	}
 	if project, _ := env.Get(quotaVar); recognize.IsWord(project) {
 		a.QuotaProject = project

@@ -1,5 +1,5 @@
-// Package logs silences what libraries write by themselves: logs are where
-// secrets leak, and CLIs copy what a provider prints to theirs.
+// Package logs silences the logs of libraries, because secrets leak through logs, and CLIs copy
+// the output of a provider to theirs.
 package logs
 
 import (
@@ -11,17 +11,17 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// Silence turns off, whatever the variables say, what libraries of this process
-// log. It is for the first lines of main: none of these switches may be used while
-// something runs. Google's clients are given a logger of their own instead, see
-// [googleauth.Silence], and those of AWS and Kubernetes log nothing unless told.
+// Silence turns the logs of this process's libraries off, also if variables turn them on. It must
+// be called in the first lines of main, because none of these switches is safe for concurrent
+// use. Google's clients get a logger of their own, see [googleauth.Silence]; clients of AWS and
+// Kubernetes log nothing by default.
 func Silence() {
 	// net/http logs unsolicited responses of servers, which may hold a part of
 	// a state or of a key, and with GODEBUG=http2debug=2 each header.
 	log.SetOutput(io.Discard)
 	// AZURE_SDK_GO_LOGGING=all logs addresses, some of them with a SAS token.
 	azure.SetListener(nil)
-	// GRPC_GO_LOG_SEVERITY_LEVEL=info logs what goes wrong between the CLI and us.
+	// GRPC_GO_LOG_SEVERITY_LEVEL=info logs failures of the connection between the CLI and us.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	// plugin-go writes each message to this directory, readable by everyone:
 	// the provider's configuration and the results of ephemeral resources too.

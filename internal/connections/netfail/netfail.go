@@ -1,6 +1,5 @@
-// Package netfail says why a connection failed, in our own words. Errors of
-// clients are not shown as they are: some quote what a server or a proxy sent,
-// others the URL with its query.
+// Package netfail explains why a connection failed. It replaces the texts of clients, some of
+// which quote answers of a server or a proxy, and others the URL with its query.
 package netfail
 
 import (
@@ -35,8 +34,7 @@ func Reason(err error, trust string) string {
 	return Invalid
 }
 
-// KnownReason is [Reason] for errors that may be about something else than the
-// network: it is "" for those that it does not know.
+// KnownReason works as [Reason], and returns "" for errors that do not concern the network.
 func KnownReason(err error, advice string) string {
 	var (
 		network, isOp  = errors.AsType[*net.OpError](err)
@@ -112,7 +110,7 @@ func reasonOfTLS(err error, trust string) string {
 	return NoHandshake + ": " + shown(op.Error())
 }
 
-// What [Reason] says, or says first.
+// These are results of [Reason], or the beginnings of results.
 const (
 	NoAnswer         = "there was no complete answer"
 	NotInTime        = NoAnswer + " in time"
@@ -125,11 +123,11 @@ const (
 	NotTLS           = "the server does not speak TLS; check the port and the scheme"
 	NoHandshake      = "the TLS handshake failed"
 	NotTrusted       = "the server's certificate is not trusted"
-	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // and what to do
+	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // the remedy follows
 )
 
-// reasonInText picks out of the text of an error what is known to be harmless,
-// for clients that keep nothing but the text.
+// reasonInText returns the parts of an error's text that are known to be harmless, for clients
+// whose errors are only texts.
 func reasonInText(text, trust string) string {
 	return answers.Find([]answers.Row{
 		{Said: "certificate signed by unknown authority", Unless: trust == "", Text: UnknownAuthority + trust},
@@ -189,7 +187,7 @@ const (
 	NotEncrypted = "Unencrypted connection"
 )
 
-// Warning is something to know about a connection that works.
+// Warning is a weakness of a connection that works.
 type Warning struct {
 	Title string // a few words
 	Text  string // complete sentences
@@ -202,20 +200,21 @@ func Unverified(whose, because, harm string) Warning {
 		". Anybody on the way can " + harm + "."}
 }
 
-// Unencrypted is the warning of a connection without TLS over which what was sent.
+// Unencrypted returns the warning about a connection without TLS. The text what names the data
+// that was sent over it.
 func Unencrypted(what, because, harm string) Warning {
 	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the way can " + harm + "."}
 }
 
-// Exposed remembers which services were called without encryption, for whoever cannot see it
-// beforehand: variables and profiles say where they are, too. Nil remembers nothing.
+// Exposed records which services were called without encryption, for callers that cannot know it
+// beforehand, because variables and profiles choose endpoints, too. Nil records nothing.
 type Exposed struct {
 	mu       sync.Mutex
 	services []string
 }
 
-// Note is called with each request. One without a name is to what is near, such as a container's
-// own service.
+// Note is called with each request. A request without the name of a service goes to a nearby
+// service, such as a container's own.
 func (e *Exposed) Note(service string, u *url.URL) {
 	if e == nil || service == "" || !IsExposed(u, nil) {
 		return
@@ -228,7 +227,7 @@ func (e *Exposed) Note(service string, u *url.URL) {
 	}
 }
 
-// Services are those that were.
+// Services returns the names of the services that were called without encryption.
 func (e *Exposed) Services() []string {
 	if e == nil {
 		return nil
@@ -247,15 +246,15 @@ func (e *Exposed) Warning() Warning {
 	return Unencrypted("The credentials were", "the endpoint of "+strings.Join(services, ", and that of ")+" begins with http", "read them")
 }
 
-// IsLoopback reports whether what is sent to host stays on this machine. The name localhost
-// is this machine's own (RFC 6761); in capitals, Go's clients would ask a proxy for it.
+// IsLoopback reports whether connections to host stay on this machine. The name localhost stands
+// for this machine (RFC 6761); in capitals, Go's clients would ask a proxy for it.
 func IsLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// IsExposed reports whether others can read what is sent to u, and replace what comes back:
-// it is not encrypted, and leaves this machine. Proxy is one that is asked for this machine,
-// too; nil for none, and for those that variables name.
+// IsExposed reports whether others can read requests to u and replace the answers: the connection
+// is not encrypted, and leaves this machine. Proxy is a proxy that is used even for this machine;
+// nil for none, and for a proxy that a variable names.
 func IsExposed(u, proxy *url.URL) bool {
 	return u.Scheme == "http" && (!IsLoopback(u.Hostname()) || proxy != nil && !IsLoopback(proxy.Hostname()))
 }

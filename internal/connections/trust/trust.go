@@ -18,9 +18,9 @@ func (*Error) NonRetriable() {}
 // RetryableError tells the SDK of AWS not to try again.
 func (*Error) RetryableError() bool { return false }
 
-// Check returns an error if the system's authorities cannot be used without
-// those of the environment, which is off. Go reads these variables by itself, once
-// for all connections of the process, except where the system itself verifies.
+// Check returns an error if the environment is off, but variables add authorities to the
+// system's. Go reads these variables itself, once for all connections of the process, except where
+// the system verifies certificates.
 func Check(w world.World) error {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return nil

@@ -11,28 +11,28 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// ReadBody reads a body of at most limit bytes. Compression is undone here, not
-// by net/http, which would hide the length and the checksum of what was sent:
-// sum gets that as it was.
+// ReadBody reads a body of at most limit bytes, and decompresses it. Net/http must not decompress
+// it, because it would hide the length and the checksum of the sent bytes, which are written to
+// sum.
 func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, Final("%w", meter.TooLarge(limit))
 	}
 	data, err := Decode(io.TeeReader(resp.Body, sum), resp.Header, resp.ContentLength, limit)
-	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may take what comes while it hangs up for an answer
+	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may take bytes that arrive while it closes the connection for an answer
 		return nil, resp.Request.Context().Err()
 	}
 	return data, err
 }
 
-// Decode reads what was sent: size bytes, or -1 if nobody knows, as its header has it. What
-// is unpacked has at most limit bytes. An error in our own words is about the data itself,
-// and any other about the connection, so that another try may help.
+// Decode reads a body of size bytes, -1 if the size is unknown, and decompresses it by its header,
+// to at most limit bytes. Errors that [Own] returns concern the data itself; others concern the
+// connection, so that another try may help.
 func Decode(body io.Reader, header http.Header, size, limit int64) ([]byte, error) {
 	sent := &sentBody{r: body}
 	data, err := decode(sent, encodings(header), size, limit)
 	switch {
-	case sent.err != nil: // rather than what followed from it
+	case sent.err != nil: // the first error, and not its consequences
 		return nil, sent.err
 	case err != nil:
 		return nil, Final("%w", err)
@@ -54,8 +54,8 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// encodings are what changes the bytes of an answer, by what it says of itself. Stores keep
-// any word there, such as aws-chunked, utf-8 or none, which changes nothing.
+// encodings returns the encodings in a header that change the bytes of an answer. Stores keep other
+// words there, too, such as aws-chunked, utf-8 or none, which have no effect.
 func encodings(header http.Header) (found []string) {
 	for name := range strings.SplitSeq(strings.ToLower(strings.Join(header.Values("Content-Encoding"), ",")), ",") {
 		switch name = strings.TrimSpace(name); name {

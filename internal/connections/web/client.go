@@ -1,6 +1,5 @@
-// Package web asks over HTTP without an SDK, for sources, stores and key providers: how long
-// they wait and how often they ask, how they read an answer, and what they say of one
-// that does not come.
+// Package web sends HTTP requests without an SDK, for sources, stores and key providers. It limits
+// waits and the number of tries, reads answers, and explains missing ones.
 package web
 
 import (
@@ -32,14 +31,13 @@ type Wire struct {
 	Transport http.RoundTripper
 	Backoff   retryablehttp.Backoff // nil for [Backoff]
 
-	// Authorize completes a request with what shows who asks, and with its body
-	// if that is part of it. It is called for each try and for each redirect,
-	// because signatures hold the time, and credentials are for one origin.
-	// Errors in our own words are those of [Final]. It may be nil.
+	// Authorize adds credentials to a request, and its body if they depend on it. It is called
+	// for each try and for each redirect, because signatures contain the time, and credentials
+	// belong to one origin. Its errors are shown if [Final] made them. It may be nil.
 	Authorize func(*http.Request) error
 
-	// Redirects has redirects followed. Transport then says for each request what
-	// its own URL may receive. Otherwise a redirect is an answer like any other.
+	// Redirects follows redirects. Transport must then decide for each request which credentials
+	// its own URL receives. Otherwise a redirect is an answer like any other.
 	Redirects bool
 
 	// Trust says how to trust an authority that the system does not know, such
@@ -47,17 +45,14 @@ type Wire struct {
 	// way.
 	Trust string
 
-	// Unreached says what may be wrong if nobody answers at the address; "" for
-	// nothing in particular.
+	// Unreached is advice for the case that no server answers at the address; it may be "".
 	Unreached string
 }
 
-// Get asks for what is at from, again if that may help, and has read look at
-// the answer. One with a status that is worth another try gets there only after
-// the last try. An error of read is the end if it is [Final] or an
-// [Answer]; after others, such as that of a body that breaks off,
-// Get asks again. The errors are in our own words, and wrap those of [Final] and
-// [Again].
+// Get sends a GET to from, again if that may help, and passes the answer to read. It passes an
+// answer whose status justifies another try only after the last try. An error of read is final if
+// [Final] made it or if it is an [Answer]; after other errors, such as a body that breaks off, Get
+// tries again. Its errors do not repeat answers, and wrap the errors of [Final] and [Again].
 func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
 	return w.send(ctx, http.MethodGet, from.String(), header, read)
 }
@@ -65,9 +60,8 @@ func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read f
 // maxAnswer is in bytes. Keys and tokens have a few kilobytes.
 const maxAnswer = 64 << 10
 
-// Ask sends a request to a service that gives keys or tokens, again as [Wire.Get]
-// does, and returns the answer whatever its status is. The body of the request,
-// if there is one, comes from Authorize.
+// Ask sends a request to a service for keys or tokens, again as [Wire.Get] does, and returns the
+// answer of any status. Authorize sets the body of the request, if it has one.
 func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (status int, body []byte, err error) {
 	err = w.send(ctx, method, url, header, func(resp *http.Response) (err error) {
 		status = resp.StatusCode
@@ -168,13 +162,13 @@ func isTransient(code int) bool {
 	return code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented
 }
 
-// Backoff is exponential, or what the server asks for; but a server must not
-// hold a run for as long as it likes.
+// Backoff returns the wait before the next try: exponential, or as long as the server asks for, but
+// at most longest.
 func Backoff(shortest, longest time.Duration, try int, resp *http.Response) time.Duration {
 	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
 }
 
-// explain makes an error for people: what happened, and how often.
+// explain returns an error that tells the reason and the number of tries.
 func (w Wire) explain(ctx context.Context, err error, tries int) error {
 	if answer, ok := errors.AsType[Answer](err); ok {
 		return answer

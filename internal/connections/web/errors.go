@@ -32,7 +32,7 @@ func Final(format string, args ...any) error { return ownError{fmt.Errorf(format
 // Again is an error in our own words. Another try may help.
 func Again(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), false} }
 
-// Own returns what of err is in our own words, nil if nothing is.
+// Own returns the part of err whose text may be shown, and nil if there is none.
 func Own(err error) error {
 	own, _ := errors.AsType[ownError](err)
 	return own.error

@@ -5,10 +5,9 @@ import (
 	"net/url"
 )
 
-// MayLead is the error for a place that the server at from must not lead to, by a
-// redirect or because it names another server. What may be sent to others is for
-// package source to say. The error continues a sentence that says what is
-// there.
+// MayLead returns an error if the server at from must not send a client to the URL to, by a
+// redirect or by naming another server. Package source decides which credentials that URL
+// receives. The error is the end of a sentence about the redirect.
 func MayLead(from, to *url.URL) error {
 	switch {
 	case to.Scheme == "http" && from.Scheme == "https":

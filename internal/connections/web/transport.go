@@ -20,7 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Transport makes connections of its own, which trust whom w does. What it gets is not unpacked: see
+// Transport returns a transport that trusts the authorities of w. It does not decompress answers: see
 // [ReadBody].
 func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
 	find := proxies.ProxyFunc()
@@ -67,8 +67,8 @@ func Unencrypted(because string) netfail.Warning {
 	return netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state")
 }
 
-// Warnings are those of a connection that works: it is not verified, or can be read on the way,
-// because of what is said behind each.
+// Warnings returns the warnings about a working connection: its server is not verified, because of
+// setting, or others can read it, because of because.
 func Warnings(unverified bool, setting string, exposed bool, because string) []netfail.Warning {
 	switch {
 	case unverified:
@@ -108,8 +108,8 @@ func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	}
 }
 
-// CheckAuthorities refuses a text without certificates; an empty one leaves those of the
-// system.
+// CheckAuthorities returns an error for a text without certificates. An empty text is valid, and
+// keeps the system's.
 func CheckAuthorities(text string) error {
 	if text == "" || Authorities([]byte(text)) != nil {
 		return nil
@@ -117,8 +117,8 @@ func CheckAuthorities(text string) error {
 	return recognize.NoContent("it holds no certificate in PEM format", text)
 }
 
-// CheckProxy refuses what is not the URL of a proxy; an empty text is none. The libraries
-// that use one repeat a wrong one in their errors, password included.
+// CheckProxy returns an error for a text that is not the URL of a proxy; an empty text means no
+// proxy. Errors of libraries would repeat a wrong URL with its password.
 func CheckProxy(text string) error {
 	u, err := url.Parse(text)
 	isProxy := err == nil && u.Hostname() != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)

@@ -160,10 +160,9 @@ func Module(text string) string {
 	return path
 }
 
-// Provider takes the address of the provider from that of its
-// configuration, such as
-// module.net.provider["registry.terraform.io/hashicorp/aws"].west. What
-// Terraform 0.12 wrote, provider.aws, has none, and stays as it is.
+// Provider returns the address of the provider in the address of a provider configuration, such
+// as module.net.provider["registry.terraform.io/hashicorp/aws"].west. It returns an address of
+// Terraform 0.12, such as provider.aws, unchanged.
 func Provider(configuration string) string {
 	steps, err := traverse(configuration)
 	if err != nil {
@@ -195,15 +194,15 @@ func nameOf(step hcl.Traverser) string {
 	return ""
 }
 
-// Key tells the instances of a resource, or of a module, apart. The zero value
-// is that of the only one, which has none.
+// Key identifies an instance of a resource or of a module. The zero value stands for the only
+// instance, which has no key.
 type Key struct {
 	Kind  KeyKind
 	Index int    // of an [IntKey], at most [math.MaxInt32]
 	Name  string // of a [StringKey]
 }
 
-// KeyKind is what creates the instances.
+// KeyKind is the argument that creates the instances: none, count or for_each.
 type KeyKind int
 
 // The kinds of keys.

@@ -1,5 +1,4 @@
-// Package harmless has what several kinds say in the Harmless and HarmlessIf of their
-// attributes.
+// Package harmless has values of Harmless and HarmlessIf that several kinds use.
 package harmless
 
 import (
@@ -15,8 +14,8 @@ func OneOf(values ...string) func(string) bool {
 	return func(value string) bool { return slices.Contains(values, value) }
 }
 
-// True reports whether a value is that of a switch that is on.
+// True reports whether value switches a bool attribute on.
 func True(value string) bool { b, err := strconv.ParseBool(value); return err == nil && b }
 
-// False reports whether a value is that of a switch that is off.
+// False reports whether value switches a bool attribute off.
 func False(value string) bool { b, err := strconv.ParseBool(value); return err == nil && !b }

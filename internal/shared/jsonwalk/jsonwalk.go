@@ -1,6 +1,6 @@
-// Package jsonwalk reads JSON without decoding what nobody asked for. A state
-// of a hundred megabytes is nearly all resources, and encoding/json goes through
-// every byte of them several times.
+// Package jsonwalk reads parts of a JSON document without decoding the rest. A state of a hundred
+// megabytes consists nearly entirely of resources, and encoding/json reads each of their bytes
+// several times.
 package jsonwalk
 
 import (
@@ -10,13 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// Members calls member for each member of the object that data holds, in order,
-// with its decoded name and its value, a part of data, until member returns
-// false or an error. What follows is not looked at; see [Reader.Skip] for what
-// of a value is.
+// Members calls member for each member of the object in data, in order, with its decoded name
+// and its value, a part of data, until member returns false or an error. It does not read the
+// rest of data, and checks values as [Reader.Skip] does.
 //
-// An error is that of member, or a [*SyntaxError]. Time is linear in the
-// length of data, memory that of the longest name.
+// It returns the error of member, or a [*SyntaxError]. Its time is linear in the length of data,
+// and its memory in the length of the longest name.
 func Members(data []byte, member func(name string, value []byte) (more bool, err error)) error {
 	r := NewReader(data)
 	enough := errors.New("enough")

@@ -19,8 +19,8 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("it %s, at byte %d", e.Reason, e.Offset) }
 
-// Reader goes through a JSON text from its start, one value at a time. Every
-// error is a [*SyntaxError], or that of a function that was handed in.
+// Reader reads a JSON text from its start, one value at a time. Its methods return
+// [*SyntaxError] values, and errors of the functions that are passed to them.
 type Reader struct {
 	data []byte
 	at   int
@@ -29,8 +29,8 @@ type Reader struct {
 // NewReader returns a reader of data, which must not change while it is read.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
-// Kind tells what comes next by its first byte: one of { [ " t f n, the digit 0 for a
-// number, and something else for what is not JSON.
+// Kind returns the first byte of the next value: one of { [ " t f n, the digit 0 for every
+// number, and another byte if the text is not JSON.
 func (r *Reader) Kind() byte {
 	r.space()
 	switch c := r.peek(); {
@@ -133,9 +133,8 @@ func (r *Reader) Literal() ([]byte, error) {
 	return text, nil
 }
 
-// Skip goes past a value and returns it as it is written, as a part of the
-// data. It checks how the value is bracketed and quoted, and no more: who reads
-// it finds out what else is wrong with it.
+// Skip skips a value and returns it unchanged, as a part of the data. It checks only brackets and
+// quotation marks; decoding the value finds other mistakes.
 func (r *Reader) Skip() (value []byte, err error) {
 	r.space()
 	start := r.at

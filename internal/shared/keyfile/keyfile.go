@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -35,9 +35,9 @@ func Read(name string) ([]byte, error) {
 	return readAs(name, shown)
 }
 
-// ReadText is [Read] for text: UTF-16 is an error, and the byte order mark that some editors
-// write at the beginning of UTF-8 is left out. As with Read, the error wraps what it says
-// beside the name.
+// ReadText reads a file as [Read] does. It returns an error for UTF-16, and removes the byte order
+// mark that some editors write at the beginning of UTF-8. The error wraps a reason without the
+// name of the file, as Read's does.
 func ReadText(name string) ([]byte, error) {
 	content, err := Read(name)
 	if err == nil && recognize.IsUTF16(content) {
@@ -46,8 +46,8 @@ func ReadText(name string) ([]byte, error) {
 	return bytes.TrimPrefix(content, []byte("\ufeff")), err
 }
 
-// Shown is the name of a file for an error, in quotes, and "" if it may be a secret in the
-// place of one: it is of no file, and not what [recognize.IsPath] calls surely a path.
+// Shown returns the name of a file in quotation marks, for an error. It returns "" if name may be
+// a secret by mistake: no file has this name, and [recognize.IsPath] does not accept it.
 func Shown(name string) string {
 	if recognize.IsPath(name) || recognize.Exists(name) {
 		return fmt.Sprintf("%.200q", name)
@@ -64,8 +64,8 @@ func ReadArgument(name string) ([]byte, error) {
 	return readAs(name, fmt.Sprintf("%.200q", Argument(name)))
 }
 
-// Argument is a name that an argument of a command gives, as errors show it: of an address
-// without what may be a secret, and of pass:SECRET, as openssl has it, without the secret.
+// Argument returns the name in an argument of a command, for an error: an address without parts
+// that may be secret, and pass:SECRET, as openssl has it, without the secret.
 func Argument(name string) string {
 	if recognize.Exists(name) {
 		return name
@@ -95,8 +95,8 @@ func readAs(name, shown string) ([]byte, error) {
 	return content, nil
 }
 
-// ExpectRegular refuses what is no regular file before it is opened: a pipe waits for
-// somebody who writes, and a device may never end.
+// ExpectRegular returns an error if path is not a regular file, without opening it: a pipe would
+// wait for a writer, and a device may never end.
 func ExpectRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -126,7 +126,7 @@ func read(path string) ([]byte, error) {
 	return content, err
 }
 
-// Reason is what happened, without the name of the call and of the file.
+// Reason returns the reason in an error of package os, without the names of the call and the file.
 func Reason(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
@@ -136,8 +136,8 @@ func Reason(err error) error {
 
 var errAsk = errors.New("ask its owner for permission")
 
-// Explain is why a file of that name cannot be read or written, and what to do about it,
-// without the name.
+// Explain returns an error that tells why a file cannot be read or written, and a remedy, without
+// its name.
 func Explain(name string, err error) error {
 	err = Reason(err)
 	switch {
@@ -185,7 +185,7 @@ func sought(name string) error {
 	}
 	err = errors.New(text)
 	if odd := recognize.Text(name, recognize.Value).Said(""); odd != "" {
-		err = fmt.Errorf("%w; the path %w", err, fact.Odd(odd))
+		err = fmt.Errorf("%w; the path %w", err, fault.Odd(odd))
 	}
 	if near != "" {
 		err = fmt.Errorf("%w. Did you mean %q?", err, near)
@@ -193,8 +193,8 @@ func sought(name string) error {
 	return err
 }
 
-// Near returns the last folder in an absolute path that exists, and what in it the path is
-// probably a misspelling of, "" if nothing is near.
+// Near returns the last folder in an absolute path that exists, and the path in it that is
+// probably meant, "" if none is similar.
 func Near(path string) (folder, name string) {
 	for folder = filepath.Dir(path); !recognize.IsFolder(folder) && folder != filepath.Dir(folder); {
 		folder = filepath.Dir(folder)
@@ -211,7 +211,7 @@ func Near(path string) (folder, name string) {
 	return folder, syntax.Nearest(first, there)
 }
 
-// names are those of the first 1,000 files in a folder.
+// names returns the names of the first 1,000 files in a folder.
 func names(folder string) (names []string) {
 	f, err := os.Open(folder)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package memo shares work among everybody who asks for the same thing at
-// once, and remembers what came of it.
+// Package memo shares work among callers that ask for the same result at once, and keeps the
+// result.
 package memo
 
 import (
@@ -45,20 +45,19 @@ type call[V any] struct {
 	panicked *panicError
 }
 
-// Do returns the remembered result of key, or joins the work that is under way
-// for it, or starts it. All callers get the same V, so none may change it.
+// Do returns the kept result of key, waits for work on it that is under way, or starts the work.
+// All callers get the same V and must not change it.
 //
-// The work's context has the values of the first caller's context, but not its
-// cancellation or deadline: the others may want to wait longer. It is cancelled
-// when the last caller has left. That work's result reaches nobody; the next
-// caller starts afresh. The last caller returns when the work has ended, because
-// the process may end right after, and would leave behind what the work had to
-// clean up; it gives up on work that does not heed its context. An error is
-// returned to everybody who waits for it and then forgotten.
+// The context of the work has the values of the first caller's context, but not its cancellation
+// or deadline, because other callers may want to wait longer. It is cancelled when the last
+// caller has left; the result is then dropped, and the next caller starts the work again. The
+// last caller returns when the work has ended, so that the work can clean up before the process
+// ends; it stops waiting for work that ignores its context. An error is returned to all callers
+// that wait, and is not kept.
 //
-// A caller whose ctx ends before the work does gets the cause of that. A panic
-// in work becomes a panic in everybody who waits. Work may call Do for another
-// key, though not in circles: those would wait for each other forever.
+// A caller whose ctx ends before the work does gets the cause of ctx. A panic in work becomes a
+// panic in each caller that waits. Work may call Do for another key, but not in circles, which
+// would wait forever.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (V, error) {
 	var none V
 	if ctx.Err() != nil {
@@ -79,8 +78,8 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 	return none, context.Cause(ctx)
 }
 
-// Fresh is [Memo.Do] for results that do not last, such as tokens: if what is
-// remembered is not fresh, it is forgotten, and the work is done again, once.
+// Fresh works as [Memo.Do], for results that expire, such as tokens: if fresh returns false for
+// the kept result, it is dropped, and the work is done again, once.
 func (m *Memo[K, V]) Fresh(ctx context.Context, key K, fresh func(V) bool, work func(context.Context) (V, error)) (V, error) {
 	v, err := m.Do(ctx, key, work)
 	if err != nil || fresh(v) {
@@ -164,7 +163,7 @@ func (m *Memo[K, V]) forget(key K, c *call[V]) {
 }
 
 func (m *Memo[K, V]) run(ctx context.Context, key K, c *call[V], work func(context.Context) (V, error)) {
-	// What stands if work neither returns nor panics, but ends its goroutine.
+	// This error remains if work neither returns nor panics, but ends its goroutine.
 	c.err = errors.New("the shared work ended without a result")
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Secrets is a [Memo] of keys, at most so many. Those that it forgets are
-// overwritten.
+// Secrets is a [Memo] of a limited number of keys. It overwrites the keys that it drops.
 type Secrets struct{ memo Memo[string, *secret] }
 
 // NewSecrets returns a Secrets that remembers at most limit of them.

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
-
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
 )
 
 // Read reads all of r, which holds size bytes, or -1 when nobody knows. More
@@ -48,7 +46,7 @@ func expectEnd(r io.Reader) error {
 }
 
 // TooLarge is the error for a file of more than max bytes.
-func TooLarge(max int64) error { return fact.With(tooLargeError(max), fact.TooLarge{}) }
+func TooLarge(max int64) error { return tooLargeError(max) }
 
 type tooLargeError int64
 
@@ -62,15 +60,15 @@ func IsTooLarge(err error) bool {
 	return ok
 }
 
-// PackedLimit is how many bytes may be stored or sent, with gzip or without, of a
-// file of at most limit bytes: gzip makes what it cannot pack a little larger.
+// PackedLimit returns the largest stored or sent size, with gzip or without, of a file of at most
+// limit bytes: gzip makes incompressible data a little larger.
 func PackedLimit(limit int64) int64 {
 	const most = 1 << 40 // more than any memory, and far from an overflow
 	limit = min(limit, most)
 	return limit + limit/1000 + 1024
 }
 
-// firstRead is what a file of unknown size starts with, in bytes. Most states fit.
+// firstRead is the size of the first buffer for a file of unknown size, in bytes. Most states fit.
 const firstRead = 64 << 10
 
 // readUnknown reads chunks, so that little more memory is used than the file takes.

@@ -3,11 +3,11 @@ package meter
 import "bytes"
 
 const (
-	// perMark is what a parser of YAML spends on one mark: on the node that it begins
-	// or ends, its tokens and its events.
+	// perMark is the cost of one mark for a parser of YAML: of the node that it begins or ends,
+	// its tokens and its events.
 	perMark = 3
 
-	// perDocument is for a parser of its own, with its buffers.
+	// perDocument is the cost of a document, which has a parser of its own, with buffers.
 	perDocument = 40
 )
 

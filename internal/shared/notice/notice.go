@@ -1,13 +1,12 @@
-// Package notice brings what a user should know at once, such as that a key wants to
-// be touched, to where there is a place for it.
+// Package notice passes messages that a user should see at once, such as a request to touch a
+// key, to the program that can show them.
 package notice
 
 import "context"
 
 type place struct{}
 
-// With has show called with what should be known during work that has the context,
-// from any goroutine.
+// With returns a context whose notices are passed to show, from any goroutine.
 func With(ctx context.Context, show func(text string)) context.Context {
 	return context.WithValue(ctx, place{}, show)
 }

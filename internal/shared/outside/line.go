@@ -1,12 +1,10 @@
-// Package outside shows text that strangers wrote, perhaps to deceive whoever
-// reads it.
+// Package outside shows text that strangers wrote, perhaps to deceive the reader.
 //
-// What moves the cursor, hides text or fakes a line is escaped: bytes that are
-// not UTF-8 as \xff, other characters as \u001b. So is what CI systems take for
-// commands in the output of a program: "##" (Azure DevOps, TeamCity), and "::"
-// (GitHub) at the beginning of a word, because a CLI that wraps lines may begin
-// one there. IPv6 addresses have "::" elsewhere. What is escaped once stays as
-// it is when it is escaped again.
+// It escapes characters that move the cursor, hide text or fake a line: bytes that are not UTF-8
+// as \xff, other characters as \u001b. It also escapes the commands that CI systems look for in
+// the output of a program: "##" (Azure DevOps, TeamCity), and "::" (GitHub) at the beginning of a
+// word, where a CLI may break a line. IPv6 addresses have "::" elsewhere. Escaping a text again
+// does not change it.
 package outside
 
 import (
@@ -37,8 +35,8 @@ func Quoted(s string, max int) string {
 	return `"` + escape(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(kept), false) + mark + `"`
 }
 
-// End is [Line] for what a program says, without white space around it. It keeps
-// the end, where programs say why they stopped, and begins with "…" if s is cut.
+// End works as [Line], for the output of a program, without white space around it. It keeps the
+// end, where programs tell why they stopped, and begins with "…" if s is cut.
 func End(s string, max int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= max {
@@ -54,8 +52,8 @@ func End(s string, max int) string {
 // Text returns the whole of a message, whose lines are kept.
 func Text(s string) string { return escape(s, true) }
 
-// JSON returns JSON with the escapes of JSON in its strings, so that a program reads
-// what was there.
+// JSON escapes the strings of a JSON text with the escapes of JSON, so that a program reads the
+// original strings.
 func JSON(text string) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -70,7 +68,7 @@ func JSON(text string) string {
 	return b.String()
 }
 
-// cut returns at most max bytes of s, and the mark of what was cut off.
+// cut returns at most max bytes of s, and "…" if it cut any off.
 func cut(s string, max int) (kept, mark string) {
 	if len(s) <= max {
 		return s, ""
@@ -110,14 +108,13 @@ func writeEscape(b *strings.Builder, r rune) {
 	fmt.Fprintf(b, `\u%04x`, r)
 }
 
-// isCommand reports whether s ends with what CI systems look for.
+// isCommand reports whether s ends with a command of CI systems.
 func isCommand(s string) bool {
 	before, colons := strings.CutSuffix(s, "::")
 	return strings.HasSuffix(s, "##") || colons && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n"))
 }
 
-// Limit returns body without what follows its first max bytes, for clients that
-// read answers to their end.
+// Limit returns body limited to its first max bytes, for clients that read answers to their end.
 func Limit(body io.ReadCloser, max int64) io.ReadCloser {
 	return struct {
 		io.Reader

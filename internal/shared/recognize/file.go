@@ -10,44 +10,49 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// stranger is what people often have in place of a state.
+// stranger is a file that users often name in place of a state.
 type stranger struct {
-	do   fact.Advice
-	what string
-	by   []string // how it begins, or which members its object has: one of these
+	what, do string
+	by       []string // how it begins, or which members its object has: one of these
 }
 
 // strangers are told from how they begin. The first that fits counts.
 func strangers() []stranger {
 	return []stranger{
-		{fact.LFSPointer, "it is a pointer of Git LFS, which is not supported", []string{"version https://git-lfs.github.com/spec/"}},
-		{fact.AnsibleVault, "it is encrypted by Ansible Vault, which is not supported", []string{"$ANSIBLE_VAULT;"}},
-		{fact.GitCrypt, "it is encrypted by git-crypt, which is not supported", []string{"\x00GITCRYPT\x00"}},
-		{fact.OpenSSL, "it is encrypted by openssl enc, which is not supported", []string{"Salted__", "U2FsdGVkX1"}},
-		{fact.PGP, "it is encrypted or signed by PGP", []string{"-----BEGIN PGP "}},
-		{fact.ByteOrderMark, "it begins with a byte order mark, as some editors and PowerShell write it", []string{"\xef\xbb\xbf"}},
-		{fact.Compressed, "it is compressed with gzip", []string{"\x1f\x8b"}},
-		{fact.Compressed, "it is compressed with zstd", []string{"\x28\xb5\x2f\xfd"}},
-		{fact.Compressed, "it is compressed with xz", []string{"\xfd7zXZ\x00"}},
-		{fact.Compressed, "it is compressed with bzip2", []string{"BZh"}},
-		{fact.GzipInBase64, "it is gzip in base64, as the backend kubernetes keeps it", []string{"H4sI"}},
-		{fact.JSONInBase64, "it is JSON in base64", []string{"eyJ", "eyAi", "ewog", "ew0K"}},
-		{fact.ZipArchive, "it is a zip archive, and no plan", []string{"PK\x03\x04"}},
-		{fact.Archive, "it is an archive", []string{"7z\xbc\xaf\x27\x1c"}},
-		{fact.OtherFile, "it is a database of SQLite", []string{"SQLite format 3\x00"}},
-		{fact.OtherFile, "it is a program", []string{"\x7fELF"}},
-		{fact.OtherFile, "it is a script", []string{"#!"}},
-		{fact.OtherFile, "it is a certificate", []string{"-----BEGIN CERTIFICATE"}},
-		{fact.OtherFile, "it is a public key", []string{"-----BEGIN PUBLIC KEY", "ssh-ed25519 ", "ssh-rsa ", "ecdsa-sha2-", "age1"}},
-		{fact.YAML, yaml, []string{"---", "version:"}},
-		{fact.KubernetesObject, kubernetesObject, []string{"apiVersion:", "kind:"}},
-		{fact.Conflict, conflict, []string{"<<<<<<< "}},
-		{fact.OtherFile, "it is a script that sets variables of the environment", []string{"export "}},
+		{"it is a pointer of Git LFS, which is not supported", "run git lfs pull, and read the file itself",
+			[]string{"version https://git-lfs.github.com/spec/"}},
+		{"it is encrypted by Ansible Vault, which is not supported", "decrypt it with ansible-vault", []string{"$ANSIBLE_VAULT;"}},
+		{"it is encrypted by git-crypt, which is not supported", "run git-crypt unlock, and read the file in the working tree",
+			[]string{"\x00GITCRYPT\x00"}},
+		{"it is encrypted by openssl enc, which is not supported", "decrypt it with openssl", []string{"Salted__", "U2FsdGVkX1"}},
+		{"it is encrypted or signed by PGP", "decrypt it with gpg", []string{"-----BEGIN PGP "}},
+		{"it begins with a byte order mark, as some editors and PowerShell write it", "save it as UTF-8 without that mark",
+			[]string{"\xef\xbb\xbf"}},
+		{"it is compressed with gzip", "decompress it", []string{"\x1f\x8b"}},
+		{"it is compressed with zstd", "decompress it", []string{"\x28\xb5\x2f\xfd"}},
+		{"it is compressed with xz", "decompress it", []string{"\xfd7zXZ\x00"}},
+		{"it is compressed with bzip2", "decompress it", []string{"BZh"}},
+		{"it is gzip in base64, as the backend kubernetes keeps it", "decode and decompress it, or read it with that source", []string{"H4sI"}},
+		{"it is JSON in base64", "decode it", []string{"eyJ", "eyAi", "ewog", "ew0K"}},
+		{"it is a zip archive, and no plan",
+			": if there is a state in it, as in an artifact of a pipeline, unzip it; a plan that is cut off must be made again",
+			[]string{"PK\x03\x04"}},
+		{"it is an archive", "extract what is in it", []string{"7z\xbc\xaf\x27\x1c"}},
+		{"it is a database of SQLite", "check which file is read", []string{"SQLite format 3\x00"}},
+		{"it is a program", "check which file is read", []string{"\x7fELF"}},
+		{"it is a script", "check which file is read", []string{"#!"}},
+		{"it is a certificate", "check which file is read", []string{"-----BEGIN CERTIFICATE"}},
+		{"it is a public key", "check which file is read",
+			[]string{"-----BEGIN PUBLIC KEY", "ssh-ed25519 ", "ssh-rsa ", "ecdsa-sha2-", "age1"}},
+		{yaml, "give the file that Terraform or OpenTofu wrote", []string{"---", "version:"}},
+		{kubernetesObject, ofObject, []string{"apiVersion:", "kind:"}},
+		{conflict, "restore one of the two versions as a whole", []string{"<<<<<<< "}},
+		{"it is a script that sets variables of the environment", "check which file is read", []string{"export "}},
 	}
 }
 
@@ -55,81 +60,97 @@ const (
 	yaml             = "it is YAML, and a state is JSON"
 	conflict         = "git left conflict markers in it"
 	kubernetesObject = "it is an object of Kubernetes"
+	ofObject         = "for one of Kubeform or Crossplane, add an object block with its api_version, kind and name to the data source; " +
+		"read a secret with the source kubernetes, or decode and decompress its data.tfstate"
 )
 
-// File says what a file is that people often have in place of a state; it is zero if that
-// is nothing known.
-func File(file []byte) fact.Stranger {
+// Stranger is an error that names the kind of a file that is neither a state nor a plan.
+type Stranger struct{ Err error }
+
+// Is returns a [Stranger] with an advice beside it.
+func Is(kind, advice string) error { return Stranger{fault.With(errors.New(kind), advice)} }
+
+func (s Stranger) Error() string { return s.Err.Error() }
+
+// Unwrap returns the reason, with its advice.
+func (s Stranger) Unwrap() error { return s.Err }
+
+// File returns a [Stranger] for a file that people often have in place of a state, and nil for
+// an unknown one.
+func File(file []byte) error {
 	start := startOf(file)
 	switch {
 	case keyFile.Match(start):
-		return fact.Stranger{What: "it is a private key", Do: fact.OtherFile}
+		return Is("it is a private key", "check which file is read")
 	case IsTransit(start):
-		return fact.Stranger{What: "it is encrypted by the secrets engine transit of Vault or OpenBao", Do: fact.Transit}
+		return Is("it is encrypted by the secrets engine transit of Vault or OpenBao",
+			"decrypt it there (transit/decrypt), and decode the base64")
 	case IsWebPage(start):
-		return fact.Stranger{What: "it is a web page or XML", Do: fact.WebPage}
+		return Is("it is a web page or XML", "check which file is read, or, if a server sent it, the address and the credentials")
 	case IsUTF16(start):
-		return fact.Stranger{What: "it is UTF-16, as Windows PowerShell writes it with >", Do: fact.UTF16}
+		return Is("it is UTF-16, as Windows PowerShell writes it with >", "save it as UTF-8 without a byte order mark")
 	}
 	text := bytes.TrimLeft(start, space)
 	for _, s := range strangers() {
 		if slices.ContainsFunc(s.by, func(begin string) bool { return bytes.HasPrefix(text, []byte(begin)) }) {
-			return fact.Stranger{What: s.what, Do: s.do}
+			return Is(s.what, s.do)
 		}
 	}
 	const tar = 257 // where its header says so
 	switch {
 	case chunk.Match(start):
-		return fact.Stranger{What: "it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", Do: fact.Broken}
+		return Is("it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", "restore an intact copy")
 	case string(bytes.TrimSpace(start)) == "null":
-		return fact.Stranger{What: "it is null, as OpenTofu sends it to the program of a key provider for a new file", Do: fact.NullFile}
+		return Is("it is null, as OpenTofu sends it to the program of a key provider for a new file",
+			": the command for that is statecrypt key-provider age")
 	case bytes.HasPrefix(start[min(tar, len(start)):], []byte("ustar")):
-		return fact.Stranger{What: "it is a tar archive", Do: fact.Archive}
+		return Is("it is a tar archive", "extract what is in it")
 	case settingsBlock.Match(start):
-		return fact.Stranger{What: "it is configuration in HCL, and a state is JSON, such as terraform.tfstate"}
+		return Is("it is configuration in HCL, and a state is JSON, such as terraform.tfstate", "")
 	case assignment.Match(start):
-		return fact.Stranger{Do: fact.Printed,
-			What: "it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON"}
+		return Is("it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON",
+			"give the state itself (terraform state pull)")
 	case member.Match(start):
-		return fact.Stranger{What: yaml, Do: fact.YAML}
+		return Is(yaml, "give the file that Terraform or OpenTofu wrote")
 	case bytes.Contains(file, []byte("\n<<<<<<< ")):
-		return fact.Stranger{What: conflict, Do: fact.Conflict}
+		return Is(conflict, "restore one of the two versions as a whole")
 	case !utf8.Valid(file):
-		return fact.Stranger{What: "it is not text", Do: fact.NotText}
+		return Is("it is not text", `if terraform-backend-git encrypted it with a passphrase, select a method "terraform_backend_git" for it; `+
+			"else, decrypt or decompress it with the program that wrote it, such as gpg")
 	case isWord(file):
-		return fact.Stranger{What: "it is one long word", Do: fact.LongWord}
+		return Is("it is one long word", `if it is the status.state of an object of Kubeform, select a method "kubeform" for it; if it is `+
+			"encrypted_data, the whole document that it was in is required")
 	}
-	var said fact.Stranger
-	if message.Match(start) {
-		said.What = "it is what a program printed, such as an error; did the program that was to write it fail?"
+	if err := cmp.Or(besides(file), printed(file)); err != nil || !message.Match(start) {
+		return err
 	}
-	return cmp.Or(besides(file), printed(file), said)
+	return Is("it is what a program printed, such as an error; did the program that was to write it fail?", "")
 }
 
 // besides is about a JSON object with something before it or behind it, or inside a JSON
-// string; it is zero if there is none.
-func besides(file []byte) fact.Stranger {
+// string; it is nil if there is none.
+func besides(file []byte) error {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
-		return fact.Stranger{Do: fact.TextBefore,
-			What: fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed", line+2)}
+		return Is(fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed", line+2),
+			"remove that text, or write the file again, with nothing else on standard output")
 	}
 	var text string
 	if beginsWith(file, `"`) && json.Unmarshal(file, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return fact.Stranger{What: "it is JSON inside a JSON string, so it was encoded twice, as by jsonencode", Do: fact.EncodedTwice}
+		return Is("it is JSON inside a JSON string, so it was encoded twice, as by jsonencode", "decode it once, as jq -r . does")
 	}
 	if !beginsWith(file, "{") {
-		return fact.Stranger{}
+		return nil
 	}
 	wrong, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(file, new(struct{})))
 	if !ok {
-		return fact.Stranger{}
+		return nil
 	}
 	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a decoder of streams would copy the file
 	if !json.Valid(object) {
-		return fact.Stranger{}
+		return nil
 	}
-	return fact.Stranger{Do: fact.TextBehind,
-		What: fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", len(object))}
+	return Is(fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", len(object)),
+		"remove that, or fetch the file again")
 }
 
 // space is the set of characters that may stand before and behind a value of JSON.
@@ -143,7 +164,7 @@ func beginsWith(file []byte, begin string) bool {
 // startOf returns as much of a file as tells its kind.
 func startOf(file []byte) []byte { return file[:min(len(file), 4<<10)] }
 
-// What begins a line of files that are named by mistake.
+// These patterns match the beginnings of lines in files that are named by mistake.
 var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
@@ -153,52 +174,57 @@ var (
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 
-// isWord reports whether a file is text without spaces that does not begin as JSON, and is
-// long enough for what Kubeform writes.
+// isWord reports whether a file is text without spaces that does not begin as JSON, and is long enough
+// to be a state of Kubeform.
 func isWord(file []byte) bool {
-	const least, most = 49, 1000 // bytes; what follows them is not looked at
+	const least, most = 49, 1000 // bytes; the rest of the file is not read
 	word := bytes.TrimSpace(file[:min(len(file), most)])
 	return len(word) >= least && !bytes.ContainsAny(word, " \t\r\n") && !bytes.ContainsAny(word[:1], `{["`)
 }
 
-// printed says what a JSON object is that programs make in place of a state, such as the
-// lock of one, or what a command or a server printed. It is zero for nothing.
-func printed(file []byte) fact.Stranger {
+// printed returns an error that describes a JSON object that users name in place of a state, such as
+// a lock, or the output of a command or a server. It returns nil for other objects.
+func printed(file []byte) error {
 	var document map[string]json.RawMessage
 	if !beginsWith(file, "{") || json.Unmarshal(file, &document) != nil || len(document) == 0 {
-		return fact.Stranger{}
+		return nil
 	}
 	var version string
 	switch {
 	case document["sops"] == nil && bytes.Contains(file, []byte("ENC[AES256_GCM,")):
-		return fact.Stranger{Do: fact.Broken,
-			What: "its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or cut off"}
+		return Is("its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or cut off",
+			"restore an intact copy")
 	case json.Unmarshal(document["version"], &version) == nil && document["lineage"] != nil:
-		return fact.Stranger{What: "its \"version\" is a text, and a number is required, so a program wrote it anew", Do: fact.Broken}
+		return Is("its \"version\" is a text, and a number is required, so a program wrote it anew", "restore an intact copy")
 	}
 	missing := func(name string) bool { return document[name] == nil }
 	for _, s := range []stranger{
-		{fact.ShownAsJSON, "it is what terraform show -json prints, which nothing reads back",
+		{"it is what terraform show -json prints, which nothing reads back", "give the state (terraform state pull) or the plan itself",
 			[]string{"format_version values", "format_version planned_values"}},
-		{fact.LockFile, "it is the lock of a state, in which there is no state", []string{"ID Operation Who"}},
-		{fact.KubernetesObject, kubernetesObject, []string{"apiVersion kind"}},
-		{fact.OtherFile, "it is a stack of Pulumi, which is not supported", []string{"version deployment"}},
-		{fact.AnswerOfGitHub, "it is an answer of the API of GitHub about a file", []string{"content encoding path"}},
-		{fact.AnswerOfGitLab, "it is an answer of the API of GitLab about a file", []string{"content encoding file_path"}},
-		{fact.AnswerOfAPI, "it is an answer of an API, such as that of HCP Terraform about a state", []string{"data"}},
-		{fact.ServerError, "it is the error of a server", []string{"errors", "error", "message"}},
+		{"it is the lock of a state, in which there is no state", "give the file that was locked", []string{"ID Operation Who"}},
+		{kubernetesObject, ofObject, []string{"apiVersion kind"}},
+		{"it is a stack of Pulumi, which is not supported", "check which file is read", []string{"version deployment"}},
+		{"it is an answer of the API of GitHub about a file",
+			"read it with the source git, or fetch it with the header Accept: application/vnd.github.raw",
+			[]string{"content encoding path"}},
+		{"it is an answer of the API of GitLab about a file", "read it with the source git, or from the address that ends in /raw",
+			[]string{"content encoding file_path"}},
+		{"it is an answer of an API, such as that of HCP Terraform about a state",
+			"read the state with the source remote, or download it from the address in hosted-state-download-url",
+			[]string{"data"}},
+		{"it is the error of a server", "check the address and the credentials", []string{"errors", "error", "message"}},
 	} {
 		if slices.ContainsFunc(s.by, func(members string) bool { return !slices.ContainsFunc(strings.Fields(members), missing) }) {
-			return fact.Stranger{What: s.what, Do: s.do}
+			return Is(s.what, s.do)
 		}
 	}
 	for _, value := range document {
 		var output map[string]json.RawMessage
 		if json.Unmarshal(value, &output) != nil || output["value"] == nil || output["type"] == nil || output["sensitive"] == nil {
-			return fact.Stranger{}
+			return nil
 		}
 	}
-	return fact.Stranger{What: "it is what terraform output -json prints", Do: fact.Printed}
+	return Is("it is what terraform output -json prints", "give the state itself (terraform state pull)")
 }
 
 var (
@@ -213,13 +239,12 @@ func HoldsPrivateKey(text string) bool { return privateKey.MatchString(text) }
 // IsPEM reports whether text begins as a key, a certificate or a message in PEM does.
 func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
 
-// IsAge reports whether a file begins as those that age encrypts, armored or not.
+// IsAge reports whether a file begins like an age file, armored or not.
 func IsAge(file []byte) bool {
 	return bytes.HasPrefix(file, []byte("age-encryption.org/")) || IsArmored(file)
 }
 
-// IsArmored reports whether a file begins as those that age writes as text: there may be
-// white space before it.
+// IsArmored reports whether a file begins like an armored age file, also behind white space.
 func IsArmored(file []byte) bool {
 	return beginsWith(file, "-----BEGIN AGE ENCRYPTED FILE-----")
 }
@@ -243,15 +268,15 @@ var page = lazyregexp.New(`^(\x{feff}|[ \t\r\n])*(?i)<(!doctype|html|\?xml|!--)`
 // IsWebPage reports whether a file begins as a web page does, or other XML.
 func IsWebPage(file []byte) bool { return page.Match(file) }
 
-// IsKubeconfig reports whether text in the place of the path of a kubeconfig is what belongs
-// in it, in base64 or not.
+// IsKubeconfig reports whether text, in place of the path of a kubeconfig, is its content, in base64 or
+// not.
 func IsKubeconfig(text string) bool {
 	const encoded = "YXBpVmVyc2lvbj" // apiVersion
 	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || IsContent(text)
 }
 
-// NoSSHKey says what is in the place of a private key of ssh, and what to do about it: "" for
-// one in PEM, whose type and passphrase are for whoever parses it.
+// NoSSHKey describes a file in place of a private key of ssh, with a remedy. It returns "" for a key
+// in PEM, without a look at its type and passphrase.
 func NoSSHKey(file []byte) string {
 	switch text := strings.TrimSpace(string(file)); {
 	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
@@ -266,7 +291,7 @@ func NoSSHKey(file []byte) string {
 	return ""
 }
 
-// NotText says what is in the place of text in UTF-8, "" for text.
+// NotText describes content that is not text in UTF-8, and returns "" for text.
 func NotText(content []byte) string {
 	switch {
 	case IsUTF16(content):

@@ -29,10 +29,10 @@ func IsPath(text string) bool {
 // IsOfWindows reports whether a path begins with a drive, on another system.
 func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
 
-// IsContent reports whether text in the place of the name of a file is what belongs in
-// one, such as "$(cat FILE)" makes it: it has lines, quotation marks, a private key
-// or anything in PEM, or is longer than any name, and there is no such file. It may be secret. A name with
-// quotation marks around it, or a line break at its end, is one.
+// IsContent reports whether text is the content of a file in place of its name, as "$(cat FILE)"
+// gives it: it has several lines, quotation marks, a private key or other PEM, or is longer than
+// any name, and no file has this name. Such a text may be secret. A name in quotation marks, or
+// with a line break at its end, is still a name.
 func IsContent(text string) bool {
 	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
 	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > MaxName })

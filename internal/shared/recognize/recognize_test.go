@@ -1,11 +1,13 @@
 package recognize_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -127,9 +129,12 @@ func TestFile(t *testing.T) {
 		"not a state",
 	} {
 		is := recognize.File([]byte(file))
-		says.Check(t, fmt.Sprintf("%.100q, %d bytes", file, len(file)), fmt.Sprintf("%s; %s", is.What, is.Do))
+		if is == nil {
+			is = errors.New("nothing known")
+		}
+		says.Check(t, fmt.Sprintf("%.100q, %d bytes", file, len(file)), fault.Voice{}.Text(is))
 	}
-	if is := recognize.File([]byte(strings.Repeat("# \n", 1366) + "terraform {\n}\n")); is.What != "" {
+	if is := recognize.File([]byte(strings.Repeat("# \n", 1366) + "terraform {\n}\n")); is != nil {
 		t.Errorf("behind the beginning: %v", is)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Place is what is required where a text stands, and so which things are looked for in it.
+// Place is the kind of text that is required. It decides which mistakes are looked for.
 type Place int
 
 const (
@@ -39,19 +39,19 @@ const (
 	NoSecret                  // everybody may know it, so that nothing may be encrypted with it
 )
 
-// Thing is what a text is that stands in the place of another.
+// Thing is a text that users write in place of another, by mistake.
 type Thing struct {
 	Sure Certainty
 	is   string // continues a sentence about the text
 	mend mend
 }
 
-// mend is what to do about a thing: in settings, which have functions, and in a variable of the
-// environment, which a shell sets.
+// mend is the remedy for a thing: in settings, which have functions, and in an environment
+// variable, which a shell sets.
 type mend struct{ settings, variable string }
 
-// Said is what the thing is, and what to do about it: in the variable of the environment that
-// has the text, or in settings if its name is "". It is "" for nothing that is known.
+// Said describes the thing, with the remedy: in the environment variable that has the text, or in
+// settings if variable is "". It returns "" for the zero Thing.
 func (t Thing) Said(variable string) string {
 	if variable != "" {
 		return t.is + t.mend.variable
@@ -78,13 +78,13 @@ const (
 	notExpanded  = "begins with a variable of the shell that was not expanded"
 )
 
-// things are told by these rules. The first that is for a place and fits a text counts.
+// things are the rules. The first one that covers the place and fits the text counts.
 var things = []struct {
 	in Place
 	Thing
 	fits func(text string) bool
 }{
-	// What holds no secret at all, whatever is around it.
+	// Texts without any secret, with any characters around them.
 	{Passphrase, Thing{NoSecret, "is what a program printed when it failed", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
 		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
@@ -111,7 +111,7 @@ var things = []struct {
 	{anyText, Thing{NoSecret, notExpanded, replace}, bare(`^(\$(\{[A-Za-z_]\w*\}|[A-Z]+(_[A-Z0-9]+)+|` +
 		`PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)},
 
-	// What is around a text.
+	// Characters around a text.
 	{Word, Thing{Surely, "holds a line break or another control character", same("; remove it")},
 		func(text string) bool {
 			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
@@ -124,7 +124,7 @@ var things = []struct {
 		whole(`^( .*|.* )$`)},
 	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
 
-	// What a text looks like.
+	// The form of a text.
 	{Token, Thing{is: "begins with Bearer, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
 	{Token, Thing{is: "begins with token, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
 	{Identity, Thing{is: "is a public key (age1…), which only encrypts",
@@ -150,15 +150,15 @@ var things = []struct {
 	{Passphrase, Thing{is: "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\""}, whole(`^[0-9a-f]{64}$`)},
 }
 
-// words are those of placeholders, such as "your-bucket-name". A text of these alone is not what
-// anybody chose, but "your-horse" may be.
+// words are the words of placeholders, such as "your-bucket-name". A text of these words alone is
+// a placeholder; a text such as "your-horse" may be a choice.
 const words = `a|access|account|actual|api|app|aws|azure|bucket|client|cluster|company|container|database|db|domain|encryption|example|gcp|git|github|` +
 	`gitlab|goes|google|group|here|host|id|key|long|management|my|name|namespace|new|old|org|organi[sz]ation|own|passphrase|password|path|` +
 	`project|prod|production|random|real|region|repo|repository|resource|s3|secret|secure|server|service|sso|state|storage|strong|subscription|super|team|` +
 	`tenant|terraform|the|tofu|token|url|user|username|value|vault|very|workspace|your`
 
-// Text is what a text is in a place: the zero Thing for nothing that is known. What it says holds
-// nothing of the text.
+// Text returns the thing that a text is, and the zero Thing if it fits no rule of the place. The
+// result contains no part of the text.
 func Text(text string, in Place) Thing {
 	for _, t := range things {
 		if t.in&in != 0 && t.fits(text) {
@@ -174,16 +174,17 @@ func IsWord(text string) bool { return Text(text, Word) == Thing{} }
 // whole makes a rule of an expression for a text as it is.
 func whole(expression string) func(string) bool { return lazyregexp.New(expression).MatchString }
 
-// bare makes a rule of an expression for what is inside a text.
+// bare returns a rule that matches an expression with the inside of a text.
 func bare(expression string) func(string) bool {
 	matches := whole(expression)
 	return func(text string) bool { return matches(inside(text)) }
 }
 
-// inside leaves out what may be around a text that was copied.
+// inside returns a text without the characters that copying may add around it.
 func inside(text string) string { return strings.Trim(text, " \t\r\n\"'\ufeff") }
 
-// isQuoted tells quotation marks around a text from those of two names in JSON or YAML.
+// isQuoted reports whether a text has quotation marks around it, in contrast to two quoted names
+// in JSON or YAML.
 func isQuoted(text string) bool {
 	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
 }
@@ -216,7 +217,8 @@ func CheckPEM(text string) error {
 	return NoContent("it is not in PEM format", text)
 }
 
-// NoContent is the error of a text in the place of the content of a file, with what it is.
+// NoContent returns the error for a text that is not the content of a file, with a description of
+// the text.
 func NoContent(reason, text string) error {
 	if is := Text(text, Content).Said(""); is != "" {
 		reason += "; it " + is

@@ -14,8 +14,9 @@ var (
 	namedSecret = lazyregexp.New(`^(pass|env|literal|key|secret|token|password|passphrase)[:=]`)
 )
 
-// Scheme is that of an address in the place of a name or a path, such as s3 in s3://bucket/key,
-// whatever is before it, and "" for a name or a path: an address may hold a password.
+// Scheme returns the scheme of an address that stands in place of a name or a path, such as s3 in
+// s3://bucket/key, also behind other characters. It returns "" for a name or a path. Errors must
+// not repeat an address, which may contain a password.
 func Scheme(text string) string {
 	before, _, isURL := strings.Cut(text, "://")
 	if !isURL || len(before) == 1 { // a drive of Windows

@@ -27,9 +27,9 @@ var (
 	domain = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 )
 
-// IsLabel reports whether s can be one label of the name of a host. So are names in
-// Kubernetes, and those that become parts of the host that gets signed requests, such as
-// that of a bucket: any module can write them, and anything else could make it another host.
+// IsLabel reports whether s can be one label of a host name. Names in Kubernetes must be labels,
+// and also names that become a part of the host that receives signed requests, such as the name
+// of a bucket: every module can write them, and another text could choose another host.
 func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
 
 // IsDomain reports whether s is made of labels with dots between them, as the names of hosts
@@ -69,8 +69,8 @@ func Suggest(name string, candidates []string) string {
 	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
 }
 
-// Configured returns what to say after "… is not configured": [Suggest], or what there
-// is.
+// Configured returns the text after "… is not configured": the suggestion of [Suggest], or the
+// list of addresses.
 func Configured(address string, addresses []string) string {
 	const most = 10
 	shown := addresses[:min(len(addresses), most)]
@@ -98,6 +98,15 @@ func swapped(address string) string {
 	return strings.Join([]string{parts[0], parts[2], parts[1]}, ".")
 }
 
+// Or lists choices, each as text has it.
+func Or(choices []string, text func(string) string) string {
+	out := make([]string, len(choices))
+	for i, choice := range choices {
+		out[i] = text(choice)
+	}
+	return strings.Join(out, " or ")
+}
+
 // Nearest returns the candidate that name is probably a misspelling of, "" if none is
 // near.
 func Nearest(name string, candidates []string) string {
@@ -123,7 +132,7 @@ func LowerFirst(s string) string {
 
 var markdownLink = lazyregexp.New(`\[([^\]]*)\]\([^)]*\)`)
 
-// FirstSentence is that of a text in Markdown, as plain text without the full stop.
+// FirstSentence returns the first sentence of a Markdown text, as plain text without the full stop.
 func FirstSentence(markdown string) string {
 	plain := strings.ReplaceAll(markdownLink.ReplaceAllString(markdown, "$1"), "`", "")
 	sentence, _, _ := strings.Cut(plain, ". ")

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 const (
@@ -90,7 +90,7 @@ func (g *Golden) Error(t *testing.T, name string, err error) {
 // WithFacts is the text of an error, and a line for each fact beside it.
 func WithFacts(err error) string {
 	text := err.Error()
-	for _, f := range fact.In(err) {
+	for _, f := range fault.In(err) {
 		text += fmt.Sprintf("\n  (%T%+v)", f, f)
 	}
 	return text

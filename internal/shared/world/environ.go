@@ -11,7 +11,7 @@ import (
 // program starts with more than its World allows. The zero Environ is empty.
 type Environ struct{ pairs []string }
 
-// Environ returns what programs get.
+// Environ returns the environment of programs.
 func (w World) Environ() Environ { return Environ{keep(os.Environ(), w.Gives)} }
 
 // Gives reports whether programs get the variable called name, in capitals.
@@ -40,17 +40,17 @@ func (e Environ) Pairs() []string { return append([]string{}, e.pairs...) }
 // Lookup is [Lookup] in these variables.
 func (e Environ) Lookup(name string) (string, bool) { return Lookup(e.pairs)(name) }
 
-// withheld are secrets that only this module reads, from variables of its own
-// or of OpenTofu and Terraform (TF_ENCRYPTION, TF_VAR_*, TF_HTTP_PASSWORD,
-// TF_TOKEN_*, STATECRYPT_HTTP_PASSWORD). Those of the clouds and of key services are not among them: a
-// program needs them to do its work, and they never were ours to hand out.
+// withheld lists variables with secrets that only this module reads. Variables of OpenTofu,
+// Terraform and this module (TF_ENCRYPTION, TF_VAR_*, TF_HTTP_PASSWORD, TF_TOKEN_*,
+// STATECRYPT_HTTP_PASSWORD) are withheld as well. Secrets of clouds and key services are not,
+// because programs need them for their work.
 var withheld = []string{
 	"GIT_PASSWORD", "GIT_PASSWORD_FILE", "GITHUB_TOKEN", "GITHUB_TOKEN_FILE",
-	// What only Terraform's backends and our sources of the same names read.
+	// Only Terraform's backends, and our sources of the same names, read these.
 	"ARM_ACCESS_KEY", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_SAS_TOKEN", "AWS_SSE_CUSTOMER_KEY", "GOOGLE_BACKEND_CREDENTIALS",
 	"GOOGLE_ENCRYPTION_KEY", "KUBE_CLIENT_KEY_DATA", "KUBE_PASSWORD", "KUBE_TOKEN", "OCI_S3_SECRET_KEY",
 	"OCI_SSE_CUSTOMER_KEY", "PG_CONN_STR",
-	// What writes the secrets of others to files and logs.
+	// These make clients write secrets to files and logs.
 	"SSLKEYLOGFILE", "AZURE_SDK_GO_LOGGING", "GOOGLE_SDK_GO_LOGGING_LEVEL",
 }
 

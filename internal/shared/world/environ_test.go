@@ -1,6 +1,7 @@
 package world
 
 import (
+	"os"
 	"slices"
 	"testing"
 )
@@ -27,7 +28,7 @@ func TestWorlds(t *testing.T) {
 		}
 	}
 	for which, w := range map[kind]World{
-		none: For(false, false), code: For(true, true), user: For(true, false),
+		none: For(nil, false), code: For(os.LookupEnv, true), user: For(os.LookupEnv, false),
 	} {
 		if again := w.Beside(false); again != w || w.Beside(true) != (World{min(which, code)}) || w.kind != which {
 			t.Errorf("%v: beside nothing, it is %v", w, again)
@@ -42,7 +43,7 @@ func TestWorlds(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Contains(Here().Environ().Pairs(), "odd=x") || (World{}) != For(false, true) {
+	if !slices.Contains(Here().Environ().Pairs(), "odd=x") || (World{}) != For(nil, true) {
 		t.Error("the user's world, or the zero one, is another")
 	}
 }

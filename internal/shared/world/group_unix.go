@@ -30,7 +30,7 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// KillGroup ends what outlived the command itself.
+// KillGroup kills the processes of the command's group that are still running.
 func KillGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -65,6 +65,6 @@ func RunDependent(cmd *exec.Cmd) error {
 		return err
 	}
 	err = cmd.Wait()
-	_, _ = write.WriteString("done\n") // what the program left running may stay
+	_, _ = write.WriteString("done\n") // processes that the program left running may go on
 	return err
 }

@@ -37,7 +37,7 @@ func RunDependent(cmd *exec.Cmd) error {
 	}
 	if job, err := windows.CreateJobObject(nil, nil); err == nil {
 		defer windows.CloseHandle(job) //nolint:errcheck // nothing can be done
-		defer setLimits(job, 0)        // what the program left running may stay
+		defer setLimits(job, 0)        // processes that the program left running may go on
 		setLimits(job, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)
 		assign(job, cmd.Process.Pid)
 	}

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxSaid   = 64 << 10        // bytes of standard error that are kept
-	waitDelay = 5 * time.Second // for output that what the program started still holds open
+	waitDelay = 5 * time.Second // for output that a descendant of the program holds open
 )
 
 // Command is the only way to start a program. It runs without a shell and without
@@ -33,15 +33,15 @@ type Program struct {
 	Patience time.Duration // how long it may take
 	Limit    int           // bytes that it may print
 
-	waitDelay time.Duration // for tests; zero is what is usual
+	waitDelay time.Duration // for tests; zero for the constant
 }
 
 // ErrTooLong means that a program printed more than it may.
 var ErrTooLong = errors.New("the program printed too much")
 
-// Run returns what the program printed, and the beginning of what it said on
-// standard error. The error is that of ctx when it ended, and
-// [context.DeadlineExceeded] when the program took too long.
+// Run runs the program, and returns its standard output and the beginning of its standard error.
+// It returns the error of ctx if ctx ended, and [context.DeadlineExceeded] if the program took too
+// long.
 func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.Patience)
 	defer cancel()
@@ -65,8 +65,8 @@ func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	return stdout.kept, stderr.kept, err
 }
 
-// capped keeps the beginning of what is written. It is no [bytes.Buffer], whose
-// ReadFrom would go past the limit.
+// capped keeps the beginning of its input. It does not embed a [bytes.Buffer], whose ReadFrom
+// would exceed the limit.
 type capped struct {
 	kept  []byte
 	limit int

@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestSteering(t *testing.T) {
 				if err := world.Here().Refuse(some.Client); err != nil {
 					t.Errorf("with the environment on: %v", err)
 				}
-				beside := world.For(true, true).Refuse(some.Client)
+				beside := world.For(os.LookupEnv, true).Refuse(some.Client)
 				if isOfMachine := some.Client == world.Authorities; (beside == nil) != isOfMachine {
 					t.Errorf("beside a secret: %v", beside)
 				}

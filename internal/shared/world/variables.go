@@ -54,9 +54,9 @@ func Steering() []Variables {
 	}
 }
 
-// Refuse returns an error about the first of the variables that is set and would steer c
-// although w does not have it, because c cannot be kept from it. To use no client is better
-// than to use what such a variable names.
+// Refuse returns an error if a variable is set that c would follow although w withholds it,
+// because c cannot be kept from reading it. Using no client is better than using a server that
+// such a variable names.
 func (w World) Refuse(c Client) error {
 	for _, some := range Steering() {
 		if some.Client != c {

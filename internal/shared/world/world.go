@@ -12,43 +12,44 @@ import (
 	"strings"
 )
 
-// World is what one client or program may know of the machine. Which one it gets
-// follows from what it is handed itself: see [For]. The zero World is that of
-// use_environment = false, so whoever forgets to pass a World on turns the environment
-// off.
+// World is the part of the machine's environment that one client or program may read. [For]
+// chooses it by the secrets that the client receives. The zero World finds no variable, as with
+// use_environment = false, so code that forgets to pass a World turns the environment off.
 type World struct{ kind kind }
 
 type kind int
 
 const (
-	// none finds no variable. Programs get what any program needs in order to run.
+	// none finds no variable. Programs get only the variables that every program needs to run.
 	none kind = iota
 
-	// code is for whoever is handed a secret of the code, or is a program that only
-	// TF_ENCRYPTION has run: nothing of the machine says where the secret goes, or who
-	// sees it on the way, and no variable says what the program starts in turn. The machine's proxies and authorities are
-	// found, and programs get them beside what any program needs. Clients read nothing by
-	// themselves: what a variable may still say reaches them as the value of an attribute.
+	// code serves clients that receive a secret of the configuration, and programs that only
+	// TF_ENCRYPTION names. No variable may choose where the secret goes, who sees it on the way,
+	// or which programs are started in turn. The proxies and authorities of the machine are
+	// found, and programs get them beside the variables that every program needs. Clients read no
+	// variables themselves: permitted variables reach them as values of attributes.
 	code
 
-	// user is for all others, which work as the user's own tools do. Everything is found.
-	// Programs get all but the secrets that are ours, and what writes secrets to logs.
+	// user serves all others, which work as the user's own tools do. It finds all variables.
+	// Programs get all variables except our own secrets, and except variables that make clients
+	// write secrets to logs.
 	user
 )
 
 // Here is this machine with its environment.
 func Here() World { return World{user} }
 
-// For is the World of a client or a program that is handed a secret of the code, or none,
-// if the environment may be read, or must not be.
-func For(environment, secret bool) World {
-	if !environment {
+// For returns the World of a client or a program. Lookup is the environment as the client may
+// read it, and nil if it must read none; secret is true if the client receives a secret of the
+// configuration.
+func For(lookup func(name string) (string, bool), secret bool) World {
+	if lookup == nil {
 		return World{}
 	}
 	return Here().Beside(secret)
 }
 
-// Beside is w for whoever is handed a secret of the code, or none.
+// Beside returns w, reduced if the client receives a secret of the configuration.
 func (w World) Beside(secret bool) World {
 	if secret {
 		w.kind = min(w.kind, code)
@@ -92,8 +93,8 @@ func ExpandHome(path string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// ConfigDir is the folder below [Home] in which command-line tools that were
-// written for Unix keep their settings. On Windows, it is that of all programs.
+// ConfigDir returns the folder in which command-line tools written for Unix keep their settings:
+// below [Home], and on Windows the folder of all programs.
 func ConfigDir() (string, error) {
 	if runtime.GOOS == "windows" {
 		return os.UserConfigDir()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // TestSuggestedBlock: with the url that an error suggests, a secret gets where it is
@@ -26,7 +26,7 @@ func TestSuggestedBlock(t *testing.T) {
 				env = join(a.env(a.asked), a.proxies)
 			}
 			_, err := a.read(t, a.asked, env)
-			lacks, ok := fact.Find[fact.NoBlock](err)
+			lacks, ok := fault.Find[fault.NoBlock](err)
 			if !ok {
 				t.Fatalf("got %v, want a block", err)
 			}

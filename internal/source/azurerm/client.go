@@ -13,7 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // looksUp reports whether the identity gets an access key, and does not read
@@ -84,7 +84,7 @@ func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.Tok
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
 		switch {
-		case fact.Has[fact.NoCredentials](err):
+		case fault.Has[fault.NoCredentials](err):
 			err = web.Final("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)
 		case err != nil:
 			err = web.Final("%w", err)
@@ -159,9 +159,9 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 	return answer.Keys[0].Value, nil
 }
 
-// limitedTransport keeps from the SDK what could mislead it: a challenge, by which a
-// server chooses whom the next token is for, and an error that is too long or too deep.
-// net/http would unpack whatever is packed, without end; see [web.Decode].
+// limitedTransport hides parts of answers from the SDK: a challenge, by which a server would choose
+// the audience of the next token, and an error that is too long or nested too deeply. It also
+// keeps net/http from decompressing without a limit; see [web.Decode].
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {

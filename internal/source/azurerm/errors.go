@@ -30,7 +30,7 @@ var (
 	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 
-// explain says in our own words what went wrong.
+// explain returns an error whose text does not repeat answers of the service.
 func (l *location) explain(limited context.Context, err error) error {
 	asked := "storage account " + l.account.name
 	_, lookup := errors.AsType[lookupError](err)
@@ -66,8 +66,8 @@ func (l *location) explain(limited context.Context, err error) error {
 	}
 }
 
-// refused says what an error of the storage account means. The codes are those
-// of a closed list; others are not shown.
+// refused returns the error for an error of the storage account. It knows a closed list of codes,
+// and does not show others.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 func (l *location) refused(answered *azcore.ResponseError) error {
 	code := ""
@@ -96,8 +96,6 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 	}, status, "", "").Err()
 }
 
-const inBlock = " in the azurerm block of credentials, in the provider block"
-
 func (l *location) advice(code string) string {
 	isSAS, isKey := l.grant.sas != "", l.grant.accessKey != "" || l.looksUp()
 	return answers.Find([]answers.Row{
@@ -111,12 +109,12 @@ func (l *location) advice(code string) string {
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Text: "the identity may not read blobs; give it the role " +
 			"Storage Blob Data Reader on the container; a new role needs some minutes"},
 		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature is expired, not yet valid, or not of this account; " +
-			"check sas_token" + inBlock + ", and the clock of this machine"},
+			"check sas_token in {credentials}, and the clock of this machine"},
 		{Code: "AuthenticationFailed", Unless: !isKey,
-			Text: "the access key is not one of this account; check access_key" + inBlock + ", and the clock of this machine"},
-		{Code: "AuthenticationFailed", Text: "the token of the identity is not accepted; check tenant_id and environment" + inBlock},
+			Text: "the access key is not one of this account; check access_key in {credentials}, and the clock of this machine"},
+		{Code: "AuthenticationFailed", Text: "the token of the identity is not accepted; check tenant_id and environment in {credentials}"},
 		{Code: "InvalidAuthenticationInfo NoAuthenticationInformation",
-			Text: "the token of the identity is not accepted here; check tenant_id, environment and blob_endpoint" + inBlock},
+			Text: "the token of the identity is not accepted here; check tenant_id, environment and blob_endpoint in {credentials}"},
 		{Code: "AuthorizationFailure", Text: "the network rules of the account do not let this machine in: allow its address, or run inside " +
 			"the network; or the credentials do not allow reading blobs"},
 		{Code: "AuthorizationSourceIPMismatch", Text: "the shared access signature is not for the address of this machine"},
@@ -124,12 +122,12 @@ func (l *location) advice(code string) string {
 			Text: "the shared access signature is for something else; make one for objects (srt=o) of the blob service " +
 				"(ss=b), or for the container (sr=c)"},
 		{Code: "KeyBasedAuthenticationNotPermitted", Text: "the account accepts no access keys and no signatures made with them; set " +
-			"use_azuread_auth" + inBlock + ", and give the identity the role Storage Blob Data Reader"},
+			"use_azuread_auth in {credentials}, and give the identity the role Storage Blob Data Reader"},
 		{Code: "PublicAccessNotPermitted", Text: "the account requires credentials"},
 		{Code: "BlobArchived BlobBeingRehydrated",
 			Text: "the blob is in the archive tier, from which nothing can be read; move it to another tier first"},
 		{Code: "BlobUsesCustomerSpecifiedEncryption BlobCustomerSpecifiedEncryptionMismatch",
-			Text: "the blob is encrypted with a key that its writer provides; set customer_provided_key" + inBlock + " to that key"},
+			Text: "the blob is encrypted with a key that its writer provides; set customer_provided_key to that key, in {credentials}"},
 		{Code: "BlobDoesNotUseCustomerSpecifiedEncryption",
 			Text: "the blob is not encrypted with a key that its writer provides; leave customer_provided_key out"},
 		{Code: "InvalidQueryParameterValue InvalidUri InvalidResourceName OutOfRangeInput",
@@ -138,13 +136,13 @@ func (l *location) advice(code string) string {
 	}, 0, code, "").Text
 }
 
-// lookupRefused says what an error of the resource manager means.
+// lookupRefused returns the error for an error of the resource manager.
 func (l *location) lookupRefused(status int) error {
 	const instead = "; or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)"
 	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, web.Status(status))
 	return answers.Find([]answers.Row{
 		{Status: "403", Text: what + ": the identity lacks the permission Microsoft.Storage/storageAccounts/listKeys/action" + instead},
-		{Status: "401", Text: what + ": the token of the identity is not accepted; check tenant_id and environment" + inBlock},
+		{Status: "401", Text: what + ": the token of the identity is not accepted; check tenant_id and environment in {credentials}"},
 		{Status: "404", Text: what + ": the subscription has no such resource group, or that has no such account; check " +
 			"subscription_id, resource_group_name and storage_account_name"},
 		{Status: "409 423", Text: what + ": a lock on the account or its group does not allow it" + instead},

@@ -19,8 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// grant is what one block of credentials, completed by the environment, gives
-// to those who read.
+// grant holds the values of one block of credentials, completed by the environment.
 type grant struct {
 	source.Grant
 	accessKey, sas string // at most one is set
@@ -46,7 +45,7 @@ func expired(sas string) string {
 // clockSkew is how much the clock of this machine may differ.
 const clockSkew = 24 * time.Hour
 
-// choose returns what the block called name gives.
+// choose returns the grant of the block called name.
 func choose(credentials source.Credentials, name string) (grant, error) {
 	v, err := credentials.Named("credentials_name", name)
 	if err != nil {
@@ -71,7 +70,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
 		}
 	}
-	if g.access, err = azureauth.New(v.Values, world.For(credentials.Env != nil, false)); err != nil {
+	if g.access, err = azureauth.New(v.Values, world.For(credentials.Env, false)); err != nil {
 		return grant{}, err
 	}
 	g.access.Pipeline = v.String("ado_service_connection_id")
@@ -122,8 +121,8 @@ func checkEndpoint(text string) error {
 	return err
 }
 
-// serves reports whether an endpoint is that of an account: the first part of
-// the host, or the path, as in https://127.0.0.1:10000/devstoreaccount1.
+// serves reports whether an endpoint belongs to an account, by the first part of the host or by the
+// path, as in https://127.0.0.1:10000/devstoreaccount1.
 func serves(endpoint *url.URL, account string) bool {
 	first, _, _ := strings.Cut(endpoint.Hostname(), ".")
 	path := strings.Trim(endpoint.Path, "/")

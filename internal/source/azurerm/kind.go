@@ -54,9 +54,9 @@ func table() attr.Table {
 	}
 }
 
-// credentials has two groups: what proves who asks by itself, and "client", which
-// an identity proves itself with. What the block says of the latter goes before a
-// key or a signature of the environment, too.
+// credentials returns a table with two groups: secrets that authenticate a request by themselves,
+// and "client", the credentials of an identity. If the block sets an identity, a key or a
+// signature of the environment is not used.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "azurerm",
@@ -87,7 +87,7 @@ func credentials() attr.Table {
 	}
 }
 
-// variables are those that only the backend has.
+// variables returns the environment variables that only the backend reads.
 func variables() map[string][]string {
 	return map[string][]string{
 		"use_oidc":                  {"ARM_USE_OIDC"},

@@ -192,7 +192,7 @@ func TestCustomerProvidedKey(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err := read(t, client, settings(withKey()), place())
-	checkRefusal(t, err, false, "set customer_provided_key in the azurerm block of credentials")
+	checkRefusal(t, err, false, "set customer_provided_key to that key, in the block with the credentials")
 	_, err = read(t, client, settings(withKey().with("customer_provided_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh4=")), place())
 	checkRefusal(t, err, false, "set customer_provided_key")
 }

@@ -31,8 +31,8 @@ const (
 	maxTries       = 3   // of a download that breaks off; the SDK has its own for answers
 )
 
-// run is what the sources of one configured provider share: who they are, by
-// the name of the block of credentials.
+// run is shared by the sources of one configured provider. It keeps identities by the name of the
+// block of credentials.
 type run struct {
 	credentials source.Credentials
 	transport   policy.Transporter // carries every request
@@ -114,7 +114,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, l.checkLookup(req)
 }
 
-// checkLookup looks at what it takes to look up an access key.
+// checkLookup returns an error if a setting for the lookup of the access key is missing.
 func (l *location) checkLookup(req source.Request) error {
 	if !l.looksUp() {
 		return nil
@@ -167,7 +167,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	defer cancel()
 	snapshot, err := l.fetch(limited)
 	if err == nil {
-		err = limited.Err() // net/http may take what comes while it hangs up for an answer
+		err = limited.Err() // net/http may take bytes that arrive while it closes the connection for an answer
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -255,16 +255,15 @@ func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 
 const lockMetadata = "terraformlockid"
 
-// lockOf returns the lock of the backend: a lease, and a description among the
-// metadata. It is nil if there is no lease: the description is then what
-// somebody has left behind.
+// lockOf returns the lock of the backend: a lease, and a description in the metadata. It returns nil
+// if there is no lease: a description alone remains from an earlier lock.
 func lockOf(answer blob.DownloadResponse) *source.Lock {
 	if answer.LeaseStatus == nil || string(*answer.LeaseStatus) != "locked" {
 		return nil
 	}
 	for name, value := range answer.Metadata {
 		if strings.EqualFold(name, lockMetadata) && value != nil {
-			data, _ := base64.StdEncoding.DecodeString(*value) // the state is locked whatever can be read
+			data, _ := base64.StdEncoding.DecodeString(*value) // the state is locked even if the description is unreadable
 			lock, _ := source.ParseLock(data)
 			return lock
 		}

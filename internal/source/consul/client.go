@@ -23,7 +23,7 @@ import (
 
 const maxRefusal = 4 << 10 // bytes of an answer that is an error
 
-// where is what the query of a request says.
+// where holds the parameters of a request.
 type where struct{ datacenter, namespace, partition string }
 
 // client asks one server.
@@ -65,7 +65,7 @@ func (r *run) newClient(s settings) (*client, error) {
 	c.warnings = web.Warnings(config.InsecureSkipVerify && c.base.Scheme == "https", "ssl_verify is off",
 		c.sends && s.socket == "" && netfail.IsExposed(&c.base, nil), "the server is asked by http")
 
-	t := web.Transport(world.For(r.credentials.Env != nil, true), config, web.Proxies(r.credentials.Env))
+	t := web.Transport(world.For(r.credentials.Env, true), config, web.Proxies(r.credentials.Env))
 	if s.socket != "" { // whose host, localhost, no proxy is asked for
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.socket)
@@ -75,7 +75,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		Patience:  r.patience,
 		Transport: t,
 		Unreached: unreached(s.String("address")),
-		Trust:     "set ca_file in a consul block of credentials, in the provider block",
+		Trust:     "set ca_file in {credentials}",
 	}
 	return c, nil
 }
@@ -158,7 +158,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		// Whatever else is at the address has no index to tell.
+		// Other servers do not send an index.
 		if n, err := strconv.ParseUint(resp.Header.Get("X-Consul-Index"), 10, 64); err != nil || n == 0 {
 			return web.Final("the server has no key-value store of Consul (404 Not Found); check the address")
 		}

@@ -12,8 +12,8 @@ import (
 
 var errNoKey = web.Final("there is no such key")
 
-// refusal is an answer that is not the key. Consul says why in words; those that
-// are looked for are its own, and none is shown.
+// refusal returns the error for an answer without the key. Consul gives reasons as texts; this
+// function looks for known texts, and shows none.
 func (x *exchange) refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // as much as there is
 	code, status, isPlain := resp.StatusCode, web.Status(resp.StatusCode), x.where.namespace == "" && x.where.partition == ""
@@ -21,11 +21,10 @@ func (x *exchange) refusal(resp *http.Response) error {
 		{Status: "403", Said: "ACL not found",
 			Text: "Consul does not know the token (403 Forbidden, ACL not found); it may be wrong, expired or deleted"},
 		{Status: "403", Unless: x.sends, Text: fmt.Sprintf("Consul does not allow reading the key %q without a token (403 Forbidden); "+
-			"set access_token in a consul block of credentials, in the provider block", x.key)},
+			"set access_token in {credentials}", x.key)},
 		{Status: "403", Text: fmt.Sprintf("Consul does not allow reading the key %q (403 Forbidden); what the token needs is a policy "+
 			"with %s", x.key, x.rule())},
-		{Status: "401", Text: "the server did not accept the user name and password (401 Unauthorized); check http_auth in the consul block " +
-			"of credentials, in the provider block"},
+		{Status: "401", Text: "the server did not accept the user name and password (401 Unauthorized); check http_auth in {credentials}"},
 		{Said: "invalid key name", Text: fmt.Sprintf("Consul refuses the name of the key %q (%s): it must not begin or end with a space. "+
 			"Consul 1.21.5 also refuses a colon, which the keys of workspaces have; another version does not", x.key, status)},
 		{Status: "400", Unless: isPlain,
@@ -40,8 +39,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 
 var partPattern = lazyregexp.New(`^(.*/tfstate\.)[0-9a-f]{32}/[0-9]+$`)
 
-// rule is what a policy needs for the key, in Consul's language. The names of
-// the parts change with the state.
+// rule returns the rule that a policy needs to read the key, in Consul's language. The names of the
+// parts of a large state change with each write.
 func (x *exchange) rule() string {
 	if m := partPattern.FindStringSubmatch(x.key); m != nil {
 		return fmt.Sprintf("key_prefix %q { policy = \"read\" }", m[1])

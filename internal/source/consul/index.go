@@ -10,7 +10,7 @@ import (
 // chunk is how much the backend puts into one key when a state does not fit.
 const chunk = 512 << 10
 
-// index is what the key of a large state holds.
+// index is the value of the key of a large state.
 type index struct {
 	hash   string // MD5 of the state before it was compressed, in hexadecimal digits
 	chunks []string

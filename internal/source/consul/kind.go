@@ -19,8 +19,8 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Patience: source.Patience, Begin: start}
 }
 
-// home is for secrets, and for all that has to do with them. CONSUL_HTTP_SSL
-// counts as a part of the address.
+// home returns the home of secrets and of the settings that protect them. CONSUL_HTTP_SSL counts as
+// a part of the address.
 func home() source.Home {
 	return source.Home{Vars: []string{"CONSUL_HTTP_ADDR"}, Attrs: []string{"address"}, Compare: near}
 }

@@ -39,13 +39,12 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return s, nil
 }
 
-// unreached says of an address what may be wrong with it if nobody answers there.
+// unreached returns advice for an address at which no server answers, and "" for none.
 func unreached(address string) string {
 	_, host, _ := strings.Cut("//"+address, "//")
 	switch {
 	case address == "":
-		return "no address is set, so localhost:8500 was tried; set address in a consul block of credentials, in the provider block, or " +
-			"CONSUL_HTTP_ADDR"
+		return "no address is set, so localhost:8500 was tried; set address in {credentials}, or CONSUL_HTTP_ADDR"
 	case !strings.Contains(address, "://") && !strings.Contains(host, ":"):
 		return "the address has no port, so 80 was tried; Consul listens on 8500 unless it is told otherwise"
 	}

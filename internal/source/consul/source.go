@@ -20,8 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share: the connections to
-// each server.
+// run is shared by the sources of one configured provider. It keeps the connections to each server.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
@@ -76,7 +75,7 @@ type location struct {
 	server   string // as the data source names it; may be empty
 	where    where
 	key      string
-	chunks   string // what the keys of the parts of a large state begin with
+	chunks   string // the beginning of the keys of a large state's parts
 	limit    int64
 }
 
@@ -145,8 +144,8 @@ func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error
 	return &source.Snapshot{Data: data, Revision: strconv.FormatUint(head.ModifyIndex, 10)}, nil
 }
 
-// collect reads the parts of a large state. The keys are those that the backend
-// makes: what the server says they are called is not asked for.
+// collect reads the parts of a large state. It makes the keys as the backend does, and does not use
+// names that the server sends.
 func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte, error) {
 	prefix := l.chunks + "/tfstate." + index.hash + "/"
 	limit := meter.PackedLimit(l.limit)
@@ -173,7 +172,7 @@ func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte
 	return data, nil
 }
 
-// tooLarge says what the user can change.
+// tooLarge adds the setting that the user can change to the error for a large state.
 func (l *location) tooLarge(err error) error {
 	if meter.IsTooLarge(err) {
 		return meter.TooLarge(l.limit)

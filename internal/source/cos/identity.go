@@ -46,7 +46,7 @@ const (
 )
 
 var errNoKeys = errors.New("there are no keys for COS; set secret_id and secret_key, profile or cam_role_name " +
-	"in a cos block of credentials, in the provider block, or the variables TENCENTCLOUD_*")
+	"in {credentials}, or the variables TENCENTCLOUD_*")
 
 func newIdentity(g source.Grant) (i identity, err error) {
 	own := object.Identity(g, "cam_role_name", "secret_id", "profile")
@@ -58,7 +58,7 @@ func newIdentity(g source.Grant) (i identity, err error) {
 		i.profile = g.String("profile")
 	case own == "cam_role_name":
 		i.camRole = g.String("cam_role_name")
-	case !g.Has("shared_credentials_dir") && g.Env == nil:
+	case !g.Has("shared_credentials_dir") && !g.ReadsEnvironment():
 		err = g.Errorf("", "%w", errNoKeys)
 	default:
 		i.profile, i.ambient = "default", true
@@ -101,7 +101,7 @@ func (i identity) resolve(ctx context.Context, n object.Network, region string) 
 	return i.assume(ctx, n, keys, region)
 }
 
-// readProfile replaces the name of the profile by what it says.
+// readProfile replaces the name of the profile by its values.
 func (i *identity) readProfile() error {
 	path := filepath.Join(i.folder, i.profile+".credential")
 	text, err := keyfile.ReadText(path)

@@ -24,15 +24,14 @@ func Kind() source.Kind { return Vendor().Kind() }
 
 // Vendor is the store that Kind reads from.
 func Vendor() object.Vendor {
-	const block = "the cos block of credentials, in the provider block"
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,
 		Words: object.Words{ // https://www.tencentcloud.com/document/product/436/7730
-			Store: "Tencent Cloud COS", Short: "COS", Block: block,
+			Store: "Tencent Cloud COS", Short: "COS",
 			Read: "cos:GetObject",
 			Reasons: map[string]string{
 				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; leave accelerate out",
-				"InvalidSecurityToken":       "the security token is not valid; check it in " + block,
+				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
 				"ExpiredToken":               "the security token has expired",
 				"UserNetworkTooSlow":         "the connection is too slow",
 				"AccountArrears":             "the account owes money",

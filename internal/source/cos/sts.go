@@ -71,7 +71,7 @@ type temporary struct {
 	Token        string
 }
 
-// keys are those of t. The end is the number of a server, which may be any.
+// keys returns the credentials in t. End is a number of the server, and may have any value.
 func (t temporary) keys(who string, end int64) (aws.Credentials, error) {
 	const last = 1 << 34 // in the year 2514
 	var expires time.Time

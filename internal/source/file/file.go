@@ -75,7 +75,7 @@ func Backend() attr.Table {
 	}
 }
 
-// CheckPath refuses what is no path. What ~ stands for is that of [world.ExpandHome].
+// CheckPath returns an error for a text that is not a path. It expands ~ as [world.ExpandHome] does.
 func CheckPath(path string) error {
 	if path == "-" {
 		return errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
@@ -97,7 +97,7 @@ func CheckPath(path string) error {
 // location is one file.
 type location struct {
 	path      string
-	elsewhere bool // path is set, and is that of another workspace
+	elsewhere bool // path is set, and belongs to another workspace
 	limit     int64
 	pause     func(context.Context) // while somebody writes it
 }
@@ -225,7 +225,7 @@ func (l location) explain(err error) error {
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
 }
 
-// mistake is what is wrong with a path that does not exist, "" if that is not known.
+// mistake describes a probable mistake in a path that does not exist, and returns "" for none.
 func (l location) mistake(path string) string {
 	folder, near := keyfile.Near(path)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -90,13 +90,13 @@ func TestPathWithAWorkspaceInIt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := read(t, pathAttr("states/prod/my.tfstate"), "prod")
 	if missing, ok := source.IsMissing(err); !ok || !strings.Contains(missing.Detail, "is that of the default workspace alone") ||
-		len(fact.In(err)) > 0 {
-		t.Errorf("got %v, %v", err, fact.In(err))
+		len(fault.In(err)) > 0 {
+		t.Errorf("got %v, %v", err, fault.In(err))
 	}
 	attrs := pathAttr("my.tfstate")
 	attrs["workspace_dir"] = cty.StringVal("states/prod")
 	_, err = read(t, attrs, "prod")
-	if suspect, ok := fact.Find[fact.Suspect](err); !ok || suspect.Attr != "workspace_dir" {
+	if suspect, ok := fault.Find[fault.Suspect](err); !ok || suspect.Setting != "workspace_dir" {
 		t.Errorf("got %v, %v", err, suspect)
 	}
 }

@@ -21,8 +21,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The checksum is that of the stored object. What is stored with gzip is
-	// sent so; what is not may have been packed on the way.
+	// The checksum covers the stored object. An object that is stored with gzip is sent with
+	// gzip; other objects may have been compressed on the way.
 	if checked && want != sent.Sum32() && want != crc32.Checksum(data, castagnoli()) {
 		return nil, web.Again("the answer was damaged on its way: its checksum does not match")
 	}

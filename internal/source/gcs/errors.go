@@ -14,8 +14,8 @@ import (
 
 const maxRefusal = 64 << 10 // bytes of an answer that is an error
 
-// complaint is what Cloud Storage writes about a request that failed. It is
-// compared, and never shown.
+// complaint is Cloud Storage's answer to a failed request. It is compared with known texts, and never
+// shown.
 type complaint struct {
 	reason  string // such as "notFound"; "" if there is only text
 	message string
@@ -59,8 +59,7 @@ func (c complaint) isNoObject(bucket, object string) bool {
 	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // a generation may follow
 }
 
-// notFound says what a 404 is about: only that there is no object shows that
-// there is no state.
+// notFound returns the error for a 404. Only a missing object proves that there is no state.
 func (x *exchange) notFound(resp *http.Response) error {
 	c, err := x.complaint(resp)
 	switch {
@@ -81,7 +80,7 @@ func (x *exchange) notFound(resp *http.Response) error {
 		"storage_custom_endpoint in the gcs block of credentials")
 }
 
-// refusal says what an unwelcome status means.
+// refusal returns the error for a status that is not a success.
 func (x *exchange) refusal(resp *http.Response) error {
 	c, err := x.complaint(resp)
 	if err != nil && resp.StatusCode < 500 { // another try may tell more
@@ -100,8 +99,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	}, code, "", "").Err())
 }
 
-// explain puts into our words what the service says about encryption keys,
-// quotas and policies; "" if it is something else.
+// explain returns a text for complaints about encryption keys, quotas and policies, and "" for
+// others.
 func (c complaint) explain() string {
 	for _, known := range []struct{ reason, text, words string }{
 		{"resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key",

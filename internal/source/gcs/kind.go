@@ -1,6 +1,6 @@
-// Package gcs reads a state from Google Cloud Storage, where Terraform's gcs
-// backend has put it. It sends one GET for the object, with the JSON API, and
-// what signing in needs; nothing is listed, written or locked.
+// Package gcs reads a state of Terraform's gcs backend from Google Cloud Storage. It sends one GET
+// for the object, with the JSON API, and the requests of signing in. It lists, writes and locks
+// nothing.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/gcs
 // https://cloud.google.com/storage/docs/json_api/v1/objects/get

@@ -21,7 +21,7 @@ const fileVar = "GOOGLE_APPLICATION_CREDENTIALS"
 const (
 	// https://developers.google.com/identity/protocols/oauth2/scopes#storage
 	readScope = "https://www.googleapis.com/auth/devstorage.read_only"
-	// allScope is needed to become another account; what that may do is readScope.
+	// allScope is required to impersonate another account, whose own tokens have readScope.
 	allScope = "https://www.googleapis.com/auth/cloud-platform"
 )
 
@@ -80,9 +80,9 @@ func parseEndpoint(text, universe string) (*url.URL, error) {
 	return u, nil
 }
 
-// address is where an object's contents are. As in Google's clients, what
-// follows the last slash of the endpoint is left out, so that /storage/v1/ and
-// /storage/v1/b, which the backend's documentation asks for, are the same.
+// address returns the URL of an object's content. As Google's clients do, it leaves out the text
+// after the last slash of the endpoint, so that /storage/v1/ and /storage/v1/b, which the
+// backend's documentation asks for, are equal.
 func (s settings) address(bucket, object, generation string) *url.URL {
 	u := *s.endpoint
 	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")
@@ -96,7 +96,7 @@ func (s settings) address(bucket, object, generation string) *url.URL {
 	return &u
 }
 
-// keyHeader is what Cloud Storage wants to see of a customer-supplied key.
+// keyHeader returns the headers of a customer-supplied key.
 // https://cloud.google.com/storage/docs/encryption/customer-supplied-keys
 func (s settings) keyHeader() (http.Header, error) {
 	h := http.Header{}

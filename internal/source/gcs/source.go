@@ -21,11 +21,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share: who reads.
+// run is shared by the sources of one configured provider. It keeps identities.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
-	roots       *x509.CertPool // nil for those of the system
+	roots       *x509.CertPool // nil for the system's
 
 	clients memo.Memo[string, *client] // :: name of the block → client
 }
@@ -33,7 +33,7 @@ type run struct {
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	// The waits are those of Google's own clients.
+	// Google's own clients wait as long.
 	return &run{credentials: s.Credentials, patience: web.Patience{
 		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
 	}}
@@ -113,7 +113,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // and no redirects: what is sent is for the endpoint alone
+		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // without redirects, because only the endpoint may receive the token
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
 	err = asks.Get(ctx, l.address, header, x.receive)

@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// access is what git is told about one repository's server. The zero value
-// leaves everything to the user's own setup.
+// access holds git's settings for the server of one repository. The zero value leaves all settings to
+// the user's own configuration.
 type access struct {
 	scope    string // the URL that username and password are good for, and all below it
 	server   string // the URL that settings about the server are for
@@ -19,10 +19,10 @@ type access struct {
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
-	block    string // what to look at if the server rejects them
+	grant    source.Grant
 
 	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets
-	told        string // what git is told in place of the address that gets it; a setting of ours has that
+	told        string // the address that git receives as an argument; a setting of ours replaces it by the real one
 	elsewhere   bool   // url.<base>.insteadOf of the user has another address, which does not get it
 
 	sshKeyFile     string
@@ -33,7 +33,7 @@ type access struct {
 	asGit          bool   // the address has no user, and terraform-backend-git's variables give the key
 
 	local      bool // the server is on this machine, without TLS
-	stays      bool // nothing is written, or looked at for that, where a server redirects
+	stays      bool // git does not follow redirects
 	overSSH    bool
 	redirected bool // offer the password by a credential helper, not in a header
 	warnings   []source.Warning
@@ -42,8 +42,8 @@ type access struct {
 // sent reports whether the server has seen credentials. ssh never goes without.
 func (a *access) sent() bool { return a.password != "" || a.overSSH }
 
-// address is what git is told. Without our own credentials the user in it is
-// for git's own helpers; with them, it would make git ask for another password.
+// address returns the address for git. Without credentials of the settings, it keeps the user for
+// git's own helpers; with them, a user would make git ask for another password.
 func (a *access) address(where remote) string {
 	if a.password == "" || where.url.User == nil {
 		return where.address
@@ -75,8 +75,8 @@ func (a *access) gitConfig() (settings []setting) {
 		}
 		return settings
 	}
-	// Not the user's own helpers: if our password is wrong, git would ask them
-	// next, and then have them erase what they know.
+	// This removes the user's own helpers. If our password is wrong, git would ask them next, and
+	// then make them erase their passwords.
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if !a.redirected {
 		return append(settings, setting{"http." + a.server + ".followRedirects", "false"})
@@ -92,7 +92,7 @@ func (a *access) gitConfig() (settings []setting) {
 // in its own shell, on Windows too.
 const helper = `!f() { test "$1" = get && ` + printAnswer + `; }; f`
 
-// answer is what the helper prints.
+// answer returns the output of the helper.
 func (a *access) answer() string {
 	return "username=" + a.username + "\npassword=" + a.password + "\n"
 }
@@ -109,8 +109,7 @@ func (a *access) basic() string {
 // inAddress is a user name in an address, which may be a token.
 var inAddress = lazyregexp.New(`(?i)\b(https?://)[^/\s'"@]+@`)
 
-// redact removes the password, however it was written, and user names of HTTP from what
-// git said.
+// redact removes the password, in each of its spellings, and user names of HTTP from git's output.
 func (a *access) redact(text string) string {
 	text = inAddress.ReplaceAllString(text, "$1")
 	if a == nil || a.password == "" {

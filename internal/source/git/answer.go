@@ -67,7 +67,7 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	return &source.Snapshot{Data: data, Revision: list.commit, Lock: lock, Warnings: warnings}, nil
 }
 
-// content is what a file holds, which must be one.
+// content returns the content of an entry, and an error if the entry is not a file.
 func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, error) {
 	b, ok := blobs[e.id]
 	if !ok {
@@ -86,7 +86,7 @@ func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, 
 	return b, nil
 }
 
-// isLFSPointer recognises what Git LFS commits in place of a large file.
+// isLFSPointer reports whether data is the pointer that Git LFS commits in place of a large file.
 func isLFSPointer(data []byte) bool {
 	return len(data) < 1024 && bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/v1\n"))
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -127,7 +129,7 @@ func TestStraySecrets(t *testing.T) {
 		"GIT_PASSWORD": {env: vars{"GIT_PASSWORD": canary},
 			err: "GIT_PASSWORD is set, and nothing says that it is meant for " + server.Origin},
 		"GIT_PASSWORD_FILE":                 {env: vars{"GIT_PASSWORD_FILE": secretFile}, err: `GIT_PASSWORD_FILE is set, and`},
-		"the error says what to write":      {env: vars{"GIT_PASSWORD": canary}, err: "or add this to the provider block"},
+		"the error says what to write":      {env: vars{"GIT_PASSWORD": canary}, err: "or add this to {settings}"},
 		"GITHUB_TOKEN is ignored":           {env: vars{"GITHUB_TOKEN": canary}},
 		"GITHUB_TOKEN_FILE is ignored":      {env: vars{"GITHUB_TOKEN_FILE": secretFile}},
 		"GITHUB_TOKEN is ignored elsewhere": {env: vars{"GITHUB_TOKEN": canary, "GITHUB_SERVER_URL": "https://github.example.com"}},
@@ -160,7 +162,7 @@ func TestStraySecrets(t *testing.T) {
 	}
 	t.Run("environment is not to be used", func(t *testing.T) {
 		server.Reset()
-		r := newRun(source.Settings{}.For(Kind()))
+		r := newReader(source.Settings{}.For(Kind()))
 		r.tempDir = t.TempDir()
 		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	})
@@ -318,7 +320,7 @@ func TestNoCredentials(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("SSH_ASKPASS, which may open a window, was run")
 	}
-	mustFail(t, err, "the server wants credentials and there are none", "provider block\n\ngit said: ")
+	mustFail(t, err, "the server wants credentials and there are none", "add them to {settings}\n\ngit said: ")
 	sourcetest.Lacks(t, err, "credentials.git", `url = "`+server.URL+`"`, "username = var.git_username", "password = var.git_password")
 	mustNotBeMissing(t, err)
 	if took := time.Since(begin); took > time.Minute {
@@ -476,6 +478,86 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%d requests over plain http", n)
 		}
 	})
+}
+
+// The switch alone decides whether git asks the server that a redirect leads to. A source has it on, and a backend off.
+//
+// Promise: Where secrets go
+func TestFollowsRedirects(t *testing.T) {
+	t.Parallel()
+	repo := stateRepo(t)
+	other := gittest.HTTP(t, repo, gittest.HTTPOptions{})
+	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Before: gittest.RedirectTo(http.StatusFound, func(r *http.Request) string {
+		return other.Origin + r.URL.RequestURI()
+	})})
+	for name, block := range map[string]vars{
+		"no password": {"url": server.Origin},
+		"a password":  {"url": server.Origin, "username": "u", "password": canary},
+	} {
+		for _, follows := range []bool{true, false} {
+			r := newTestRun(t, nil, block)
+			if !r.followsRedirects {
+				t.Error("a source does not follow redirects")
+			}
+			r.followsRedirects = follows
+			server.Reset()
+			other.Reset()
+			s, err := read(t, r, place{repository: server.URL, path: "s"})
+			if n := len(server.Requests()); !follows && n != 1 {
+				t.Errorf("%s: %d requests, where one shows that the server redirects", name, n)
+			}
+			if asked := len(other.Requests()) > 0; asked != follows || (err == nil) != follows || follows && string(s.Data) != "state" {
+				t.Errorf("%s, %v: the other server is asked: %v, %v", name, follows, asked, err)
+			}
+			if sent := other.Authorizations(); len(sent) > 0 {
+				t.Errorf("%s, %v: the other server got %q", name, follows, sent)
+			}
+		}
+	}
+	if connectTo(t, server.URL, nil).run.followsRedirects {
+		t.Error("a backend follows redirects")
+	}
+}
+
+// The switch alone decides whether a block without a password is enough to send the server a token of GitHub. A source
+// has it on, and a backend off.
+//
+// Promise: Where secrets go
+func TestTokenForBlocks(t *testing.T) {
+	t.Parallel()
+	env := vars{"GITHUB_TOKEN": canary}
+	server := gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{})
+	for _, allowed := range []bool{true, false} {
+		r := newTestRun(t, env, vars{"url": server.Origin})
+		if !r.tokenForBlocks {
+			t.Error("the block of a source is not for a token")
+		}
+		r.tokenForBlocks = allowed
+		server.Reset()
+		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
+		want := "Basic " + basicAuth("x-access-token", canary)
+		if sent := server.Authorizations(); (len(sent) > 0) != allowed || allowed && sent[0] != want {
+			t.Errorf("%v: sent %q", allowed, sent)
+		}
+	}
+	if connectTo(t, server.URL, env).run.tokenForBlocks {
+		t.Error("the block of a backend is for a token")
+	}
+}
+
+// connectTo returns the server of the block of a backend that has nothing but a repository and a branch.
+func connectTo(t *testing.T, repository string, env vars) *Server {
+	t.Helper()
+	v, err := block("backend.git", map[string]cty.Value{"repository": cty.StringVal(repository), "ref": cty.StringVal("main"),
+		"path": cty.StringVal("s")}).Decode(Backend(), env.lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Connect(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func TestTLS(t *testing.T) {

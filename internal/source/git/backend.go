@@ -46,15 +46,15 @@ func Backend() attr.Table {
 	return t
 }
 
-// Server is the repository of such a block, for a program that writes to it. What is
-// here fetches; what is pushed is up to that program.
+// Server is the repository of a backend block, for a program that writes to it. This package fetches,
+// and pushes the commits of that program.
 type Server struct {
 	Branch string // its full name
 
 	run    *run
 	remote remote
 
-	mu     sync.Mutex // of what the last visit has found out
+	mu     sync.Mutex // guards facts that the last visit found out
 	format string
 	reach  reach
 }
@@ -77,7 +77,6 @@ func Connect(v attr.Values) (*Server, error) {
 		s.Credentials.Entries = []*unstable.Entry{inline(v, where)}
 	}
 	r := newRun(s.For(Kind()))
-	r.block = v.Address()
 	branch, _ := strings.CutPrefix(v.String("ref"), "refs/heads/")
 	if branch == "" {
 		branch = r.backend.ref(where)
@@ -161,9 +160,9 @@ type NoBranchError struct {
 
 func (e *NoBranchError) Error() string { return e.err.Error() }
 
-// Fetch fetches the commit of a branch, the folders on the way to a file, and the file if
-// it has at most so many bytes, which may be 0. What was here is lost. Beside are more
-// refspecs: what they name need not be there if they are patterns.
+// Fetch fetches the commit of a branch, the folders on the way to a file, and the file if it has at
+// most limit bytes, which may be 0. It drops the results of earlier fetches. Beside has further
+// refspecs; patterns among them may match nothing.
 func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, beside ...string) (*Found, error) {
 	d, w := v.d, &want{path: name, maxSize: limit, unread: limit == 0}
 	p, list, err := v.tip(ctx, branch, beside)
@@ -259,18 +258,17 @@ func (v *Visit) Git(ctx context.Context, stdin io.Reader, more []string, args ..
 	return out, v.d.explain(err, ref{})
 }
 
-// Push sends what is here, of which one object has so many bytes, and returns what git
-// printed, also with an error.
+// Push pushes commits whose largest object has size bytes, and returns git's output, even beside an
+// error.
 func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byte, err error) {
-	// Nothing that is absent is of use: not even for a difference to it, of which git sends
-	// some over http whatever it is told.
+	// Git must not fetch absent objects, as it would to send a difference to one over http.
 	if err := v.d.configure(false); err != nil {
 		return nil, err
 	}
 	// In one piece: some servers refuse an upload whose size is not known.
 	upload := 1<<20 + size + size>>10
 	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
-	// A server may have much to do before it answers, and options are for those that know of them.
+	// A server may work long before it answers, and push options are sent only if requested.
 	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "-c", "http.lowSpeedLimit=0", "-c", "push.pushOption=",
 		"push"}, args...)
 	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
@@ -302,7 +300,7 @@ func (v *Visit) Branches(ctx context.Context, pattern string, do func(commit, na
 // Explain adds advice to an error of Branches or Push, and the words of git.
 func (v *Visit) Explain(err error) error { return v.d.explain(err, ref{}) }
 
-// Said is what git said, fit to be shown but for its length.
+// Said returns git's messages, redacted and escaped, of any length.
 func (v *Visit) Said(err error) string {
 	if e, ok := errors.AsType[*commandError](err); ok {
 		return oneLine(v.d.access.redact(e.said))

@@ -179,7 +179,7 @@ func TestBackendVariables(t *testing.T) {
 		})
 	}
 	t.Run("environment is not to be used", func(t *testing.T) {
-		r := newRun(source.Settings{}.For(Kind()))
+		r := newReader(source.Settings{}.For(Kind()))
 		values := map[string]cty.Value{"repository": cty.StringVal(here), "path": cty.StringVal("b")}
 		v, err := block("data.git", values).Decode(table(), nil)
 		if err != nil {

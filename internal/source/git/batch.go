@@ -21,7 +21,7 @@ type pin struct {
 	redirected bool   // the server redirects, so a helper must offer the credentials
 }
 
-// want is what one caller waits for.
+// want is the request of one caller.
 type want struct {
 	path     string
 	maxSize  int64
@@ -89,7 +89,7 @@ func (v *visit) leave(w *want) {
 	}
 	last := v.waiting == 0
 	if last && v.pin.visit == v {
-		v.pin.visit = nil // whoever comes now begins another
+		v.pin.visit = nil // later callers begin another visit
 	}
 	v.pin.mu.Unlock()
 	if last {
@@ -118,8 +118,8 @@ func (v *visit) run(ctx context.Context) {
 	}
 }
 
-// serve answers all who wait when the list of files arrives. Whoever comes while
-// the files are on their way is served by the next round.
+// serve answers all callers that wait when the list of files arrives. The next round serves callers
+// that come while the files are fetched.
 func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) {
 	list, err := v.pin.list(ctx, dir)
 	v.pin.mu.Lock()

@@ -52,18 +52,17 @@ func (e *commandError) wasKilled() bool {
 	return ok && exit.ExitCode() < 0
 }
 
-// git runs one command in the throw-away repository and returns what it said
-// on stderr. It talks to nobody: git before 2.45 does not know
-// GIT_NO_LAZY_FETCH, and would fetch what is not there. read, if not nil, is given stdout.
+// git runs one command in the temporary repository and returns its stderr. The command contacts no
+// server: git before 2.45 does not know GIT_NO_LAZY_FETCH, and would fetch absent objects. Read, if
+// not nil, receives stdout.
 func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout io.Reader) error, args ...string) (said string, err error) {
 	return execute(ctx, d.environ().With("GIT_ALLOW_PROTOCOL=none"), stdin, read, (*exec.Cmd).Run, append([]string{"git"}, args...))
 }
 
-// limited returns the command under limits, which its children inherit: of
-// processor time, and in bytes of memory and of each file that they write. Only
-// Linux can limit memory in a way that counts what a program writes to and not the
-// files it maps; Windows has no limit. A program that writes more is told, not
-// killed.
+// limited returns the command with limits that its children inherit: of processor time, and in bytes
+// of memory and of each file that they write. Only Linux can limit the memory that a program writes
+// to without the files that it maps; Windows has no limit. A write beyond the limit fails, and does
+// not kill the program.
 func limited(work time.Duration, memory, file int64, command []string) []string {
 	path, err := world.Find(command[0])
 	if err != nil || runtime.GOOS == "windows" {
@@ -109,8 +108,8 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 	if read == nil {
 		readErr <- nil
 	} else {
-		// exec does not copy from a file. It would stop in the middle if that took
-		// longer than WaitDelay, and what git printed would look complete.
+		// Package exec does not copy from a file. It would stop in the middle of a copy that
+		// takes longer than WaitDelay, and git's output would look complete.
 		r, w, err := os.Pipe()
 		if err != nil {
 			return "", err

@@ -36,8 +36,8 @@ const (
 	stateVar      = "TF_BACKEND_GIT_GIT_STATE"
 )
 
-// backend is the environment of terraform-backend-git. Whoever starts the run
-// sets it, and repositoryVar says for which repository the rest is meant.
+// backend holds the environment variables of terraform-backend-git. The variable repositoryVar names
+// the repository that the others are meant for.
 type backend struct {
 	defaultRef string
 	repository remote // the zero value if the variable is not set, or no address
@@ -64,8 +64,7 @@ func (b backend) ref(where remote) string {
 	return ""
 }
 
-// over returns what of c is of use over ssh, or over http. A variable of the other
-// transport is no mistake.
+// over returns the part of c for ssh, or for http. A variable of the other transport is not a mistake.
 func over(c source.Credentials, ssh bool) source.Credentials {
 	c.Table.Attrs, c.Table.Variables = slices.Clone(c.Table.Attrs), slices.Clone(c.Table.Variables)
 	for _, attrs := range [][]attr.Attr{c.Table.Attrs, c.Table.Variables} {
@@ -78,8 +77,8 @@ func over(c source.Credentials, ssh bool) source.Credentials {
 	return c
 }
 
-// accessTo says what the server of where may be told: what the root module put
-// into a credentials block for it, or what the environment clearly meant for it.
+// accessTo returns the access with the credentials for the server of where: a credentials block of the
+// root module, or variables that are meant for this server.
 func (r *run) accessTo(where remote) (*access, error) {
 	switch where.protocol {
 	case "file":
@@ -97,29 +96,21 @@ func (r *run) accessTo(where remote) (*access, error) {
 		return nil, err
 	}
 	a, err := r.httpAccess(where, grant)
-	if err != nil || a.password != "" || grant.Found || grant.Env != nil {
+	if err != nil || a.password != "" || grant.Found || grant.ReadsEnvironment() {
 		return a, err
 	}
 	_, err = r.http.For(where.url)
 	return &access{}, err
 }
 
-// check says where to look if a server refuses what was sent.
-func (r *run) check(grant source.Grant) string {
-	if r.block != "" {
-		return "; check the credentials in " + r.block + ", and in the variables that stand for them"
-	}
-	return grant.Check()
-}
-
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
-	a := &access{username: grant.String("username"), password: grant.String("password"), block: r.check(grant), stays: r.block != ""}
+	a := &access{username: grant.String("username"), password: grant.String("password"), grant: grant, stays: !r.followsRedirects}
 	named := where // whose user counts
 	var err error
 	switch {
 	case grant.Found:
 		err = a.useBlock(where, grant)
-	case grant.Env != nil:
+	case grant.ReadsEnvironment():
 		named = r.backend.repository
 		a.useRepository(where)
 	default:
@@ -129,14 +120,14 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 		a.password, err = secretFile(passwordFileVar, grant.String(passwordFileVar))
 	}
 	if err == nil && a.password == "" {
-		err = r.useToken(a, where, named, grant.Found && r.block == "")
+		err = r.useToken(a, where, named, grant.Found && r.tokenForBlocks)
 	}
 	if err != nil {
 		return nil, err
 	}
-	// No file of the user has git give a block's password to another server: git takes the
-	// longest insteadOf that begins an address, and no file knows this one; of settings, it
-	// takes the last of those that are about the longest part of an address.
+	// No file of the user can send a block's password to another server: git applies the longest
+	// insteadOf that begins an address, and no file knows this address; of several settings for the
+	// longest part of an address, git applies the last one.
 	if a.server = a.scope; a.ownPassword {
 		a.told, a.server = "statecrypt:"+rand.Text(), a.address(where)
 	}
@@ -149,7 +140,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	return a, a.check(where, exposed && !grant.Bool("allow_plain_http"))
 }
 
-// useBlock takes over what only a block says.
+// useBlock copies the values that only a block can set.
 func (a *access) useBlock(where remote, block source.Grant) error {
 	base, err := source.ParseBase(block.String("url"))
 	if err != nil {
@@ -174,10 +165,9 @@ func (a *access) useRepository(where remote) {
 	}
 }
 
-// useToken looks for a token of GitHub, which is in the environment of many
-// runs that are about other servers: it is meant for GitHub's own, for that of
-// a block, and for the repository that the environment names if that has a name
-// for the user, too. Elsewhere it is no mistake, because CI systems always set it.
+// useToken looks for a token of GitHub in the environment. It is meant for GitHub's own server, for the
+// server of a block, and for the repository that the environment names, if the environment also sets
+// a user name. For other servers it is ignored without an error, because CI systems always set it.
 func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	github := source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"}
 	isGitHub := github.Is(r.lookup, where.url)
@@ -215,7 +205,7 @@ func (a *access) check(where remote, exposed bool) error {
 		return errors.New("a git username cannot hold a colon; is it user:password? The second part belongs in password")
 	case exposed:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
-			"use https, or set allow_plain_http in the credentials block", where.url.Host)
+			"use https, or set allow_plain_http in {credentials}", where.url.Host)
 	}
 	return nil
 }
@@ -240,7 +230,7 @@ func secretFile(variable, path string) (string, error) {
 // sshAccess follows terraform-backend-git for its variables: the agent comes
 // before SSH_PRIVATE_KEY, and an address without a user is git's.
 func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
-	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), block: r.check(grant)}
+	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), grant: grant}
 	a.passwordUnused = grant.Has("password")
 	keyFile := keyFileAttr
 	if !a.onlyKey {
@@ -269,8 +259,8 @@ func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, 
 	return a, err
 }
 
-// notPrivateKey says what a file is that ssh cannot use as a private key, and what to do
-// about it; "" for a key.
+// notPrivateKey describes a file that ssh cannot use as a private key, with a remedy, and returns ""
+// for a key.
 func notPrivateKey(content []byte) string {
 	_, err := ssh.ParseRawPrivateKey(content)
 	_, protected := errors.AsType[*ssh.PassphraseMissingError](err)
@@ -288,8 +278,8 @@ func notPrivateKey(content []byte) string {
 		"the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE")
 }
 
-// readableFile returns the absolute path of a file, "" if there is none. The
-// path may be a key, pasted by mistake: errors repeat only what is surely none.
+// readableFile returns the absolute path of a file, "" if there is none. Its errors do not repeat a
+// text that may be a key, pasted in place of a path.
 func readableFile(name string, grant source.Grant) (string, error) {
 	path := grant.String(name)
 	if path == "" {

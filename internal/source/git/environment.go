@@ -12,17 +12,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// environment is what git gets of the environment of this process in the world of
-// whoever is handed a secret, or none. In that of the user, it is what git and ssh are
-// known to use. Files in the home directory stay in effect in any.
+// environment returns git's part of the environment of this process. Secret is true if git receives a
+// secret of the configuration. Otherwise it returns all variables that git and ssh are known to use.
+// Files in the home directory stay in effect in both cases.
 func (r *run) environment(secret bool) world.Environ {
 	w := r.world.Beside(secret)
 	return w.Environ().With(r.environ...).Only(func(name string) bool { return w.Gives(name) && isForGit(name) })
 }
 
-// forCommits are the variables for git and the programs that sign commits. One
-// that ends with * stands for all that begin like that. What is not here is withheld,
-// whatever it is: there are variables that write the keys of connections to a file
+// forCommits lists the variables for git and the programs that sign commits. A name that ends with *
+// stands for all that begin with it. All other variables are withheld, among them variables that
+// write the keys of connections to a file
 // (SSLKEYLOGFILE), turn on traces that show headers (GIT_TRACE*), have libraries load code
 // (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository whose hook runs Terraform
 // (GIT_DIR and the others of git rev-parse --local-env-vars).
@@ -75,11 +75,10 @@ var (
 	configFile  = lazyregexp.New(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
 )
 
-// withhold returns environ without the user's settings of TLS, in variables and in the
-// files that variables name, if the block has an authority of its own. Files in the home
-// directory and of the system are left, and so is the choice to read none. What git -c has
-// put into GIT_CONFIG_PARAMETERS takes precedence over what is set here, and is withheld as
-// a whole.
+// withhold returns environ without the user's settings of TLS, in variables and in the files that
+// variables name, if the block has an authority of its own. Files in the home directory and of the
+// system stay in effect, and so does the choice to read none. GIT_CONFIG_PARAMETERS, which git -c
+// sets, would take precedence over our settings, and is withheld as a whole.
 func (a *access) withhold(environ world.Environ) world.Environ {
 	if a.caFile == "" {
 		return environ
@@ -109,19 +108,19 @@ var (
 	talkWord    = lazyregexp.New(`(?i)http\.|credential|url\.|remote\.`)
 )
 
-// commitEnviron is for commands that talk to nobody: what gives git a password is not in
-// it.
+// commitEnviron returns the environment of commands that contact no server, without the variables that
+// give git a password.
 func (d *repository) commitEnviron() world.Environ {
 	env := without(d.run.environment(false), talkSetting, talkWord).Only(isForCommits)
 	return d.settle(env).With("GIT_ALLOW_PROTOCOL=none")
 }
 
-// environ is what git runs with, without secrets.
+// environ returns git's environment, without secrets.
 func (d *repository) environ() world.Environ {
 	return d.settle(d.access.withhold(d.run.environment(d.access.ownPassword)))
 }
 
-// settle adds what is the same for every command.
+// settle adds the variables that are the same for every command.
 func (d *repository) settle(env world.Environ) world.Environ {
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(

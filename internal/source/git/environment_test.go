@@ -106,7 +106,7 @@ func TestKeysOfConnections(t *testing.T) {
 		env := vars{}
 		r := newTestRun(t, env, vars{"url": server.Origin, "username": "u", "password": "p", "ca_file": server.CAFile})
 		if !on {
-			r = newRun(source.Settings{Credentials: r.http}.For(Kind()))
+			r = newReader(source.Settings{Credentials: r.http}.For(Kind()))
 			r.tempDir = t.TempDir()
 		}
 		mustRead(t, r, place{repository: server.URL, path: "s"}, "state")

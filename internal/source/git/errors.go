@@ -1,22 +1,21 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// What git says when another attempt may help. It exits with 128 for all of
-// these, so its words, in the C locale, are all there is.
+// These patterns match messages of git after which another attempt may help. Git exits with 128 for all
+// of them, so only its messages, in the C locale, tell them apart.
 var (
 	noSuchRef     = lazyregexp.New(`couldn't find remote ref`)
 	otherFormat   = lazyregexp.New(`mismatched algorithms|does not support this repository.s hash algorithm`)
@@ -45,8 +44,7 @@ func says(err error, what *lazyregexp.Regexp) bool {
 // isRefusal: the server does not have, or does not give out, the objects.
 func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadvertised) }
 
-// advice says what to do about a failure, recognised by git's words. The first match
-// counts.
+// advice maps messages of git to remedies. The first match counts.
 var advice = []struct {
 	when *lazyregexp.Regexp
 	then func(d *repository, at ref) error
@@ -122,7 +120,7 @@ func refAdvice(d *repository, at ref) error {
 	}
 	short := d.remote.ofPage()
 	switch {
-	case d.run.block != "" && slices.Contains(d.others, at.name):
+	case at.isBranch() && slices.Contains(d.others, at.name):
 		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
 	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
@@ -145,58 +143,53 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority that signed it, or " +
-			"holds no certificate" + d.access.block)
+		return d.access.grant.Blame(errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority " +
+			"that signed it, or holds no certificate"))
 	}
-	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in " + d.ofCredentials())
-}
-
-// ofCredentials says where credentials are set.
-func (d *repository) ofCredentials() string {
-	return cmp.Or(d.run.block, "the provider's credentials block")
+	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in {credentials}")
 }
 
 func keyAdvice(d *repository, _ ref) error {
 	switch a := d.access; {
 	case a.keyMistake != "":
-		return errors.New("the ssh server accepted no key: " + a.keyMistake + a.block)
+		return a.grant.Blame(errors.New("the ssh server accepted no key: " + a.keyMistake))
 	case a.sshKeyFile != "":
-		return errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the address, which " +
-			"is git as a rule" + a.block)
+		return a.grant.Blame(errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the " +
+			"address, which is git as a rule"))
 	case a.passwordUnused:
-		return errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set ssh_private_key_file, or use the " +
-			"https address" + a.block)
+		return a.grant.Blame(errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set " +
+			"ssh_private_key_file, or use the https address"))
 	}
-	return errors.New("the ssh server accepted no key; load one into the ssh agent, " +
-		"or set ssh_private_key_file in " + d.ofCredentials() + " for this server")
+	return errors.New("the ssh server accepted no key; load one into the ssh agent, or set ssh_private_key_file in {credentials}")
 }
 
 const rejected = "the server rejected the credentials"
 
 func deniedAdvice(d *repository, _ ref) error {
-	if d.access.password != "" {
-		return errors.New(rejected + d.access.block)
-	}
-	if d.access.username != "" {
-		return errors.New("the server wants a password: the user name is set, and password is not; in " +
-			cmp.Or(d.run.block, "the git block of credentials") + ", set password, to a token as a rule")
-	}
-	if d.run.block != "" {
+	switch a := d.access; {
+	case a.password != "":
+		return a.grant.Blame(errors.New(rejected))
+	case a.username != "":
+		return errors.New("the server wants a password: the user name is set, and password is not; in {credentials}, set password, to a token " +
+			"as a rule")
+	case a.grant.Found:
 		return errors.New("the server wants credentials and there are none; set up a credential helper of git, or set username and password in " +
-			d.run.block)
+			"{credentials}")
 	}
-	err := errors.New("the server wants credentials and there are none; set up a credential helper of git, or add them to the provider block")
+	err := errors.New("the server wants credentials and there are none; set up a credential helper of git, or add them to {settings}")
 	if missed := d.uncovered(); missed != "" {
 		err = errors.New("the server wants credentials: " + missed)
 	}
-	return fact.With(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
+	return fault.Known(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
 
-// uncovered names the blocks of credentials that do not apply, for protocols that they
-// are for.
+// uncovered says why no block of credentials applies, for protocols that they are for.
 func (d *repository) uncovered() string {
-	if d.run.block != "" || d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http" {
+	switch {
+	case d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http":
 		return ""
+	case d.access.grant.Found:
+		return "there are none in {credentials}"
 	}
 	return d.run.http.Uncovered(d.remote.url)
 }
@@ -218,8 +211,7 @@ func notFoundAdvice(d *repository, _ ref) error {
 	return errors.New(hidden)
 }
 
-// explain says what to do about a failure, and what git said. The caller says which
-// repository it was.
+// explain returns an error with a remedy and git's messages. The caller adds the repository.
 func (d *repository) explain(err error, at ref) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -250,22 +242,28 @@ func (d *repository) explain(err error, at ref) error {
 		if !failed.wasKilled() {
 			what = fmt.Errorf("%w (%w)", what, failed.err)
 		}
-		return &explainedError{what, failed}
+		return &explainedError{what, "", failed}
 	}
 	end := ". "
-	if fact.Has[fact.NoBlock](what) {
+	if fault.Has[fault.NoBlock](what) {
 		end = "\n\n"
 	} else if _, asks := errors.AsType[question](what); asks {
 		end = " "
 	}
-	return &explainedError{fmt.Errorf("%w%sgit said: %s", what, end, outside.End(said, maxSaid)), failed}
+	return &explainedError{what, fmt.Sprintf("%sgit said: %s", end, outside.End(said, maxSaid)), failed}
 }
 
-// explainedError is one that says what to do.
+// explainedError is an error with a remedy.
 type explainedError struct {
 	error
+	said   string // by git, behind the advice
 	failed *commandError
 }
+
+func (e *explainedError) Error() string { return e.Tell(error.Error) }
+
+// Tell is Error with another text for the reason.
+func (e *explainedError) Tell(text func(error) string) string { return text(e.error) + e.said }
 
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
@@ -282,11 +280,11 @@ var (
 // IsDenied reports whether the server wants other credentials, or other rights.
 func IsDenied(err error) bool { return IsRejected(err) || says(err, forbidden) }
 
-// IsRejected reports whether the server wants other credentials, whatever their rights are.
+// IsRejected reports whether the server refused the credentials themselves, and not their rights.
 func IsRejected(err error) bool { return says(err, signInError) }
 
-// IsUnanswered reports whether the connection failed: what was asked for may have been
-// done, and another try may succeed.
+// IsUnanswered reports whether the connection failed: the server may have executed the request, and
+// another try may succeed.
 func IsUnanswered(err error) bool {
 	e, ok := errors.AsType[*commandError](err)
 	return ok && (e.wasKilled() || says(err, unanswered) && !says(err, clientError) && !IsDenied(err))
@@ -304,7 +302,7 @@ func oneLine(said string) string {
 }
 
 const (
-	maxSaid = 1024 // bytes of what git says that are shown
+	maxSaid = 1024 // bytes of git's messages in an error
 	maxName = 1024 // bytes of a path or a ref that are shown
 )
 

@@ -120,7 +120,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	var patience time.Duration
 	kind := Kind()
 	kind.Begin = func(s source.Settings) source.Open {
-		r := newRun(s)
+		r := newReader(s)
 		r.maxMemory = 100 << 20 // so that it is soon full
 		r.maxStall = max(time.Second, patience)
 		return r.open

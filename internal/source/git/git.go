@@ -91,15 +91,22 @@ func credentialsTable() attr.Table {
 	}
 }
 
-// run is what the git sources of one configured provider share.
+// run is shared by the git sources of one configured provider.
 type run struct {
 	backend   backend
 	lookup    attr.LookupEnv // nil if the environment is not to be used
 	http, ssh source.Credentials
-	block     string // the address of the block of a backend, "" if this is for sources
+
+	// followsRedirects has git go where the server redirects, as readers do. A program that writes stays at the
+	// address in its block.
+	followsRedirects bool
+
+	// tokenForBlocks has the token of GitHub go to each server with a block of credentials. The block of a backend
+	// says where a state is, and allows the server no token.
+	tokenForBlocks bool
 
 	world   world.World
-	environ []string // variables beside those of the world, for tests
+	environ []string // further variables, for tests
 	tempDir string   // where throw-away repositories are made; "" is the system's place
 
 	sweep sync.Once
@@ -124,8 +131,16 @@ type run struct {
 // pinKey needs no credentials: one run has the same for every read of a repository.
 type pinKey struct{ repository, ref string }
 
-func start(settings source.Settings) source.Open { return newRun(settings).open }
+func start(settings source.Settings) source.Open { return newReader(settings).open }
 
+// newReader returns the run of sources.
+func newReader(settings source.Settings) *run {
+	r := newRun(settings)
+	r.followsRedirects, r.tokenForBlocks = true, true
+	return r
+}
+
+// newRun returns a run that sends credentials to the fewest places.
 func newRun(settings source.Settings) *run {
 	return &run{
 		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),

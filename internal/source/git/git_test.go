@@ -61,7 +61,7 @@ func runOf(dir string, env vars, blocks ...vars) *run {
 		}
 		credentials.Entries = append(credentials.Entries, block(fmt.Sprintf("credentials.git[%d]", i), values))
 	}
-	r := newRun(source.Settings{Credentials: credentials, LookupEnv: env.lookup}.For(Kind()))
+	r := newReader(source.Settings{Credentials: credentials, LookupEnv: env.lookup}.For(Kind()))
 	r.tempDir = dir
 	return r
 }

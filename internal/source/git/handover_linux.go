@@ -14,7 +14,7 @@ import (
 const (
 	// secretPath is a file that was opened for git and that its children inherit.
 	// Each open of it begins at its start.
-	secretPath = "/proc/self/fd/3" //nolint:gosec // this is where it is, not what it is
+	secretPath = "/proc/self/fd/3" //nolint:gosec // the path of the secret, and not the secret
 
 	printAnswer = `while IFS= read -r line; do printf '%s\n' "$line"; done <` + secretPath
 )

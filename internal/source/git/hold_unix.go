@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// hold locks a directory of ours for as long as the file is open, which is no
-// longer than this process lives. It returns nil if somebody else holds it, if it
-// is gone, or if it is not what its name says.
+// hold locks a directory of ours while the returned file is open, at most as long as this process runs.
+// It returns nil if another process holds the directory, or if it is gone or not a directory of ours.
 func hold(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -27,7 +26,7 @@ func hold(dir string) *os.File {
 	return nil
 }
 
-// claim holds what a dead process held.
+// claim holds a directory that an ended process held.
 func claim(dir string) (f *os.File, ok bool) {
 	f = hold(dir)
 	return f, f != nil

@@ -17,7 +17,7 @@ func hold(dir string) *os.File {
 	return f
 }
 
-// claim holds what a dead process held.
+// claim holds a directory that an ended process held.
 func claim(dir string) (f *os.File, ok bool) {
 	info, err := os.Lstat(dir)
 	return nil, err == nil && info.IsDir() && os.Remove(filepath.Join(dir, heldName)) == nil

@@ -23,7 +23,7 @@ func (r remote) folder() string {
 	return filepath.FromSlash(path)
 }
 
-// whyNoRepository says what is at a local path that git does not take for a repository.
+// whyNoRepository describes a local path that git does not accept as a repository.
 func whyNoRepository(path string) string {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -9,10 +9,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// terraform-backend-git locks the state at a path by making the branch
-// locks/<path>, which adds the file <path>.lock to whatever the state's branch
-// held at that time. So the branch also holds a copy of the state, which may
-// be an old one; nothing but the added file is read there.
+// Terraform-backend-git locks the state at a path by making the branch locks/<path>, whose commit adds
+// the file <path>.lock to the commit of the state's branch. The branch therefore also has a copy of
+// the state, which may be old; only the added file is read there.
 const (
 	remoteLocks = "refs/heads/locks/"
 	localLocks  = "refs/statecrypt/locks/"
@@ -20,7 +19,7 @@ const (
 	maxLockNames = 1 << 20 // bytes: about ten thousand locks, with the ids of folders
 )
 
-// onLocked is what a read does about a lock.
+// onLocked tells how a read treats a lock.
 type onLocked string
 
 const (
@@ -29,9 +28,8 @@ const (
 	lockFails   onLocked = "error"
 )
 
-// accept decides about a lock, nil if there is none, and about the reason why it
-// cannot be read, nil if it can. The notice is for the user, "" if there is
-// nothing to say.
+// accept returns an error if a lock forbids the read, and a notice for the user, which may be "". Lock
+// is nil if there is none; unread is the error if the lock cannot be read.
 func (o onLocked) accept(lock *source.Lock, unread error) (notice string, err error) {
 	switch {
 	case o == lockIgnored || lock == nil && unread == nil:

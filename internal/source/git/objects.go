@@ -26,8 +26,8 @@ func lines[V any](ids map[string]V) []byte {
 	return []byte(strings.Join(slices.Sorted(maps.Keys(ids)), "\n") + "\n")
 }
 
-// readBlobs takes ids, each with the largest size to be read. git only prints
-// what it was first found to be small enough.
+// readBlobs reads blobs by their ids, each up to the given size. It asks for the sizes first, so that
+// git prints only blobs that are small enough.
 func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (map[string]blob, error) {
 	blobs, here := map[string]blob{}, map[string]int64{}
 	for id, limit := range limits {
@@ -52,7 +52,7 @@ func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (ma
 	return blobs, err
 }
 
-// readSizes takes out of limits what is larger.
+// readSizes removes from limits the blobs that are larger.
 func readSizes(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
 	in := bufio.NewReader(stdout)
 	for range len(limits) {
@@ -98,7 +98,7 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 		if _, wanted := limits[id]; !wanted {
 			return errObjects
 		}
-		if kind == "blob" { // what a list calls a file may be something else
+		if kind == "blob" { // a tree may call another object a file
 			blobs[id] = b
 		}
 	}

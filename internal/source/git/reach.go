@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// reach is how much of a commit is fetched at first, beside the commit itself. It
-// only grows, and what was fetched before is not kept.
+// reach tells how much of a commit is fetched at first, beside the commit itself. It only grows, and
+// earlier fetches are not kept.
 type reach int
 
 const (
@@ -20,8 +20,7 @@ const (
 	wholeSnapshot              // all files as well: it does not send single ones either
 )
 
-// filter is for git fetch. The depth of a tree counts from the commit, so that 1 is
-// the root.
+// filter returns the filter for git fetch. The depth of a tree counts from the commit, so 1 is the root.
 func (r reach) filter() string {
 	switch r {
 	case walk:
@@ -39,16 +38,16 @@ const (
 	maxGlance       = 256 << 10         // bytes
 	maxGlanceMemory = 1<<20 + maxGlance // bytes
 
-	// maxSnapshot limits what the first fetch may write otherwise: a server that
-	// knows no filter sends all files of the commit.
+	// maxSnapshot limits the first fetch from a server that knows no filter, and sends all files of
+	// the commit.
 	maxSnapshot = 4 << 30 // bytes
 
-	// spare is what git gets beyond the sizes of the files that are fetched.
+	// spare is git's limit in addition to the sizes of the fetched files.
 	spare = 16 << 20 // bytes
 )
 
-// limits are those of one fetch: git unpacks no larger object, and writes no larger
-// file. Large objects that streams tells of go to the disk piece by piece.
+// limits are the limits of one fetch: git unpacks no larger object, and writes no larger file. Large
+// objects that streams counts are written to the disk piece by piece.
 type limits struct {
 	object, file int64 // bytes
 	streams      bool

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// ref is what the user asked for, checked.
+// ref is the checked ref of a request.
 type ref struct {
 	name       string   // as written; "HEAD" when absent
 	candidates []string // full names or one object id, to be tried in this order
@@ -19,6 +19,11 @@ type ref struct {
 }
 
 func (r ref) String() string { return shown(r.name) }
+
+// isBranch reports whether nothing but a branch is meant.
+func (r ref) isBranch() bool {
+	return len(r.candidates) == 1 && strings.HasPrefix(r.candidates[0], "refs/heads/")
+}
 
 var objectID = lazyregexp.New(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
 

@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// Remote is what the repository is called here: not "origin", for which a user's configuration may
-	// hold settings.
+	// Remote is the name of the remote: not "origin", for which a user's configuration may have
+	// settings.
 	Remote    = "state"
 	wantedRef = "refs/statecrypt/wanted"
 
-	// dirPattern is for os.MkdirTemp, and then for filepath.Match. What matches is held
-	// by a living process, or was left by a dead one.
+	// dirPattern is the pattern for os.MkdirTemp and filepath.Match. A matching directory is held by
+	// a running process, or was left by one that ended.
 	dirPattern = "statecrypt-git-*.held"
 
 	maxListing = 256 << 20 // bytes: about three million files
@@ -62,10 +62,10 @@ type repository struct {
 	here          map[string]bool // ids of folders that need not be fetched, if not all are here
 
 	tooLarge map[string]bool // ids of files that were wanted, and are not here for that reason
-	others   []string        // names of branches and tags, if that of ref is not among them; nil if they are not known
+	others   []string        // names of branches and tags, if ref is not among them; nil if unknown
 }
 
-// prepare finds out, once per visit, what git needs to be told.
+// prepare finds out git's settings, once per visit.
 func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	if d.access != nil {
 		return nil
@@ -106,7 +106,7 @@ func (d *repository) isUnverified(ctx context.Context) bool {
 	if !strings.HasPrefix(address, "https://") {
 		return false
 	}
-	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // to whatever value
+	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // any value turns it on
 		return true
 	}
 	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", address)
@@ -187,12 +187,13 @@ func (d *repository) config(promised bool) string {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
 	address := cmp.Or(d.access.told, d.access.address(d.remote))
-	if d.access.told != "" { // url.<base>.pushInsteadOf does not apply beside it
+	if d.access.ownPassword { // url.<base>.pushInsteadOf does not apply beside it
 		promisor += "\tpushurl = \"" + d.access.told + "\"\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
-	// The other end of a local fetch is our child. It is not told what to pack, and fetches nothing itself: the
-	// repository, which may be a stranger's, names the program for that. One that is written to runs its hooks.
+	// The other end of a local fetch is our child. It must neither run a program to pack objects nor
+	// fetch objects itself, because the repository, which may be a stranger's, names the program. A
+	// repository that is written to runs its hooks.
 	programs := ""
 	if d.remote.protocol == "file" {
 		programs = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; GIT_ALLOW_PROTOCOL=none git-upload-pack\"\n" +
@@ -276,9 +277,8 @@ func (d *repository) adapt(err error, at ref) bool {
 	return true
 }
 
-// fetchRef fetches all locks as well: not all files that will be wanted are known
-// yet, and no locks cost nothing. A commit that was named by its id stays what it
-// is whoever locks the state.
+// fetchRef fetches a ref and all locks, because further files may be requested later, and a repository
+// without locks costs nothing. A commit that was named by its id needs no locks.
 func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said string, err error) {
 	args := []string{"--depth=1"}
 	if filter := d.reach.filter(); filter != "" {
@@ -339,8 +339,8 @@ func (d *repository) idOf(ctx context.Context, name string) (string, error) {
 	return "", errNoCommit
 }
 
-// listingLimit is how long the list of files may be for what was fetched. A folder
-// that is in others many times over is fetched once, and listed each time.
+// listingLimit returns the largest length of the list of files for the fetched objects. A folder that
+// occurs many times is fetched once, and listed each time.
 func (d *repository) listingLimit() int64 {
 	return min(meter.Expanded(d.packed()), maxListing)
 }
@@ -385,10 +385,10 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 	return nil
 }
 
-// fetch returns what git said. Credentials go out in a header, which costs no
-// extra request but would follow a redirect to anywhere, so git may not follow
-// any. If the server does redirect, git tries again with a credential helper,
-// whose answer is bound to the address that asks.
+// fetch runs git fetch and returns its stderr. It sends credentials in a header, which costs no extra
+// request but would be sent to the target of a redirect as well, so git must not follow redirects.
+// If the server redirects, git tries again with a credential helper, whose answer is bound to one
+// address.
 func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ...string) (string, error) {
 	if err := d.create(); err != nil {
 		return "", err
@@ -407,9 +407,8 @@ func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) e
 	return said, err
 }
 
-// names returns what a ref that the server does not have may have been meant to be,
-// as far as the server says so: the short names of branches and tags, in order; nil if it
-// does not say.
+// names returns the short names of the server's branches and tags, sorted, for errors about a ref that
+// the server does not have. It returns nil if the server does not list them.
 func (d *repository) names(ctx context.Context, at ref) []string {
 	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
 		return nil

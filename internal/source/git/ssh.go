@@ -10,8 +10,8 @@ import (
 // hosts that are known.
 const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o UpdateHostKeys=no -o CheckHostIP=no"
 
-// sshOptions is what a credentials block, or terraform-backend-git's variables,
-// say about ssh.
+// sshOptions returns the options of ssh from a credentials block or from terraform-backend-git's
+// variables.
 func (a *access) sshOptions() string {
 	options := ""
 	if a.sshKeyFile != "" {
@@ -32,9 +32,9 @@ func (a *access) sshOptions() string {
 	return options
 }
 
-// sshCommand returns the value for GIT_SSH_COMMAND. What the user has set up is
-// kept, with our options after it; "" leaves it alone. An https address needs
-// it too, because url.<base>.insteadOf can make an ssh address of it.
+// sshCommand returns the value for GIT_SSH_COMMAND: the user's own command with our options after it,
+// or "" to change nothing. An https address needs it, too, because url.<base>.insteadOf can replace
+// it by an ssh address.
 func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	options := d.access.sshOptions()
 	users, err := d.usersSSH(ctx)

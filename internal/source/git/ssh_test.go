@@ -456,7 +456,7 @@ func TestShellOfSSH(t *testing.T) {
 	if err := os.Remove(ran); err != nil {
 		t.Errorf("with the environment on, the user's shell does not run: %v", err)
 	}
-	off := newRun(source.Settings{Credentials: source.Credentials{Table: credentialsTable()}}.For(Kind()))
+	off := newReader(source.Settings{Credentials: source.Credentials{Table: credentialsTable()}}.For(Kind()))
 	off.tempDir = t.TempDir()
 	mustRead(t, off, at, "state")
 	if _, err := os.Stat(ran); err == nil {

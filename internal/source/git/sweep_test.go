@@ -368,7 +368,7 @@ func ofAnotherType(said, name string) bool {
 func TestSweepOfNothing(t *testing.T) {
 	long(t)
 	s, server := newStranger(t), gittest.HTTP(t, stateRepo(t), gittest.HTTPOptions{TLS: true, Username: "u", Password: canary})
-	r := newRun(source.Settings{Credentials: newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": canary,
+	r := newReader(source.Settings{Credentials: newTestRun(t, nil, vars{"url": server.Origin, "username": "u", "password": canary,
 		"ca_file": server.CAFile}).http}.For(Kind()))
 	r.tempDir = t.TempDir()
 	for _, name := range s.names(server.Origin) {

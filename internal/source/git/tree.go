@@ -22,8 +22,8 @@ type tree struct {
 	partial bool   // folders beside those on the way to one name are not listed
 	slow    string // why all files of the commit had to be fetched, "" if they were few or were not
 
-	// If not all folders are listed, those that were read are here, and there is no
-	// listing but that of toward.
+	// If not all folders are listed, these are the folders that were read, and only the folders on the
+	// way to toward are listed.
 	root      string            // id; "" if all are listed
 	folders   map[string][]byte // id → as git stores it
 	lockRoots map[string]string // path that is locked → id of the root of the lock's branch
@@ -108,8 +108,8 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
 }
 
-// resolve returns the entry of a file or symbolic link; for anything else, the
-// error says what it is.
+// resolve returns the entry of a file or symbolic link. It returns an error that describes any other
+// entry.
 func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	t = t.toward(name)
 	e, ok := t.find(name)

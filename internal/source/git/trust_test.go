@@ -75,7 +75,7 @@ func TestEnvironmentIsOff(t *testing.T) {
 				}
 				r := newTestRun(t, nil)
 				if !on {
-					r = newRun(source.Settings{Credentials: source.Credentials{Table: credentialsTable()}}.For(Kind()))
+					r = newReader(source.Settings{Credentials: source.Credentials{Table: credentialsTable()}}.For(Kind()))
 					r.tempDir = t.TempDir()
 				}
 				_, err := read(t, r, place{repository: c.address, path: "s"})
@@ -109,7 +109,7 @@ func TestChildrenGetNoEnvironment(t *testing.T) {
 	for _, name := range names {
 		t.Setenv(name, canary)
 	}
-	r := newRun(source.Settings{}.For(Kind()))
+	r := newReader(source.Settings{}.For(Kind()))
 	r.tempDir = t.TempDir()
 	mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 	text, err := os.ReadFile(log)

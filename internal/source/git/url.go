@@ -18,7 +18,7 @@ import (
 type remote struct {
 	protocol string   // "https", "http", "ssh" or "file"
 	address  string   // for git
-	url      *url.URL // what credentials blocks are compared with; nil for file
+	url      *url.URL // the URL that credentials blocks must cover; nil for file
 }
 
 // String names the place for people. It holds no secret: parseRepository refuses
@@ -42,8 +42,8 @@ func (r remote) is(u *url.URL) bool {
 	return r.url != nil && (r.url.String() == u.String() || source.Covers(r.url, u) && source.Covers(u, r.url))
 }
 
-// ofPage says so if the address is that of a page, as a browser shows a folder or a file of
-// a repository.
+// ofPage returns a text if the address belongs to a web page that shows a folder or a file of a
+// repository, and else "".
 func (r remote) ofPage() string {
 	part := pageOfRepository.FindStringSubmatch(r.address)
 	if part == nil {
@@ -71,16 +71,16 @@ func (r remote) user() string {
 // which is why it is refused.
 var (
 	errSecretForSSH = errors.New("a password does not belong in the address, because it would end up in plans and states, and ssh would " +
-		"not use it; leave it out, and set ssh_private_key_file in a git block of credentials, unless an ssh agent has the key")
+		"not use it; leave it out, and set ssh_private_key_file in {credentials}, unless an ssh agent has the key")
 	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; " +
-		"set it in the provider's credentials block")
+		"set it in {credentials}")
 	errNotAnURL = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git " +
 		"or an absolute local path is required")
 )
 
-// parseRepository reads what git-fetch(1) calls a GIT URL, without the parts
-// of it that run commands (ext::, fd::), that authenticate nobody (git://) or
-// that depend on the working directory.
+// parseRepository parses a GIT URL as git-fetch(1) defines it. It returns an error for forms that run
+// commands (ext::, fd::), that are not authenticated (git://), or that depend on the working
+// directory.
 func parseRepository(text string) (remote, error) {
 	switch {
 	case text == "":
@@ -156,8 +156,8 @@ func parseURL(text string) (remote, error) {
 	if strings.Trim(u.Path, "/") == "" {
 		return remote{}, errors.New("the address names a server, but no repository on it; add its path")
 	}
-	// What git gets is written by the same parser that credentials are matched
-	// with, so that the two cannot disagree on which host it is.
+	// The parser that credentials are matched with writes the address for git, so that both agree on
+	// the host.
 	return remote{protocol: u.Scheme, address: u.String(), url: u}, nil
 }
 
@@ -186,9 +186,9 @@ func checkAuthority(u *url.URL, written string) error {
 
 var hostName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
-// checkHost keeps to what every parser reads in the same way: no encoded or
-// international characters, which some map to other hosts, and no leading
-// dash, which ssh would take for an option.
+// checkHost returns an error for a host that parsers may read differently: with encoded or
+// international characters, which some map to other hosts, or with a leading dash, which ssh takes
+// for an option.
 func checkHost(host string) error {
 	if host == "" {
 		return errNotAnURL
@@ -205,8 +205,8 @@ var (
 	tokenPrefix = lazyregexp.New(`^(gh[a-z]_|github_pat_|gl[a-z]+-|ATBB|ATCTT|hf_)`)
 )
 
-// checkUser refuses what is rather a token than a name. Many hosts take a token
-// in place of the user, and the classic ones are 40 hexadecimal digits.
+// checkUser returns an error for a user that is probably a token. Many hosts accept a token in place of
+// the user, and classic tokens are 40 hexadecimal digits.
 func checkUser(name string) error {
 	switch {
 	case name == "" || !userName.MatchString(name):

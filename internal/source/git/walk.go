@@ -80,9 +80,9 @@ func (t *tree) along(root, name string) (listing []byte) {
 	return listing
 }
 
-// follow calls read for each folder on the way to a name, with what stands before the
-// names in it, and unread for each that is not there yet. As in [tree.find], there may
-// be several with other Unicode code points for the same characters.
+// follow calls read for each folder on the way to a name, with the prefix of the names in it, and
+// unread for each folder that was not fetched. As in [tree.find], several folders may differ only in
+// the Unicode code points of the same characters.
 func (t *tree) follow(root, name string, read func(prefix string, folder []byte), unread func(id string)) {
 	level := map[string]string{"": root} // prefix → id
 	for rest := name; len(level) > 0; {
@@ -116,8 +116,8 @@ func (t *tree) idSize() int {
 	return 20
 }
 
-// fetchFolders returns the folders with these ids as git stores them, and fetches those
-// that are not here. All together may have so many bytes.
+// fetchFolders returns the folders with these ids in git's format, and fetches absent ones. All
+// together may have at most left bytes.
 func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left int64) (map[string][]byte, error) {
 	absent := maps.Clone(ids)
 	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.allHere || d.here[id] })
@@ -173,8 +173,8 @@ func (e folderEntry) isDirectory() bool {
 	return string(e.mode) == "40000" || string(e.mode) == modeDirectory
 }
 
-// entries reads a folder, which repeats "<mode> <name>\x00<id>", up to its end or to
-// what is damaged.
+// entries reads a folder, which repeats "<mode> <name>\x00<id>", up to its end or to the first damaged
+// entry.
 func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 	return func(yield func(folderEntry) bool) {
 		for len(folder) > 0 {

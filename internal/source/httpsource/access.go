@@ -19,22 +19,24 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Access is a [source.Grant], ready to be used: what is added to each request, and
-// connections of its own. A client certificate and a proxy belong to the
-// connection, so no two grants share one.
+// Access sends requests with the values of a [source.Grant]: headers, and connections of its own. A
+// client certificate and a proxy belong to the connection, so grants do not share connections.
 type Access struct {
 	header     http.Header
 	query      string // encoded
 	transport  *http.Transport
 	unverified bool
-	check      error       // what to look at if the server refuses it all, for the end of a sentence
+	grant      source.Grant
 	certified  atomic.Bool // the server asked for the client certificate, and got it
 }
 
-// Doubts say what is probably wrong with the credentials that a server refuses, for the
-// end of a sentence, behind what was said before.
-func Doubts(text string, v attr.Values) error {
-	err := errors.New(text)
+// refused is the error about a server that accepts none of it.
+func (a *Access) refused(status string) error {
+	return a.grant.Blame(Doubts(errors.New("the server refused the credentials ("+status+")"), a.grant.Values))
+}
+
+// Doubts adds to err the probable mistakes in credentials that a server refused.
+func Doubts(err error, v attr.Values) error {
 	add := func(format string, args ...any) { err = fmt.Errorf("%w; %w", err, fmt.Errorf(format, args...)) }
 	switch username, password := v.String("username") != "", v.String("password") != ""; {
 	case password && !username:
@@ -55,7 +57,7 @@ func Doubts(text string, v attr.Values) error {
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Access, error) {
-	a := &Access{query: query(g), unverified: g.Bool("skip_cert_verification"), check: Doubts(g.Check(), g.Values)}
+	a := &Access{query: query(g), unverified: g.Bool("skip_cert_verification"), grant: g}
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if a.header, err = header(g); err == nil {
@@ -117,10 +119,10 @@ func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	return nil
 }
 
-// Connect makes connections of what a block with the table of [Backend] says: who
-// asks, and whom to trust. Each request has the credentials in it, so it is the
-// caller's part to follow no redirect to another origin.
+// Connect returns an Access with the credentials and the authorities of a block with the table of
+// [Backend]. It adds the credentials to each request, so the caller must not follow redirects to
+// another origin.
 func Connect(v attr.Values) (*Access, error) {
 	env := v.Environment()
-	return newAccess(world.For(env != nil, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
+	return newAccess(world.For(env, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
@@ -39,7 +39,7 @@ func TestStatus(t *testing.T) {
 		{304, "answered 304 Not Modified", "answered 304 Not Modified"},
 		{400, "answered 400 Bad Request", "answered 400 Bad Request"},
 		{401, "refused the credentials (401 Unauthorized)", "answered 401 Unauthorized, and no credentials were sent to " + s.URL +
-			"; add them to the provider block"},
+			"; add them to the settings"},
 		{403, "refused the credentials (403 Forbidden)", "answered 403 Forbidden, and no credentials were sent to " + s.URL},
 		{410, "answered 410 Gone", "answered 410 Gone"},
 		{500, "answered 500 Internal Server Error; try again later, or see its log (after 3 tries)", "answered 500 Internal Server " +
@@ -93,7 +93,7 @@ func TestDigest(t *testing.T) {
 	})
 	for _, blocks := range [][]attrs{nil, {block(s.URL, everything())}} {
 		err := at(s.URL+"/state", blocks...).wantError(t, "it requires an authentication that is not supported, such as Digest")
-		if fact.Has[fact.NoBlock](err) {
+		if fault.Has[fault.NoBlock](err) {
 			t.Errorf("a block is advised: %v", err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestSibling(t *testing.T) {
 	r.want(t, "state")
 	r = at(s.URL + "/other")
 	r.env = map[string]string{"TF_HTTP_ADDRESS": "https://example.com/own", "TF_HTTP_PASSWORD": canary}
-	r.wantError(t, "no credentials were sent to "+s.URL+"; add them to the provider block")
+	r.wantError(t, "no credentials were sent to "+s.URL+"; add them to the settings")
 }
 
 func TestRevision(t *testing.T) {

@@ -112,7 +112,7 @@ func TestEnvironment(t *testing.T) {
 		"a block with a token":             {family, own(attrs{"bearer_token": text("own")}), "Bearer own", ""},
 		"a block elsewhere, address named": {named(address), []attrs{block("http://example.org/")}, "env:" + canary, ""},
 		"nobody says where it belongs": {family, nil, "", `TF_HTTP_PASSWORD is set, and nothing says that it is meant for ` +
-			`http://example.com; if it is not, unset it; if it is, set TF_HTTP_ADDRESS, or add this to the provider block`},
+			`http://example.com; if it is not, unset it; if it is, set TF_HTTP_ADDRESS, or add this to the settings`},
 		"a key that belongs nowhere": {map[string]string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": canary}, nil, "",
 			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" + " is set"},
 		"a user is not a secret":            {map[string]string{"TF_HTTP_USERNAME": "env"}, nil, none, ""},

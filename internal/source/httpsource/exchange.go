@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -33,12 +33,11 @@ type exchange struct {
 func (x *exchange) client() web.Wire {
 	return web.Wire{
 		Patience: x.patience, Transport: x, Redirects: true,
-		Trust: "set client_ca_certificate_pem in an http block of credentials, in the provider block",
+		Trust: "set client_ca_certificate_pem in {credentials}",
 	}
 }
 
-// RoundTrip sends one request, which may be a redirect, with what its own URL
-// may have.
+// RoundTrip sends one request, which may be a redirect, with the credentials for its own URL.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	g, err := x.credentials.Redirected(req.URL)
 	if err != nil {
@@ -56,7 +55,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// warn says, once, what is wrong with the connection of a request although it works.
+// warn adds the warnings about the connection of a request, once.
 func (x *exchange) warn(req *http.Request) {
 	var warning source.Warning
 	switch {
@@ -118,7 +117,7 @@ func isPage(contentType string, data []byte) bool {
 	return (media == "text/html" || media == "application/xhtml+xml") && recognize.IsWebPage(data)
 }
 
-// refusal says what an unwelcome status means.
+// refusal returns the error for a status that is not a success.
 func (x *exchange) refusal(resp *http.Response) error {
 	code, origin := resp.StatusCode, source.Origin(x.asked)
 	challenge, arguments := recognize.Challenge(resp.Header.Values("WWW-Authenticate")), []string{"bearer_token = var.state_token"}
@@ -135,7 +134,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
 		return web.Unexpected("the server", code)
 	case x.access.sends():
-		return web.Final("the server refused the credentials (%s)%w", web.Status(code), x.access.check)
+		return web.Final("%w", x.access.refused(web.Status(code)))
 	}
 	switch {
 	case missed != "":
@@ -146,11 +145,11 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = "; " + sibling + ofSibling
 		arguments = nil
 	default:
-		missed = "; add them to the provider block"
+		missed = "; add them to {settings}"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
-	if !elsewhere { // or else, whoever redirects chose what gets credentials
-		refused = fact.With(refused, source.NoCredentials("http", x.asked, arguments...))
+	if !elsewhere { // or a server could choose by redirects which URL receives credentials
+		refused = fault.Known(refused, source.NoCredentials("http", x.asked, arguments...))
 	}
 	return web.Final("%w", refused)
 }

@@ -48,7 +48,7 @@ func header(g source.Grant) (http.Header, error) {
 	return h, nil
 }
 
-// own is what the block itself says.
+// own returns the value of an attribute in the block itself.
 func own(g source.Grant, name string) string {
 	if g.Variable(name) != "" {
 		return ""

@@ -1,9 +1,8 @@
-// Package httpsource reads a state from the server that Terraform's http backend
-// writes to.
+// Package httpsource reads a state from the server that Terraform's http backend writes to.
 //
-// A data source, which any module can write, names the address. Secrets belong
-// to the provider block and the environment. So every request, each redirect
-// included, looks up what its own URL may have: see [exchange.RoundTrip].
+// A data source, which every module can write, names the address. The secrets come from the root
+// module and the environment. Therefore each request, redirects included, looks up the
+// credentials for its own URL: see [exchange.RoundTrip].
 package httpsource
 
 import (
@@ -101,7 +100,8 @@ const (
 	waitMaxVar = "TF_HTTP_RETRY_WAIT_MAX"
 )
 
-// number is checked only if it is used: a data source may say what it stands for.
+// number returns an attribute for a variable with a number. The number is checked only if it is
+// used, because a data source may set the attribute that it stands for.
 func number(variable, inPlaceOf string) attr.Attr {
 	a := source.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
 	a.Type = cty.Number

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -23,7 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share.
+// run is shared by the sources of one configured provider.
 type run struct {
 	credentials source.Credentials
 	proxies     *httpproxy.Config
@@ -31,8 +31,8 @@ type run struct {
 	accesses    memo.Memo[accessKey, *Access]
 }
 
-// accessKey tells apart what grants allow: url is that of the block, "" if there
-// is none; the environment is told in that case.
+// accessKey identifies the credentials of a grant. Its url is the url of the block; "" stands for
+// the environment.
 type accessKey struct {
 	url         string
 	environment bool
@@ -72,7 +72,7 @@ func checkAddress(text string) error {
 	case text != strings.TrimSpace(text):
 		odd := recognize.Text(text, recognize.Value).Said("") // which a reader then does not add
 		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
-		return fmt.Errorf("it %w", fact.Odd(odd))
+		return fmt.Errorf("it %w", fault.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
 		return errors.New("it holds < or >, as around a placeholder; put the value in its place")
 	case withoutScheme.MatchString(text):
@@ -82,8 +82,8 @@ func checkAddress(text string) error {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
 	case u.User != nil:
-		return fmt.Errorf("a user name or password does not belong in an address; set it in an http block of credentials, in " +
-			"the provider block")
+		return fault.With(errors.New("a user name or password does not belong in an address"),
+			"set it in an http block of credentials, in {settings}")
 	case u.Hostname() == "http", u.Hostname() == "https":
 		return errors.New("http:// or https:// stands in it twice; write it once")
 	}
@@ -91,13 +91,13 @@ func checkAddress(text string) error {
 		return errors.New("the part after the # never gets to a server; remove it, or write %23 if the # is part of a name")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil { // what cannot be taken apart cannot be searched for secrets
+	if err != nil { // a URL that cannot be parsed cannot be searched for secrets
 		return fmt.Errorf("the part after the ? is not made of name=value pairs with & between them; encode what else " +
 			"is in it with urlencode(…)")
 	}
 	if name := secretInQuery(q); name != "" {
-		return fmt.Errorf("%s does not belong in an address, which is stored in the state; set it as query in an http block "+
-			"of credentials, in the provider block", name)
+		return fault.With(fmt.Errorf("%s does not belong in an address, which is stored in the state", name),
+			"set it as query in an http block of credentials, in {settings}")
 	}
 	if name := urlWithSecret(q); name != "" {
 		return fmt.Errorf("the URL in %s holds a user name, password or token, which do not belong in an address, "+
@@ -108,8 +108,8 @@ func checkAddress(text string) error {
 
 const maxName = 100 // bytes of the name of a parameter that are shown
 
-// secretNames are what tokens and signatures are called in the queries of
-// common servers and of signed URLs.
+// secretNames matches the names of tokens and signatures in the queries of common servers and of
+// signed URLs.
 var secretNames = lazyregexp.New(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
 	`|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
 
@@ -150,7 +150,7 @@ func urlWithSecret(q url.Values) string {
 
 // access makes a grant ready to be used, once.
 func (r *run) access(ctx context.Context, g source.Grant) (*Access, error) {
-	return r.accesses.Do(ctx, accessKey{g.String("url"), g.Env != nil}, func(context.Context) (*Access, error) {
+	return r.accesses.Do(ctx, accessKey{g.String("url"), g.ReadsEnvironment()}, func(context.Context) (*Access, error) {
 		return newAccess(r.world, g, r.proxies)
 	})
 }
@@ -170,7 +170,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
 	_, missing := source.IsMissing(err)
-	if err != nil && !missing && !fact.Has[fact.NoBlock](err) { // which say it themselves
+	if err != nil && !missing && !fault.Has[fault.NoBlock](err) { // which say it themselves
 		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
 	return x.snapshot, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -246,12 +246,12 @@ func TestRefusedElsewhere(t *testing.T) {
 	})
 	err := at(s.URL+"/state").wantError(t, "no credentials were sent to "+origin+" (redirected to "+to+
 		"); if that server is meant to have them, add an http block of credentials for it")
-	if block, ok := fact.Find[fact.NoBlock](err); ok {
+	if block, ok := fault.Find[fault.NoBlock](err); ok {
 		t.Errorf("suggested: %+v", block)
 	}
 	to = "/x"
-	err = at(s.URL+"/state").wantError(t, "(redirected to "+s.URL+"/x); add them to the provider block")
-	if block, _ := fact.Find[fact.NoBlock](err); len(block.Arguments) == 0 || block.Arguments[0] != `url = "`+s.URL+`/x"` {
+	err = at(s.URL+"/state").wantError(t, "(redirected to "+s.URL+"/x); add them to the settings")
+	if block, _ := fault.Find[fault.NoBlock](err); len(block.Arguments) == 0 || block.Arguments[0] != `url = "`+s.URL+`/x"` {
 		t.Errorf("suggested: %+v", block)
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/trust"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -37,10 +37,10 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 // homeConfig is kubectl's own kubeconfig.
 const homeConfig = "~/.kube/config"
 
-// connection is what settings come to once files are read and plugins are run.
+// connection holds the settings after files were read and plugins were run.
 type connection struct {
 	*rest.Config
-	expires time.Time // of what a plugin answered; zero if nobody knows
+	expires time.Time // the end of a plugin's credentials; zero if unknown
 }
 
 // connect makes a connection of settings. It reads kubeconfigs and runs a
@@ -76,8 +76,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	return conn, nil
 }
 
-var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in a kubernetes block of " +
-	"credentials, in the provider block")
+var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in {credentials}")
 
 // place finds the cluster: where the settings say, or else where kubectl and
 // programs in a pod look.
@@ -116,9 +115,9 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if s.lookup == nil || s.Found {
 		return nil, errNoCluster
 	}
-	return nil, fact.With(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in the provider "+
-		"block, none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not "+
-		"exist, and this is not a pod"), fact.NoCredentials{})
+	return nil, fault.Known(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in {settings}, "+
+		"none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not "+
+		"exist, and this is not a pod"), fault.NoCredentials{})
 }
 
 // kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that
@@ -171,7 +170,8 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		quoted(rules.Precedence))
 }
 
-// quoted names kubeconfigs, as far as the names are not what should be in them.
+// quoted returns the names of kubeconfigs in quotation marks, without texts that look like the
+// content of a file.
 func quoted(paths []string) string {
 	var shown []string
 	for _, p := range paths {
@@ -198,7 +198,7 @@ func (r *run) inCluster(s settings) (*rest.Config, error) {
 	}, nil
 }
 
-// overlay puts the settings over what a kubeconfig says, as the backend does.
+// overlay sets the settings over the values of a kubeconfig, as the backend does.
 func (s settings) overlay(c *rest.Config) error {
 	if s.host != "" {
 		c.Host = s.host
@@ -249,8 +249,8 @@ func (s settings) setProxy(c *rest.Config) {
 	}
 }
 
-// ofFile is what is wrong with the file that an error is about, and its path if it is surely one:
-// somebody may have written a key in its place.
+// ofFile returns the reason of an error about a file, and the path of the file. It returns "" for a
+// path that may be a key by mistake.
 func ofFile(err error) (path string, why error) {
 	failed, ok := errors.AsType[*fs.PathError](err)
 	if !ok {
@@ -262,8 +262,8 @@ func ofFile(err error) (path string, why error) {
 	return path, keyfile.Explain(failed.Path, failed)
 }
 
-// loadFiles reads the files that the configuration names, once. client-go
-// would watch them, and log what it finds.
+// loadFiles reads the files that the configuration names, once. Client-go would watch them, and log
+// their changes.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
 		path, why := ofFile(err)

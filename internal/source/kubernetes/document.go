@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// document is what a server has to read: an object, or, without a name, the list
-// of the kinds of an API.
+// document identifies a document of a server: an object or, without a name, the list of the kinds of
+// an API.
 type document struct {
 	group, version  string // the group is "" for secrets
 	resource        string // plural

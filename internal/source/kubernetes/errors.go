@@ -17,13 +17,13 @@ import (
 var (
 	errPatience = errors.New("the server did not answer in time")
 
-	// errUnauthorized is for callers that may try again with new credentials.
+	// errUnauthorized lets callers try again with new credentials.
 	errUnauthorized = errors.New("the server did not accept the credentials (401 Unauthorized)")
 	// errNotThere means that the server knows the kind, and has no such object.
 	errNotThere = errors.New("there is no such object")
 )
 
-// explain says in our own words what went wrong.
+// explain returns an error whose text does not repeat answers of the server.
 func (c *client) explain(ctx context.Context, what document, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -37,7 +37,7 @@ func (c *client) explain(ctx context.Context, what document, err error) error {
 	case netfail.IsTimeout(err):
 		return errPatience
 	}
-	return errors.New(netfail.Reason(err, "set cluster_ca_certificate in the kubernetes block of credentials"))
+	return errors.New(netfail.Reason(err, "set cluster_ca_certificate in {credentials}"))
 }
 
 // refusal is an answer that is not the object.
@@ -45,8 +45,8 @@ func (c *client) refusal(what document, status metav1.Status) error {
 	code := int(status.Code)
 	return answers.Find([]answers.Row{
 		{Status: "401", Unless: c.sends, Wraps: errUnauthorized,
-			Text: "there are none; set token, exec or another one in the kubernetes block of credentials, in the provider block"},
-		{Status: "401", Wraps: fmt.Errorf("%w; they may be wrong or expired: check the kubernetes block of credentials, or the kubeconfig",
+			Text: "there are none; set token, exec or another one in {credentials}"},
+		{Status: "401", Wraps: fmt.Errorf("%w; they may be wrong or expired: check {credentials}, or the kubeconfig",
 			errUnauthorized)},
 		{Status: "403", Unless: what.name != "", Text: fmt.Sprintf("the server does not allow reading %s (403 Forbidden); set resource to the "+
 			"plural name of the kind, and it does not have to", what)},

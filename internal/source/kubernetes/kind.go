@@ -45,8 +45,8 @@ func table() attr.Table {
 	}
 }
 
-// credentials has two groups: which cluster is asked, and with which identity. What else is
-// about the cluster is filled in only if the block does not say which it is.
+// credentials returns a table with two groups: the cluster, and the identity. The environment fills
+// other attributes of the cluster only if the block does not choose the cluster.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "kubernetes",
@@ -104,7 +104,7 @@ func credentials() attr.Table {
 				Attrs: []attr.Attr{
 					{Name: "api_version", Type: cty.String, Required: true,
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},
-					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // what it prints is one
+					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // its output is a secret
 						Doc: "The program. A name without a slash is looked up in `PATH`."},
 					{Name: "args", Type: cty.List(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Its arguments."},
 					{Name: "env", Type: cty.Map(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Further environment variables for it."},

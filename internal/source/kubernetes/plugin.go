@@ -22,9 +22,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// plugin is a credential plugin. client-go can run one as well, but gives it
-// our whole environment and our standard error, waits for it without end, and
-// keeps what it answers for the life of the process.
+// plugin runs a credential plugin. Client-go can run one as well, but passes the whole environment
+// and standard error of this process to it, waits without a limit, and keeps its answer as long
+// as the process runs.
 //
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 type plugin struct {
@@ -84,7 +84,7 @@ func pluginOf(c *rest.Config) (*plugin, error) {
 	return p, nil
 }
 
-// answer is what a plugin prints.
+// answer is the output of a plugin.
 type answer struct {
 	token            string
 	certificate, key []byte // PEM
@@ -124,8 +124,9 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 	return a, nil
 }
 
-// environ is what the plugin gets: what its world gives, what is set for it, and what
-// client-go says to plugins. It looks for an identity where the user's own tools do.
+// environ returns the environment of the plugin: the variables of its world, the variables that the
+// settings set, and the variables that client-go passes to plugins. The plugin looks for an
+// identity where the user's own tools do.
 func (p *plugin) environ() (world.Environ, error) {
 	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {

@@ -102,6 +102,6 @@ func (s *settings) check() error {
 	return nil
 }
 
-// noHost is said of what is no host of an API server. Without a scheme it is https: client-go
-// would guess, and guess http.
+// noHost is the error for a text that is not the URL of an API server. A host without a scheme means
+// https; client-go would use http.
 const noHost = "the URL of an API server is required, such as https://10.0.0.1:6443, without user name, password or query"

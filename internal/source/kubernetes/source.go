@@ -19,8 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share: the clients of the
-// clusters.
+// run is shared by the sources of one configured provider. It keeps the clients of the clusters.
 type run struct {
 	credentials    source.Credentials
 	world          world.World
@@ -166,7 +165,7 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 		} else if !missing {
 			revision += "," + version
 		}
-		// What is packed is at most a little larger than what is in it.
+		// Compressed data is at most a little larger than its content.
 		if int64(len(packed))-chunk > l.limit {
 			return nil, meter.TooLarge(l.limit)
 		}
@@ -181,8 +180,7 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 	return &source.Snapshot{Data: data, Revision: revision}, nil
 }
 
-// state reads what one secret holds. To the backend, a secret without tfstate is
-// the same as none.
+// state reads the state in one secret. As in the backend, a secret without tfstate means no state.
 func (c *client) state(ctx context.Context, what document) ([]byte, string, error) {
 	text, err := c.get(ctx, what)
 	if err != nil {

@@ -223,7 +223,7 @@ func TestWords(t *testing.T) {
 	}))
 	defer server.Close()
 	store := storeAt(server)
-	store.Words = object.Words{Store: "OSS", Block: "the oss block of credentials",
+	store.Words = object.Words{Store: "OSS",
 		Reasons: map[string]string{"SecurityTokenExpired": "the token has expired"}}
 	for c, want := range map[string]string{
 		"AccessDenied":         "OSS: access is denied (403 AccessDenied)",

@@ -34,14 +34,14 @@ const (
 	maxAttempts   = 5                // of a request that may be worth it
 )
 
-// Network is how stores are reached, and the services that give keys for them.
-// Zero values are what is usual, without proxies; tests have less patience.
+// Network holds the settings of connections to stores, and to the services that give keys for them.
+// Zero values stand for defaults, without proxies; tests have less patience.
 type Network struct {
 	Env   attr.LookupEnv // nil if the environment is not to be used
 	Proxy func(*url.URL) (*url.URL, error)
-	Roots *x509.CertPool // nil for those of the system
+	Roots *x509.CertPool // nil for the system's
 
-	// Writes is for a program that keeps states there. A source only reads.
+	// Writes allows requests that write. A source only reads.
 	Writes bool
 
 	Attempts int           // of one request
@@ -53,11 +53,11 @@ type Network struct {
 	// place of the vendor's own.
 	Metadata string
 
-	Exposed *netfail.Exposed // what else was called without encryption, of one block of credentials
+	Exposed *netfail.Exposed // other services that were called without encryption for one block of credentials
 }
 
 func (n Network) transport() *http.Transport {
-	t := web.Transport(world.For(n.Env != nil, true), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots}, new(httpproxy.Config))
+	t := web.Transport(world.For(n.Env, true), &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots}, new(httpproxy.Config))
 	if n.Proxy != nil {
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return n.Proxy(r.URL) }
 	}

@@ -17,11 +17,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Words are what errors call things, which differs between stores. They are
-// parts of sentences; what a store does not have is "".
+// Words are parts of error texts that differ between stores. A store leaves a word "" if it does not
+// have the feature.
 type Words struct {
 	Store, Short string // "Alibaba Cloud OSS", "OSS"
-	Block        string // where access is set: "the oss block of credentials, in the provider block"
 
 	Read, ReadVersion string // permissions: "s3:GetObject", "s3:GetObjectVersion"
 	List              string // the permission without which a missing object is denied: "s3:ListBucket"
@@ -29,10 +28,10 @@ type Words struct {
 
 	CustomerKey string // the attribute with the key of SSE-C
 	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
-	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in " and the block
+	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in {credentials}"
 
-	// Reasons are further codes of errors, and what they mean. They go before
-	// those that are known here.
+	// Reasons maps further error codes to their meanings. They take precedence over the codes of
+	// this package.
 	Reasons map[string]string
 }
 
@@ -48,7 +47,7 @@ func (s Store) missing(why string) error {
 	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
 }
 
-// Answer is what a store answered in place of what it was asked for.
+// Answer is an answer of a store without the requested object.
 type Answer struct {
 	Status int    // 0 if there was none
 	Code   string // in the store's words, not to be shown
@@ -57,8 +56,8 @@ type Answer struct {
 
 func (a *Answer) Error() string { return a.text }
 
-// Explain puts an error into words. What the store wrote is not in it, nor in
-// what it wraps.
+// Explain returns an error that explains err. Neither the error nor the errors that it wraps repeat
+// text of the store.
 func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header
@@ -85,7 +84,7 @@ func (s Store) Explain(o Object, err error) error {
 	return &Answer{status, code, s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region"))}
 }
 
-// reason says what a refusal means. The codes are those of
+// reason returns the meaning of a refusal by its code, see
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 func (s Store) reason(o Object, status int, code, message, region string) string {
 	text := s.Words.Reasons[code]
@@ -122,7 +121,7 @@ func (s Store) known(o Object, code, message, region string) string {
 			"AuthorizationHeaderMalformed AuthorizationQueryParametersError", Text: s.elsewhere(region)},
 		{Code: "AccessDenied", Text: s.denied(o, message)},
 		{Code: "InvalidAccessKeyId SignatureDoesNotMatch InvalidToken InvalidSecurity TokenRefreshRequired AccessKeyDisabled",
-			Text: "the credentials are not valid; check them in " + s.Words.Block},
+			Text: "the credentials are not valid; check them in {credentials}"},
 		{Code: "ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new ones"},
 		{Code: "RequestTimeTooSkewed", Text: "the clock of this machine is wrong: it differs too much from the store's; set it"},
 		{Code: "AllAccessDisabled AccountProblem NotSignedUp InvalidPayer", Text: "the account or the bucket is closed"},
@@ -171,7 +170,7 @@ func (s Store) invalid(o Object) string {
 	case name == "":
 		return refused
 	case o.CustomerKey == nil:
-		return refused + "; if the object is encrypted with a key of yours (SSE-C), set " + name + " in " + s.Words.Block
+		return refused + "; if the object is encrypted with a key of yours (SSE-C), set " + name + " in {credentials}"
 	default:
 		return refused + "; the object is not encrypted with a key of yours (SSE-C), or " + name + " is another one"
 	}

@@ -52,7 +52,7 @@ func Keys(id, secret, token string) aws.Credentials {
 	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: token}
 }
 
-// Temporary makes keys that end, after looking at what a service answered.
+// Temporary makes keys that expire from the answer of a service. Invalid answers are errors.
 func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, error) {
 	keys := Keys(id, secret, token)
 	if id == "" || secret == "" || token == "" || end.IsZero() || CheckKeys(keys) != nil {
@@ -106,12 +106,11 @@ type STS struct {
 	Name    string // for errors
 	URL     *url.URL
 	Header  http.Header
-	Reasons []answers.Row // what the codes of its errors mean
+	Reasons []answers.Row // the meanings of its error codes
 }
 
-// Assume asks for the keys of a role, and reads what it gets into answer, from
-// JSON, of which code is the part that says what went wrong. Sign returns the
-// body of a request; it is called for each try, and may set headers.
+// Assume asks for the keys of a role, and decodes the answer from JSON. Code returns the error code in
+// an answer. Sign returns the body of a request; it is called for each try, and may set headers.
 func (n Network) Assume(
 	ctx context.Context, s STS, role string, sign func(*http.Request) ([]byte, error), answer any, code *string,
 ) error {

@@ -21,17 +21,16 @@ import (
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
 const maxKey = 1024
 
-// otherBucket is a bucket that is none: a directory bucket, for which the SDK
-// asks for a session first, or another service, some of which run programs of
-// whoever owns them:
+// otherBucket matches names that are no buckets of S3: directory buckets, for which the SDK asks for
+// a session first, and other services, some of which run programs of their owners:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 var otherBucket = lazyregexp.New(`--[a-z0-9]{1,3}-s3$`)
 
-// bucketName takes those of old, too, which may be longer and hold capitals.
+// bucketName also matches names of old buckets, which may be longer and have capitals.
 var bucketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 
-// CheckBucket refuses what cannot be the name of a bucket, which becomes part
-// of a host or a path.
+// CheckBucket returns an error for a text that cannot be the name of a bucket, which becomes part of
+// a host or a path.
 func CheckBucket(name string) error {
 	if name == "" {
 		return errors.New("the name of a bucket is required; is a variable empty?")
@@ -51,7 +50,7 @@ func CheckBucket(name string) error {
 	return nil
 }
 
-// CheckKey refuses keys that could be read as those of another object.
+// CheckKey returns an error for a key that a server could take for the key of another object.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -82,7 +81,7 @@ func ParseEndpoint(text string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// Endpoint is the URL that an attribute of g says, or that of the usual host.
+// Endpoint returns the URL in an attribute of g, and the usual URL if it is absent.
 func Endpoint(g source.Grant, attr, usual string) (*url.URL, error) {
 	u, err := ParseEndpoint(cmp.Or(g.String(attr), usual))
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package object reads a state from a store that speaks the protocol of Amazon
-// S3. What differs between such stores is said by their [Vendor].
+// Package object reads a state from a store that speaks the protocol of Amazon S3. A [Vendor]
+// describes the differences between such stores.
 //
-// It sends GetObject and nothing else, unless [Network.Writes] is set. No redirect is followed: a store that
-// moves a bucket elsewhere would take signatures and keys with it.
+// It sends only GetObject, unless [Network.Writes] is set. It follows no redirect, because another
+// server would receive signatures and keys.
 package object
 
 import (
@@ -23,12 +23,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Patience is what reading one object may take, repetitions included. States
-// have a few hundred megabytes at most.
+// Patience limits the time to read one object, repetitions included. States have a few hundred
+// megabytes at most.
 const Patience = 5 * time.Minute
 
-// maxTries is how often an object is asked for whose bytes break off. Until
-// then, the client repeats what may be worth it.
+// maxTries limits the requests for an object whose body breaks off. The client itself repeats
+// requests that fail earlier.
 const maxTries = 3
 
 // Object is one object of a bucket.
@@ -59,13 +59,13 @@ func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 	return &source.Snapshot{Data: c.Data, Revision: source.Revision(cmp.Or(c.Version, c.ETag))}, nil
 }
 
-// Content is what is in an object.
+// Content is the content of an object.
 type Content struct {
 	Data          []byte
 	ETag, Version string
 }
 
-// Get is [Store.Read] for those who go on with what the store calls the content.
+// Get reads as [Store.Read] does, and also returns the store's identifiers of the content.
 func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -75,7 +75,7 @@ func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error)
 	for try := 1; ; try++ {
 		content, err := s.get(limited, o, limit)
 		switch _, broke := errors.AsType[*brokenError](err); {
-		case limited.Err() != nil: // net/http may report what followed from it, or take it for an answer
+		case limited.Err() != nil: // net/http may report a consequence, or take it for an answer
 			return nil, context.Cause(limited)
 		case err == nil:
 			return content, nil
@@ -117,7 +117,7 @@ func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error)
 	return &Content{data, *answer.ETag, version}, nil
 }
 
-// rawOf is what the SDK keeps to itself of an answer.
+// rawOf returns the status and the headers of an answer, which the SDK does not export.
 func rawOf(answer *s3.GetObjectOutput) (status int, header http.Header) {
 	if raw, ok := middleware.GetRawResponse(answer.ResultMetadata).(*smithyhttp.Response); ok {
 		return raw.StatusCode, raw.Header
@@ -125,8 +125,7 @@ func rawOf(answer *s3.GetObjectOutput) (status int, header http.Header) {
 	return 0, nil
 }
 
-// noVersion is what a bucket calls the version of an object that was written
-// while it kept none.
+// noVersion is the version ID of an object that was written while the bucket kept no versions.
 const noVersion = "null"
 
 func (o Object) input() *s3.GetObjectInput {
@@ -138,7 +137,7 @@ func (o Object) input() *s3.GetObjectInput {
 	return in
 }
 
-// Sealing are what a request says of the customer's key.
+// Sealing returns the parameters of a request for the customer's key.
 func (o Object) Sealing() (algorithm, key, digest *string) {
 	if o.CustomerKey == nil {
 		return nil, nil, nil

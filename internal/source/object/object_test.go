@@ -20,8 +20,8 @@ import (
 )
 
 var words = object.Words{
-	Store: "S3", Block: "the s3 block of credentials, in the provider block",
-	Read: "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
+	Store: "S3",
+	Read:  "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
 	CustomerKey: "sse_customer_key",
 }
 

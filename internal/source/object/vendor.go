@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -43,7 +44,7 @@ type Location struct {
 	Region, Host string
 
 	Unverified bool             // any certificate is accepted
-	Exposed    *netfail.Exposed // that of the network
+	Exposed    *netfail.Exposed // the Exposed of the network
 }
 
 // Kind is the source of the vendor.
@@ -62,14 +63,13 @@ func (v Vendor) KindOver(n Network) source.Kind {
 	}}
 }
 
-// NoVersion is what is said of a text that is not [IsVersion].
+// NoVersion is the error for a text that [IsVersion] does not accept.
 const NoVersion = "this cannot be the ID of a version; copy it whole"
 
 // IsVersion reports whether a text can be the ID of a version.
 func IsVersion(text string) bool { return len(text) <= source.MaxRevision }
 
-// run is what the sources of one configured provider share: who they are to the
-// store, and the connections.
+// run is shared by the sources of one configured provider. It keeps identities and connections.
 type run struct {
 	Vendor
 	credentials source.Credentials
@@ -125,8 +125,7 @@ func (s *state) String() string {
 func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	client, err := s.clients.Do(ctx, s.key, s.Connect)
 	if err == nil {
-		// Keys that have expired are renewed, and what goes wrong with that is no
-		// error of the store.
+		// Expired keys are renewed; a failure of that is no error of the store.
 		_, err = client.Options().Credentials.Retrieve(ctx)
 	}
 	switch {
@@ -134,7 +133,11 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		return nil, context.Cause(ctx)
 	case err != nil:
 		err = s.blame(err)
-		return nil, fact.With(errors.New(err.Error()), fact.In(err)...) // what it wraps may repeat what servers and programs answered
+		reason := errors.New(err.Error()) // the errors that err wraps may repeat answers of servers and programs
+		for _, f := range slices.Backward(fault.In(err)) {
+			reason = fault.Known(reason, f)
+		}
+		return nil, reason
 	}
 	warnings, err := s.CheckEncryption(client, s.Words)
 	if err != nil {
@@ -147,8 +150,8 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, err
 }
 
-// CheckEncryption refuses to send a key without TLS, as S3 does, and warns of
-// what anybody on the way can see, also of what gave the credentials.
+// CheckEncryption returns an error for a key that would be sent without TLS, as S3 does, and warnings
+// about connections that others can read, to services that gave the credentials, too.
 func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []source.Warning, err error) {
 	options := client.Options()
 	endpoint, err := url.Parse(aws.ToString(options.BaseEndpoint)) // "" for AWS's own

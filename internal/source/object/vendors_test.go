@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -201,7 +202,7 @@ func (v vendor) faults(t *testing.T) {
 		"redirect to plain http":     moved,
 	}
 	if v.Words.Trust != "" {
-		h.Sees["certificate of an unknown authority"] = netfail.UnknownAuthority + v.Words.Trust
+		h.Sees["certificate of an unknown authority"] = netfail.UnknownAuthority + fault.Voice{}.Fill(v.Words.Trust)
 	}
 	h.Cannot = map[string]string{
 		"429 with Retry-After of a year, cancelled": "a client of S3 does not wait for what Retry-After says",

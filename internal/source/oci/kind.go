@@ -24,11 +24,10 @@ func Kind() source.Kind { return Vendor().Kind() }
 
 // Vendor is the store that Kind reads from.
 func Vendor() object.Vendor {
-	const block = "the oci block of credentials, in the provider block"
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,
 		Words: object.Words{ // https://docs.oracle.com/en-us/iaas/Content/API/References/apierrors.htm
-			Store: "Oracle Object Storage", Short: "Oracle", Block: block,
+			Store: "Oracle Object Storage", Short: "Oracle",
 			Read: "OBJECT_READ", CustomerKey: "sse_customer_key",
 			Reasons: map[string]string{
 				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user may not read in " +
@@ -36,7 +35,7 @@ func Vendor() object.Vendor {
 				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user may not read in " +
 					"it: Oracle answers both alike; the policy must allow to read objects in its compartment",
 				"NamespaceNotFound":             "there is no such namespace in the region",
-				"NotAuthenticated":              "the Customer Secret Key is not valid; check it in " + block,
+				"NotAuthenticated":              "the Customer Secret Key is not valid; check it in {credentials}",
 				"NotAuthorizedOrNotFound":       "the object is not there, or the user may not read it: Oracle answers both alike",
 				"BucketNotAuthorizedOrNotFound": "the bucket is not there, or the user may not read in it: Oracle answers both alike",
 			},

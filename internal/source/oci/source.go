@@ -17,7 +17,7 @@ import (
 func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
 	if g.String("access_key") == "" {
 		return l, g.Errorf("", "there is no Customer Secret Key; set access_key and secret_key "+
-			"in an oci block of credentials, in the provider block, or the variables OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
+			"in {credentials}, or the variables OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
 	}
 	keys, err := object.KeysOf(g, "access_key", "")
 	if err != nil {
@@ -47,7 +47,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	return l, nil
 }
 
-// bucketName is what the backend takes.
+// bucketName matches the names that the backend accepts.
 var bucketName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
 func isPrefix(text string) bool {

@@ -46,7 +46,7 @@ func newIdentity(g source.Grant) (i identity, err error) {
 		i.roleName = g.String("ecs_role_name")
 	default:
 		err = g.Errorf("", "there are no keys for OSS; set access_key and secret_key, profile or ecs_role_name "+
-			"in an oss block of credentials, in the provider block, or the variables ALICLOUD_*")
+			"in {credentials}, or the variables ALICLOUD_*")
 	}
 	if err != nil {
 		return identity{}, err
@@ -87,7 +87,7 @@ func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, regio
 	}), region, nil
 }
 
-// apply replaces the name of the profile by what it says.
+// apply replaces the name of the profile by its values.
 func (i *identity) apply(p profile) error {
 	i.keys = object.Keys(p.AccessKeyID, p.AccessKeySecret, "")
 	switch p.Mode {

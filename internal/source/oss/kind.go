@@ -19,21 +19,20 @@ func Kind() source.Kind { return Vendor().Kind() }
 
 // Vendor is the store that Kind reads from.
 func Vendor() object.Vendor {
-	const block = "the oss block of credentials, in the provider block"
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,
 		Words: object.Words{ // https://www.alibabacloud.com/help/en/oss/support/http-status-code-403
-			Store: "Alibaba Cloud OSS", Short: "OSS", Block: block,
+			Store: "Alibaba Cloud OSS", Short: "OSS",
 			Read: "oss:GetObject", ReadVersion: "oss:GetObjectVersion",
 			Reasons: map[string]string{
 				"UserDisable":                "the account is closed, or owes money",
-				"InvalidSecurityToken":       "the security token is not valid; check it in " + block,
+				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
 				"SecurityTokenExpired":       "the security token has expired",
 				"KmsServiceNotEnabled":       "the key of KMS that the object is encrypted with cannot be used",
 				"AccessForbidden":            "access is forbidden by a rule of the bucket",
 				"NoSuchVersionId":            "the object has no such version",
 				"InvalidVersionId":           "the version is not one that OSS knows",
-				"SecondLevelDomainForbidden": "OSS was asked with the bucket in the path, which it refuses; check the endpoint in " + block,
+				"SecondLevelDomainForbidden": "OSS was asked with the bucket in the path, which it refuses; check the endpoint in {credentials}",
 			},
 		},
 	}

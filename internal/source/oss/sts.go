@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // what the signature of this service is made with
+	"crypto/sha1" //nolint:gosec // the signature algorithm of this service
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -79,7 +79,7 @@ func (t temporary) keys(who string) (aws.Credentials, error) {
 	return object.Temporary(who, t.AccessKeyID, t.AccessKeySecret, t.SecurityToken, t.Expiration)
 }
 
-// sign adds what every request has, and its signature.
+// sign adds the common parameters of every request, and its signature.
 //
 // https://www.alibabacloud.com/help/en/sdk/product-overview/rpc-mechanism
 func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {

@@ -32,15 +32,15 @@ const (
 	// goodbye is how long a server may take to hear that nobody waits any more.
 	goodbye = 500 * time.Millisecond
 
-	// overhead is what a server may send besides the state: its parameters,
-	// notices, and answers to the login.
+	// overhead limits the bytes that a server sends beside the state: its parameters, notices,
+	// and answers to the login.
 	overhead = 1 << 20
 
-	// maxValue is what PostgreSQL can hold in one value.
+	// maxValue is the largest value of PostgreSQL, in bytes.
 	maxValue = 1 << 30
 )
 
-// connection is what settings come to once files are read.
+// connection holds the settings after files were read.
 type connection struct {
 	config     *pgconn.Config
 	local      bool // every host is this machine
@@ -79,7 +79,7 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 		}
 	}
 	if !c.verified && !c.local {
-		config.RequireAuth = withoutPassword(config.RequireAuth) // in plaintext, to whoever answers
+		config.RequireAuth = withoutPassword(config.RequireAuth) // a password would be sent in plaintext, to a server that is not verified
 	}
 	allowed := min(limit, maxValue) + overhead
 	config.MaxProtocolMessageBodyLen = int(allowed)
@@ -154,7 +154,7 @@ func (s settings) unusable() string {
 	return "the connection settings cannot be used; check " + strings.Join(slices.Sorted(maps.Keys(means)), ", ")
 }
 
-// driverText is what the driver is told: a connection string with all of its keywords.
+// driverText returns a connection string for the driver, with all of its keywords.
 func (s settings) driverText() string {
 	var text strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
@@ -167,7 +167,7 @@ func (s settings) driverText() string {
 	return text.String()
 }
 
-// secure sets what no setting may change.
+// secure sets the fields that no setting may change.
 func secure(config *pgconn.Config) {
 	all := []*tls.Config{config.TLSConfig}
 	for _, f := range config.Fallbacks {
@@ -193,12 +193,12 @@ func withoutPassword(requireAuth string) string {
 	return requireAuth
 }
 
-// isLocal reports whether what is sent to host stays on this machine.
+// isLocal reports whether connections to host stay on this machine.
 func isLocal(host string) bool {
 	return strings.HasPrefix(host, "/") || netfail.IsLoopback(host)
 }
 
-// warnings says what is wrong with the connection although it works.
+// warnings returns the weaknesses of a working connection.
 func (c *connection) warnings() []source.Warning {
 	switch {
 	case c.local:

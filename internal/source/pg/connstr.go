@@ -99,8 +99,7 @@ func splitHosts(authority string) (hosts, ports string) {
 	return strings.Join(h, ","), ports
 }
 
-// parseKeywords reads host=… user='…', where a backslash takes away the meaning
-// of what follows it.
+// parseKeywords reads host=… user='…', where a backslash escapes the next character.
 func parseKeywords(text string) (settings, error) {
 	s := settings{}
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -119,7 +118,7 @@ func parseKeywords(text string) (settings, error) {
 	return s, nil
 }
 
-// cutValue returns the value that text begins with, and what follows it.
+// cutValue returns the value at the beginning of text, and the rest of text.
 func cutValue(text string) (value, rest string, err error) {
 	quoted := strings.HasPrefix(text, "'")
 	if quoted {

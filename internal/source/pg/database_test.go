@@ -85,7 +85,7 @@ func TestAnswers(t *testing.T) {
 			err: ": the server refused the login; check user, password, database and sslmode in the connection settings, and the server's " +
 				"pg_hba.conf (SQLSTATE 28P01)"},
 		"no password": {connStr: x.URL("reader", "", "postgres", "sslmode=disable"),
-			err: "refused the login: there is no password; set one in conn_str, in the pg block of credentials, in the provider block (SQLSTATE " +
+			err: "refused the login: there is no password; set one in conn_str, in the block with the credentials (SQLSTATE " +
 				"28P01)"},
 		"not without TLS": {connStr: x.URL("tlsuser", readerPassword, "postgres", "sslmode=disable"),
 			err: "refused the login; check user, password, database and sslmode"},

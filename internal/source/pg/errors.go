@@ -25,8 +25,8 @@ var (
 	errNotPostgres = errors.New("the server does not answer as PostgreSQL does; are host and port right?")
 )
 
-// explain says in our own words what went wrong: what the server wrote may repeat
-// anything, and what the driver says holds parts of the settings.
+// explain returns an error with a text of its own. Texts of the server may repeat any data, and texts
+// of the driver contain parts of the settings.
 func (c *connection) explain(ctx context.Context, l *location, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -75,12 +75,11 @@ func (c *connection) failure(l *location, err error) error {
 	case netfail.IsTimeout(err), pgconn.Timeout(err):
 		return errPatience
 	}
-	// What is no matter of the network is about the protocol. The text of such
-	// errors may hold what the server wrote.
+	// Errors that do not concern the network concern the protocol. Their texts may contain answers
+	// of the server.
 	if reason := netfail.KnownReason(anonymous(err), "set sslrootcert in the connection settings"); reason != "" {
 		if l.target.settings["host"] == "" && l.target.settings["hostaddr"] == "" {
-			reason += "; no host is set, so " + defaultHost + " was tried: set it in conn_str of a pg block of credentials, in the provider " +
-				"block, or in PGHOST"
+			reason += "; no host is set, so " + defaultHost + " was tried: set it in conn_str, in {credentials}, or in PGHOST"
 		}
 		return errors.New(reason)
 	}
@@ -105,8 +104,8 @@ func anonymous(err error) error {
 
 var sqlState = lazyregexp.New(`^[0-9A-Z]{5}$`)
 
-// refusal says what an error of the server means. Its codes are a closed list;
-// its text may repeat anything.
+// refusal returns the error for an error of the server. It knows a closed list of codes, and does not
+// show the text.
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func (c *connection) refusal(l *location, code string) error {
@@ -119,8 +118,7 @@ func (c *connection) refusal(l *location, code string) error {
 func (c *connection) meaning(l *location, code string) string {
 	name := l.name()
 	return answers.Find([]answers.Row{
-		{Code: "28P01 28000", Unless: c.hasAccount, Text: "the server refused the login: there is no password; set one in conn_str, in the pg " +
-			"block of credentials, in the provider block"},
+		{Code: "28P01 28000", Unless: c.hasAccount, Text: "the server refused the login: there is no password; set one in conn_str, in {credentials}"},
 		{Code: "28P01 28000", Text: "the server refused the login; check user, password, database and sslmode in the connection settings, " +
 			"and the server's pg_hba.conf"},
 		{Code: "3D000", Text: "the server has no such database; check the one in the connection settings"},

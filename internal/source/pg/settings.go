@@ -24,16 +24,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// connStrVar is the variable of the backend. Those of libpq are in [keywords].
+// connStrVar is the variable of the backend. The variables of libpq are in [keywords].
 const connStrVar = "PG_CONN_STR"
 
 // serviceFile is the keyword for the file that service is in.
 const serviceFile = "servicefile"
 
-// settings are what a connection string can say: libpq's keyword → value.
+// settings maps the keywords of libpq to values, as a connection string does.
 type settings map[string]string
 
-// set leaves out what is empty: in a connection string that says nothing.
+// set sets a keyword. It ignores an empty value, which has no effect in a connection string.
 func (s settings) set(key, value string) {
 	if key == "database" { // the drivers for Go take it as well
 		key = "dbname"
@@ -47,12 +47,12 @@ func (s settings) set(key, value string) {
 type target struct {
 	settings                       // of the connection string, and of the environment where that leaves something open
 	own         settings           // of the connection string
-	grant       source.Grant       // what the settings come from
+	grant       source.Grant       // the block and the variables that the settings come from
 	credentials source.Credentials // with the table of the keywords, and the environment as far as it has a say
 	named       bool               // the files of the home have no say: their user may be another than the one that is meant
 }
 
-// choose returns what the data source calls name.
+// choose returns the target of the block called name.
 func choose(credentials source.Credentials, name string) (target, error) {
 	g, err := credentials.Named("credentials_name", name)
 	if err != nil {
@@ -67,8 +67,8 @@ func choose(credentials source.Credentials, name string) (target, error) {
 		return target{}, err
 	}
 	if len(t.settings) == 0 {
-		hint := "set conn_str in a pg block of credentials, in the provider block"
-		if g.Env != nil {
+		hint := "set conn_str in {credentials}"
+		if g.ReadsEnvironment() {
 			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
 		}
 		nothing := errors.New("nothing says which database is meant; " + hint)
@@ -108,7 +108,7 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 	return nil
 }
 
-// home is for secrets, and for what protects them.
+// home returns the home of secrets and of the settings that protect them.
 func home() source.Home {
 	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Compare: near}
 }
@@ -117,7 +117,7 @@ func near(home, asked string) source.Match {
 	return source.SameServerIf(strings.EqualFold(home, asked))
 }
 
-// keywords are those of a connection string that libpq has variables for.
+// keywords returns the keywords of a connection string for which libpq has variables.
 //
 // https://www.postgresql.org/docs/current/libpq-envars.html
 func keywords() attr.Table {
@@ -156,8 +156,9 @@ func keywords() attr.Table {
 	return t
 }
 
-// check refuses what would make the connection less safe than it reads, and a misspelt
-// name: whatever is unknown goes to the server, which may be a password.
+// check returns an error for a setting that would make the connection less safe than it looks, and
+// for a misspelled keyword: unknown keywords are sent to the server, with a value that may be a
+// password.
 func (s settings) check() error {
 	known := clientKeywords()
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -206,7 +207,7 @@ const defaultHost = "localhost"
 // resolve completes the settings with files, and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
-	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // the user's own service, and what is in it
+	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // the user's own service, with its values
 	if t.settings["service"] != "" {
 		if err := t.useService(); err != nil {
 			return nil, err
@@ -233,14 +234,13 @@ func (t target) resolve() (settings, error) {
 		}
 	}
 	if s["user"] == "" {
-		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in the pg block of credentials")
+		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in {credentials}")
 	}
 	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // as the server does; said here, it can be found in ~/.pgpass
 	return s, nil
 }
 
-// useService replaces the name of a service by what it says. The connection string
-// takes precedence.
+// useService replaces the name of a service by its values. The connection string takes precedence.
 func (t *target) useService() error {
 	path := t.settings[serviceFile]
 	if path == "" {
@@ -326,8 +326,8 @@ func readService(path, name string) (settings, error) {
 	return s, nil
 }
 
-// driverKeywords are those that pgconn looks up in the environment, with what
-// says nothing. Each is given to it, so that the environment is not asked.
+// driverKeywords returns the keywords that pgconn looks up in the environment, with values without an
+// effect. Each is passed to pgconn, so that it does not read the environment.
 func driverKeywords() settings {
 	return settings{
 		"host": "", "port": "", "dbname": "", "user": "", "password": "", "passfile": "",
@@ -339,8 +339,8 @@ func driverKeywords() settings {
 	}
 }
 
-// clientKeywords are those of a connection string that libpq, the backend's driver or ours
-// know. All others are for the server.
+// clientKeywords returns the keywords that libpq, the backend's driver or our driver know. All others
+// are sent to the server.
 func clientKeywords() []string {
 	names := slices.Collect(maps.Keys(driverKeywords()))
 	for _, a := range keywords().Attrs {

@@ -21,9 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share. Connections are
-// not among it: one that waits for the next read would take a server's slot
-// from others.
+// run is shared by the sources of one configured provider. It keeps no connections, because an idle one
+// would take a slot of the server.
 type run struct {
 	credentials source.Credentials
 	world       world.World
@@ -120,7 +119,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 func hangUp(conn *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	_ = conn.Close(ctx) // what was read is complete, or is not used
+	_ = conn.Close(ctx) // the data is complete, or is not used
 	select {
 	case <-conn.CleanupDone():
 	case <-ctx.Done():
@@ -161,7 +160,7 @@ func (l *location) read(ctx context.Context, conn *pgconn.PgConn) (data []byte, 
 	return data, found, p.Close()
 }
 
-// answer is what comes of the next statement.
+// answer returns the result of the next statement.
 func answer(p *pgconn.Pipeline) (*pgconn.ResultReader, error) {
 	results, err := p.GetResults()
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// access is what a credentials block says, ready to be used. No two blocks share
-// connections, because a proxy and a CA belong to the connection.
+// access sends requests with the values of a credentials block. Blocks do not share connections,
+// because a proxy and a CA belong to the connection.
 type access struct {
 	block      string // its url; "" if there is no block
 	transport  *http.Transport
 	unverified bool
 }
 
-// grantFor returns what is meant for u. Blocks for an organization or a workspace
-// are for its host; another host needs a block for all of it. What the variables
-// are called depends on the host, which is thereby their home.
+// grantFor returns the credentials for u. Blocks for an organization or a workspace cover its host;
+// another host needs a block for the whole host. The names of the variables contain the host,
+// which is their home.
 func (l *location) grantFor(u *url.URL) (source.Grant, error) {
 	c := l.credentials
 	names := variables(u.Host)
@@ -35,7 +35,7 @@ func (l *location) grantFor(u *url.URL) (source.Grant, error) {
 	return c.Redirected(l.target(u))
 }
 
-// target is what a block must cover to be meant for u.
+// target returns the URL that a block for u must cover.
 func (l *location) target(u *url.URL) *url.URL {
 	host := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
 	if source.Covers(host, l.address()) {
@@ -44,7 +44,7 @@ func (l *location) target(u *url.URL) *url.URL {
 	return host
 }
 
-// accessTo returns what may be used for u.
+// accessTo returns the access with the credentials for u.
 func (l *location) accessTo(ctx context.Context, u *url.URL) (*access, error) {
 	g, err := l.grantFor(u)
 	if err != nil {

@@ -43,7 +43,7 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	x.asked, x.tokenSent = from, false
 	asks := web.Wire{
 		Patience: x.patience, Transport: x, Redirects: true, Backoff: wait,
-		Trust: "set client_ca_certificate_pem in a remote block of credentials with this URL, in the provider block",
+		Trust: "set client_ca_certificate_pem in {credentials}, with this URL as its url",
 	}
 	header := http.Header{"Accept": {accept}, "Accept-Encoding": {"identity"}}
 	return asks.Get(ctx, from, header, func(resp *http.Response) error {
@@ -73,9 +73,8 @@ func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) erro
 	})
 }
 
-// RoundTrip sends one request, which may be a redirect, with what its own URL
-// may have. The token is added to a copy, so that nothing outside of the wire
-// ever sees it.
+// RoundTrip sends one request, which may be a redirect, with the credentials for its own URL. It adds
+// the token to a copy of the request, so that no other code sees it.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, err := x.accessTo(req.Context(), req.URL)
 	if err != nil {
@@ -145,8 +144,8 @@ func statusOf(err error) int {
 	return int(r)
 }
 
-// fail makes an error for people of what a request of the API came to. What 403
-// and 404 mean depends on what was asked for.
+// fail returns the error for a failed request of the API. Denied returns the meaning of 403 and 404,
+// which depends on the request.
 func (x *exchange) fail(err error, denied func(code int) error) error {
 	switch code := statusOf(err); {
 	case code == http.StatusUnauthorized && x.tokenSent:

@@ -2,10 +2,9 @@
 // another service with their API: where the backends remote and cloud keep
 // states.
 //
-// A data source, which any module can write, names the host. Tokens belong to
-// the provider block, the environment and the CLI's own files, and each of them
-// to a host. So every request, each redirect included, looks up what its own URL
-// may have: see [location.tokenFor].
+// A data source, which every module can write, names the host. Tokens come from the root module, the
+// environment and the CLI's own files, each for one host. Therefore each request, redirects
+// included, looks up the token for its own URL: see [location.tokenFor].
 //
 // https://developer.hashicorp.com/terraform/cloud-docs/api-docs/state-versions
 // https://developer.hashicorp.com/terraform/internals/remote-service-discovery

@@ -16,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Bounds of what one service can make us ask.
+// These constants limit the requests that a service can cause.
 const (
 	maxPages     = 100
 	maxOutputs   = 100 * maxPages // the API's pages have at most 100

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -50,8 +50,7 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
-	// The first two are what the backends cloud and remote ask for; the last one
-	// serves states alone.
+	// The backends cloud and remote ask for the first two; the last one serves states only.
 	for _, id := range []string{"tfe.v2", "tfe.v2.1", "tfe.v2.2", "state.v2"} {
 		var text string
 		if json.Unmarshal(offered[id], &text) == nil && text != "" {
@@ -84,7 +83,7 @@ func (l *location) checkToken(service *url.URL) error {
 		return err
 	}
 	if service.Host == l.host {
-		add := ", or add it to the provider block"
+		add := ", or add it to {settings}"
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
 			add = "; " + missed
 		}
@@ -92,15 +91,15 @@ func (l *location) checkToken(service *url.URL) error {
 		if strings.Contains(l.host, ":") { // which no shell allows in the name of a variable
 			set = "run"
 		}
-		return fact.With(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
+		return fault.Known(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
 			l.noToken(service))
 	}
-	return fact.With(fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
-		"add its token to the provider block", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
+	return fault.Known(fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
+		"add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
 // noToken is the block for a token that a server is to get.
-func (l *location) noToken(server *url.URL) fact.NoBlock {
+func (l *location) noToken(server *url.URL) fault.NoBlock {
 	return source.NoCredentials("remote", l.target(server), "token = var.state_token")
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is what the sources of one configured provider share.
+// run is shared by the sources of one configured provider.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
@@ -45,8 +45,8 @@ func newRun(s source.Settings) *run {
 	return r
 }
 
-// isName reports whether an organization or a workspace may be called s.
-// Services differ in more than this; what they all lack is a slash.
+// isName reports whether an organization or a workspace may be called s. Services have different
+// rules; none allows a slash.
 func isName(s string) bool {
 	first, _ := utf8.DecodeRuneInString(s)
 	return s != "" && len(s) <= 200 && !strings.ContainsRune(".@~+-", first) && !strings.ContainsFunc(s, func(r rune) bool {
@@ -84,7 +84,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, err
 }
 
-// workspaceName is what the backend's workspace is called by the service.
+// workspaceName returns the service's name of the backend's workspace.
 func workspaceName(req source.Request) (string, error) {
 	w, there := req.Block("workspaces")
 	var name, prefix string
@@ -127,8 +127,8 @@ func (l *location) String() string {
 	return what
 }
 
-// address is where a browser shows the workspace. It is what a credentials block
-// covers or not; nothing is sent there.
+// address returns the URL at which a browser shows the workspace. A credentials block covers it or
+// not; no request is sent there.
 func (l *location) address() *url.URL {
 	return &url.URL{Scheme: "https", Host: l.host, Path: "/app/" + l.organization + "/workspaces/" + l.workspace}
 }

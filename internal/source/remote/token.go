@@ -24,8 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// cliTokens are the tokens in the files of the Terraform and OpenTofu CLIs. Each
-// is for one host.
+// cliTokens holds the tokens in the files of the Terraform and OpenTofu CLIs, by host.
 type cliTokens struct {
 	lookup attr.LookupEnv // nil if the environment is not to be used
 
@@ -50,8 +49,7 @@ func canonical(host string) string {
 	return h.String()
 }
 
-// trouble is what errors say about files that cannot be read, which matters only
-// to those who find no token.
+// trouble returns a text about files that cannot be read, for errors about a missing token.
 func (t *cliTokens) trouble() string {
 	t.once.Do(t.readFiles)
 	if len(t.bad) == 0 {
@@ -60,8 +58,8 @@ func (t *cliTokens) trouble() string {
 	return "; these files of the CLI cannot be read: " + strings.Join(t.bad, ", ")
 }
 
-// variable is what the token for a host is called in the environment: shells
-// allow neither dots nor hyphens in names.
+// variable returns the name of the environment variable with the token for a host. Dots and hyphens
+// are replaced, because shells do not allow them in names.
 func variable(host string) string {
 	return "TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
 }
@@ -126,8 +124,8 @@ func (t *cliTokens) paths() []string {
 	return paths
 }
 
-// readTokens reads the credentials blocks of one file, by host. A file that is not
-// there has none. An error holds nothing of what is in the file.
+// readTokens returns the tokens in the credentials blocks of one file, by host. A missing file has
+// none. Its errors contain no part of the file.
 func readTokens(path string) (map[string]string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/null
 		return nil, nil
@@ -165,8 +163,7 @@ func parseJSON(text []byte) (map[string]string, error) {
 // square of how deep lists are.
 const maxBrackets = 5000
 
-// parseHCL reads the syntax of .terraformrc, which is HCL 1 for the CLIs. What else
-// is in such a file is nobody's concern here.
+// parseHCL reads .terraformrc, which is HCL 1 for the CLIs. It ignores other parts of the file.
 func parseHCL(text []byte) (map[string]string, error) {
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
 		return nil, errors.New("it has more brackets than any file of the CLI")
@@ -185,8 +182,8 @@ func parseHCL(text []byte) (map[string]string, error) {
 	return tokens, nil
 }
 
-// findTokens looks for what is at credentials, host, token: HCL 1 does not care
-// which of them are labels of blocks, names of blocks or names of arguments.
+// findTokens finds the values at the path credentials, host, token. In HCL 1, each part may be a label
+// of a block, the name of a block or the name of an argument.
 func findTokens(list *ast.ObjectList, above []string, tokens map[string]string) error {
 	for _, item := range list.Items {
 		path := slices.Clone(above)

@@ -51,7 +51,7 @@ func TestNearestBlock(t *testing.T) {
 		credentials source.Credentials
 		want        string
 	}{
-		"none": {blocks(), "or add it to the provider block"},
+		"none": {blocks(), "or add it to {settings}"},
 		"another host": {blocks(block("app.terraform.io", "", readToken)), "no remote block of credentials covers " +
 			"https://tfe.example.com/app/acme/workspaces/network; yours covers https://app.terraform.io/ (the host differs)"},
 		"another organization": {blocks(block("tfe.example.com/app/emca", "", readToken)), "(the path differs)"},
@@ -100,7 +100,7 @@ func TestServiceElsewhere(t *testing.T) {
 
 	_, err := ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken),
 		block(service.host, service.ca, ""))}}.fetch(t)
-	fails(t, err, host.host+" says that its service is at https://"+service.host, "add its token to the provider block")
+	fails(t, err, host.host+" says that its service is at https://"+service.host, "add its token to the settings")
 	sourcetest.Lacks(t, err, "credentials.remote", `url = "https://`+service.host+`/"`, "token = var.state_token")
 	if len(service.paths) > 0 {
 		t.Errorf("the service was asked for %q", service.paths)
@@ -255,7 +255,7 @@ func TestConnections(t *testing.T) {
 	delete(unverified, "skip_cert_verification")
 	a.settings.Credentials = blocks(unverified)
 	_, err = a.fetch(t)
-	fails(t, err, "https://"+host+": "+netfail.UnknownAuthority+"set client_ca_certificate_pem in a remote block of credentials with this URL")
+	fails(t, err, "https://"+host+": "+netfail.UnknownAuthority+"set client_ca_certificate_pem in the block with the credentials, with this URL as its url")
 
 	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user " +
 		"name and password", 502: "the proxy refused the connection (502 Bad Gateway); check the proxy settings (after 3 tries)"} {

@@ -10,14 +10,14 @@ import (
 	"net/url"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// relation is what JSON:API says of another resource. Data is nil where the
-// service says nothing, and "null" where it says that there is none.
+// relation is JSON:API's reference to another resource. Data is nil if the service does not send it,
+// and "null" if there is no such resource.
 type relation struct {
 	Data json.RawMessage `json:"data"`
 }
@@ -79,9 +79,9 @@ func (w *workspace) lock(l *location) *source.Lock {
 	return &source.Lock{ID: l.organization + "/" + l.workspace, Who: w.Relationships.LockedBy.id()}
 }
 
-// missing decides what a 404 for the current state or its outputs means: the
-// service gives the same answer for no state and for no permission. allowed says
-// whether the token has that permission, nil if the service does not tell.
+// missing returns the error for a 404 for the current state or its outputs. The service gives the same
+// answer for a missing state and for a missing permission. Allowed tells whether the token has the
+// permission; it is nil if unknown.
 func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
 	if allowed != nil && !*allowed || w.Relationships.CurrentState.id() != "" {
 		return denied
@@ -172,8 +172,8 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	case v.ID != x.version:
 		return nil, errors.New("the service answered with another state version")
 	case of == "":
-		// Otherwise whoever names the version could put the state of any
-		// workspace that the token can read into the place of this one.
+		// Otherwise a module could name a version of any workspace that the token can read in
+		// place of this one.
 		return nil, errors.New("the service does not say which workspace the state version belongs to, so state_version cannot be used with it")
 	case of != w.ID:
 		return nil, fmt.Errorf("the state version %s belongs to another workspace", x.version)
@@ -212,7 +212,7 @@ func (x *exchange) notDownloaded(code int) error {
 		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state "+
 			"versions?", origin, web.Status(code))
 	default:
-		return fact.With(fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
-			"add it to the provider block", origin, web.Status(code)), x.noToken(x.asked))
+		return fault.Known(fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
+			"add it to {settings}", origin, web.Status(code)), x.noToken(x.asked))
 	}
 }

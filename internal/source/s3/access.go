@@ -29,7 +29,7 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	}
 	// Who asks may come from the environment for every block, as an identity
 	// that assumes its role. Where is asked may not.
-	settings.World, settings.MaxWait, settings.Exposed = world.For(n.Env != nil, false), n.MaxWait, n.Exposed
+	settings.World, settings.MaxWait, settings.Exposed = world.For(n.Env, false), n.MaxWait, n.Exposed
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
 	}
@@ -41,8 +41,8 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	return a, err
 }
 
-// regionSaysWhere reports whether a host depends on the region: that of S3, or
-// that of STS, which gives the keys of a role.
+// regionSaysWhere reports whether the host of S3, or of STS, which gives the keys of a role, depends
+// on the region.
 func (a access) regionSaysWhere() bool {
 	_, role := a.Block("assume_role")
 	_, web := a.Block("assume_role_with_web_identity")
@@ -65,7 +65,7 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		if a.endpoint != "" {
 			o.BaseEndpoint = &a.endpoint
 		} else if a.Hands(customerKeyAttr) && !a.Has("shared_config_files") {
-			o.BaseEndpoint = nil // that of a file of the home is for the user's own secrets
+			o.BaseEndpoint = nil // an endpoint in a file of the home folder is meant for the user's own secrets
 		}
 		o.UsePathStyle = a.Bool("use_path_style")
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
@@ -75,7 +75,7 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		if a.Bool("skip_s3_checksum") {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
-		if a.network.Writes { // what is needed is set with each request, as both CLIs do
+		if a.network.Writes { // each request sets its checksums itself, as both CLIs do
 			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		}
 		object.Restrict(o, transport, a.network)

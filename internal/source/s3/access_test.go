@@ -198,7 +198,7 @@ func TestNoCredentials(t *testing.T) {
 		"none":            {asks(), nobody, "no AWS credentials found"},
 		"no such profile": {asks(), nobody.With("profile", "none"), `no profile "none"`},
 		"no such block": {asks().With("credentials_name", "a"), nobody,
-			`no s3 block of credentials, in the provider block, has the name "a"`},
+			`no s3 block of credentials has the name "a"`},
 		"half a key": {asks(), nobody.With("access_key", "AKIATEST"), "secret_key: secret_key and access_key are required together"},
 		"another account": {asks(), block(url).With("allowed_account_ids", []string{"1"}).With("endpoints",
 			objecttest.Strings().With("s3", url).With("sts", roles)), "which allowed_account_ids does not list"},
@@ -429,8 +429,8 @@ func TestCustomerKey(t *testing.T) {
 		"right":              {asks(), nil, b.With(customerKeyAttr, customerKey(1)), ""},
 		"of the environment": {asks(), ofEnvironment, b, ""},
 		"not for a name": {asks().With("credentials_name", "a"), ofEnvironment, b.With("name", "a"),
-			"set sse_customer_key in the s3 block of credentials"},
-		"none": {asks(), nil, b, "(SSE-C), set sse_customer_key in the s3 block of credentials, in the provider block " +
+			"set sse_customer_key in the block with the credentials"},
+		"none": {asks(), nil, b, "(SSE-C), set sse_customer_key in the block with the credentials " +
 			"(400 InvalidRequest)"},
 		"wrong": {asks(), nil, b.With(customerKeyAttr, customerKey(2)), "for a wrong sse_customer_key (403 AccessDenied)"},
 		"for one that needs none": {asks().With("key", "open"), nil, b.With(customerKeyAttr, customerKey(1)),

@@ -76,14 +76,11 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := Vendor().Words
-	words.Block = "the block " + v.Address()
-	words.Trust = "set custom_ca_bundle in " + words.Block
 	l.Exposed = n.Exposed
-	return &Server{Location: l, Words: words, access: a}, nil
+	return &Server{Location: l, Words: Vendor().Words, access: a}, nil
 }
 
-// Endpoint is what the block says of where the store is, "" for AWS's own.
+// Endpoint returns the endpoint of the store in the block, "" for AWS's own.
 func (s *Server) Endpoint() string { return s.access.endpoint }
 
 // IsAWS reports whether a client asks AWS itself.

@@ -28,11 +28,10 @@ func Kind() source.Kind {
 
 // Vendor is the store that Kind reads from.
 func Vendor() object.Vendor {
-	const block = "the s3 block of credentials, in the provider block"
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,
 		Words: object.Words{
-			Store: "S3", Short: "S3", Block: block, CustomerKey: customerKeyAttr, Trust: "set custom_ca_bundle in " + block,
+			Store: "S3", Short: "S3", CustomerKey: customerKeyAttr, Trust: "set custom_ca_bundle in {credentials}",
 			PathStyle: "use_path_style",
 			Read:      "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
 		},

@@ -29,7 +29,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	if err != nil {
 		return l, err
 	}
-	if variable := req.Variable("region"); variable != "" && g.Environment() != nil && !awsauth.IsCommercial(l.Region) && a.regionSaysWhere() {
+	if variable := req.Variable("region"); variable != "" && g.ReadsEnvironment() && !awsauth.IsCommercial(l.Region) && a.regionSaysWhere() {
 		if err := g.Refuse("region", "the environment variable "+variable); err != nil {
 			return l, req.Errorf("region", "%w", errors.Unwrap(err))
 		}
@@ -54,8 +54,8 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// checkBucket takes names and the ARNs of access points. Other ARNs lead to
-// other services, some of which run programs of whoever owns them.
+// checkBucket accepts names and the ARNs of access points. Other ARNs lead to other services, some of
+// which run programs of their owners.
 func checkBucket(name, region string) error {
 	if !strings.HasPrefix(name, "arn:") {
 		return object.CheckBucket(name)

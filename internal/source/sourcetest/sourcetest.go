@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
@@ -230,7 +230,7 @@ func Fetch(t *testing.T, s source.Source) *source.Snapshot {
 // Lacks checks which block an error says is lacking.
 func Lacks(t *testing.T, err error, path string, arguments ...string) {
 	t.Helper()
-	if lacks, ok := fact.Find[fact.NoBlock](err); !ok || lacks.Path != path || !slices.Equal(lacks.Arguments, arguments) {
+	if lacks, ok := fault.Find[fault.NoBlock](err); !ok || lacks.Path != path || !slices.Equal(lacks.Arguments, arguments) {
 		t.Errorf("got %+v, want %s with %q", lacks, path, arguments)
 	}
 }

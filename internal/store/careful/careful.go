@@ -13,16 +13,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// New returns a state that looks once more after a failure of a lock or a write: the answer may have been
-// lost, or be that to a repetition. If the lock is ours by then, or the state is the one
-// that was sent, it was a success.
+// New returns a state that reads again after a failed lock or write, because the answer may have been
+// lost, or may belong to a repetition. If the lock is ours, or the store has the state that was sent,
+// the call succeeded.
 //
-// It also looks, once in each run, whether a state is there that the store calls written: the
-// first one, and the first one that replaces another, which some servers take for other requests. It
-// looks each time if the store leaves that open, and after a state was removed.
+// It also reads back the first state that a run creates and the first one that it replaces, which some
+// servers take for other requests although they report success. It reads back every write if the
+// store does not report success, and after a state was removed.
 //
-// What was sent when nobody could look may be there by the time of the next write, and is what
-// this run has written, not somebody else.
+// A state that was sent while the store could not be read may appear before the next write. That write
+// takes it for the state of this run, and not of another writer.
 func New(s store.State, p store.Properties) store.State {
 	return &careful{State: s, known: p, proven: map[bool]bool{}}
 }

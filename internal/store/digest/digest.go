@@ -4,7 +4,7 @@ package digest
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // what both CLIs compare
+	"crypto/md5" //nolint:gosec // both CLIs compare it
 	"encoding/hex"
 	"fmt"
 
@@ -33,8 +33,8 @@ type State struct {
 // Unwrap returns the state alone.
 func (s *State) Unwrap() store.State { return s.State }
 
-// Read notes a digest that others will stumble over. One of a state that is not there is an
-// error, as it is for both CLIs: all that the state had would be made again.
+// Read records a digest that does not fit the state, at which CLIs fail. It returns an error for a digest
+// without a state, as both CLIs do, because Terraform would create all resources again.
 func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 	data, version, err := s.State.Read(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 }
 
 func of(data []byte) string {
-	sum := md5.Sum(data) //nolint:gosec // what both CLIs compare
+	sum := md5.Sum(data) //nolint:gosec // both CLIs compare it
 	return hex.EncodeToString(sum[:])
 }
 

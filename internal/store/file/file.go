@@ -31,7 +31,7 @@ func Kind() store.Kind {
 	return store.Kind{Table: filesource.Backend(), Place: "path", Older: "the .backup beside it, and other copies", Open: open}
 }
 
-// files are those of one module.
+// files keeps the states of one module.
 type files struct {
 	store.Settings
 
@@ -41,7 +41,7 @@ type files struct {
 
 func open(s store.Settings) (store.Store, error) { return &files{Settings: s}, nil }
 
-// Properties are those of files, whose locks the system gives back.
+// Properties returns the facts about files, whose locks the system releases.
 func (*files) Properties() store.Properties {
 	return store.Properties{HasLocks: true, Verifies: true, EndsWithProcess: true}
 }
@@ -110,7 +110,7 @@ func (s *files) List(ctx context.Context, prefix string) (names []string, err er
 	return names, err
 }
 
-// Close lets go of locks as the end of the process would: what says who had them stays.
+// Close releases locks as the end of the process would: the description of the holder stays.
 func (s *files) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +150,8 @@ type state struct {
 	mu    sync.Mutex
 	lent  *os.File   // the file of Lend, open until Close; nil if nobody has inherited it
 	f     handle     // nil without the lock
-	lock  store.Lock // what it was taken for
-	saved bool       // the backup has what this run has found
+	lock  store.Lock // the description of the lock
+	saved bool       // the backup has the state that this run found
 }
 
 func (s *state) String() string { return s.path }
@@ -185,7 +185,7 @@ func (s *state) Lend() *os.File {
 	return duplicate(s.lent)
 }
 
-// Read reads the file, whoever writes to it meanwhile.
+// Read reads the file. It does not wait for a writer.
 func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	return data, version(data), nil
 }
 
-// read returns what the file holds, nil if there is none.
+// read returns the content of the file, and nil if there is none.
 func (s *state) read() ([]byte, error) {
 	f := s.f
 	if f == nil {
@@ -230,7 +230,7 @@ func (s *state) content(f handle) ([]byte, error) {
 	return meter.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
 }
 
-// version of no bytes is that of no file.
+// version returns the version of a content. Empty content has the version of a missing file.
 func version(data []byte) store.Version {
 	if len(data) == 0 {
 		return ""
@@ -238,8 +238,8 @@ func version(data []byte) store.Version {
 	return store.Digest(data)
 }
 
-// Write replaces what the file holds. Without the lock, it takes it meanwhile: nobody
-// writes to the file of somebody else's run.
+// Write replaces the content of the file. If this run has no lock, Write takes it for the time of the
+// write, so that it does not write to the file of another run.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,7 +286,8 @@ func (s *state) locked(ctx context.Context, work func() error) (err error) {
 	return work()
 }
 
-// unchanged returns what the file holds if that is what was read.
+// unchanged returns the content of the file, and [store.ErrChanged] if it is not the version that was
+// read.
 func (s *state) unchanged(read store.Version) ([]byte, error) {
 	if err := s.stillThere(); err != nil {
 		return nil, err
@@ -314,7 +315,7 @@ func (s *state) stillThere() error {
 	return nil
 }
 
-// keepFound makes the backup of what this run found, encrypted.
+// keepFound writes the state that this run found to the backup, encrypted.
 func (s *state) keepFound(ctx context.Context, found []byte) error {
 	if s.saved || len(found) == 0 {
 		return nil
@@ -445,8 +446,8 @@ func openItself(path string) (*os.File, error) {
 	return f, nil
 }
 
-// inInfo is the lock in the file beside the state. Whoever has just taken a lock may not
-// have written it yet, and a CLI waits only for a lock that has an ID.
+// inInfo returns the description of the lock in the file beside the state. A process that has just taken
+// the lock may not have written it yet, and a CLI waits only for a lock that has an ID.
 func (s *state) inInfo() *store.Lock {
 	unknown := &store.Lock{ID: "unknown", Path: s.path}
 	f, err := openItself(s.info)
@@ -480,7 +481,7 @@ func (s *state) noteLeft(ctx context.Context) {
 		outside.Quoted(left.Operation, 100)))
 }
 
-// release gives our lock back. What says who had it may stay.
+// release releases our lock. The description of the holder may stay.
 func (s *state) release(ctx context.Context) error {
 	if err := os.Remove(s.info); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		notice.Show(ctx, fmt.Sprintf("the lock of %s was given back, but %v", outside.Quoted(s.path, 300), failed(s.info, err)))
@@ -522,8 +523,8 @@ func (s *state) Holder(context.Context) (*store.Lock, error) {
 	return s.ofProcess(), nil
 }
 
-// Unlock gives back our lock. Nobody can break one that somebody else has; what somebody
-// has left who has ended is removed.
+// Unlock releases our lock. The lock of another running process cannot be released; Unlock removes the
+// description that an ended process left.
 func (s *state) Unlock(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// unfinished is the first byte of a file while it is overwritten. Nobody reads a state
-// that begins so, whatever else of the old one and the new one is there.
+// unfinished is the first byte of a file while it is overwritten. No program reads such a file as a
+// state.
 const unfinished = filesource.Unfinished
 
 func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinished }
@@ -35,7 +35,8 @@ func (s *state) notFinished() error {
 	return fmt.Errorf("a write to %s was not finished; the next command that locks the state finishes it", path)
 }
 
-// journalOf is beside the file itself, whatever link leads there: whoever comes next finds it.
+// journalOf returns the path of the journal beside the file itself, also if path is a link, so that the
+// next run finds it.
 func journalOf(path string) string {
 	if itself, err := filepath.EvalSymlinks(path); err == nil {
 		path = itself
@@ -86,8 +87,8 @@ func writeAt(f handle, data []byte, at int64) error {
 
 // header is the first line of a journal. The new state follows.
 type header struct {
-	Replaces store.Version `json:"replaces"` // digest of what the file held
-	State    store.Version `json:"state"`    // digest of what follows
+	Replaces store.Version `json:"replaces"` // digest of the old content
+	State    store.Version `json:"state"`    // digest of the new content, which follows
 }
 
 func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
@@ -112,8 +113,8 @@ func (s *state) readJournal() ([]byte, error) {
 	return meter.Read(f, -1, s.limit+most)
 }
 
-// complete ends a write that was not finished. A file that somebody else has written since
-// stays, and what was to be written is kept beside it.
+// complete finishes an interrupted write. If another process has written the file since, it keeps the
+// file, and the interrupted state beside it.
 func (s *state) complete(ctx context.Context) error {
 	text, err := s.readJournal()
 	if errors.Is(err, os.ErrNotExist) {

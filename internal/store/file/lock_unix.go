@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplicate returns another descriptor of what was opened, nil if there can be none.
+// duplicate returns another descriptor of an open file, and nil if that fails.
 func duplicate(f *os.File) *os.File {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -32,7 +32,7 @@ func Kind() store.Kind {
 }
 
 const (
-	maxWrites  = 40 // that lose against those of other states
+	maxWrites  = 40 // tries that lose against writes of other states
 	maxRefusal = 5  // of a branch that nobody else seems to have changed
 
 	locks = "refs/heads/locks/" // begins the names of locks
@@ -64,7 +64,7 @@ func open(s store.Settings) (store.Store, error) {
 // Close has nothing to do: between two calls, nothing is left.
 func (*branch) Close() error { return nil }
 
-// Properties are those of a branch, where each commit is looked up after it was pushed.
+// Properties returns the facts about a branch. Each commit is looked up after it was pushed.
 func (*branch) Properties() store.Properties { return store.Properties{HasLocks: true, Verifies: true} }
 
 // State is the file of that name.
@@ -136,7 +136,7 @@ func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gits
 	if err == nil {
 		err = do(ctx, v)
 	}
-	return err
+	return b.Voice().Speak(err)
 }
 
 // Read reads the file at the tip of the branch. The first time under a lock, it makes sure of the lock as well:
@@ -174,7 +174,7 @@ func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside
 	return found, reached(err)
 }
 
-// reached makes of what kept git from the server what another try may mend.
+// reached marks an error of the connection to the server as one after which another try may succeed.
 func reached(err error) error {
 	if gitsource.IsUnanswered(err) {
 		return &store.UnansweredError{Err: err}
@@ -234,7 +234,7 @@ type change struct {
 
 	sent     bool   // by an earlier attempt
 	blob     string // the state that it was to store
-	tip      string // what it was to follow
+	tip      string // its expected parent
 	refusals int    // of attempts after which the tip was the same
 }
 
@@ -561,7 +561,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return err
 }
 
-// release removes a lock if it is this commit. Whatever is said of that, what is there then counts.
+// release removes a lock if it is this commit. It ignores the server's report, and looks at the result.
 func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) error {
 	p, err := s.push(ctx, v, 0, s.lockRef, commit, "")
 	isOther := s.held == nil || s.held.commit != commit // one that a person wants to be gone

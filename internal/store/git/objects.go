@@ -113,8 +113,8 @@ func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message stri
 
 var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
 
-// who are the variables of who makes commits: what the block says, or else what git does not
-// know by itself, and then that is the user of this machine, as terraform-backend-git has it.
+// who returns the environment variables with the author of commits: the author in the block, or else, if
+// git does not know one, the user of this machine, as in terraform-backend-git.
 func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {
 	name, email := s.Values.String("author_name"), s.Values.String("author_email")
 	if name != "" {

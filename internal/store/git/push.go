@@ -12,20 +12,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// pushed is what became of a push that has failed.
+// pushed is the result of a failed push.
 type pushed struct {
 	reason      string // in the words of git, or of the server; "" if it gave none
 	otherFormat bool   // the server's ids are longer, and the next try has them
 }
 
-// race is what git says if somebody else was faster, or is about to be.
+// race matches git's messages if another push was faster, or is under way.
 var race = lazyregexp.New(`stale info|fetch first|non-fast-forward|already exists|failed to (update ref|lock)|cannot lock ref|` +
 	`unable to (lock|update)|incorrect old value`)
 
-// aborted is what git says for a hook that ends the whole push.
+// aborted matches git's message for a hook that ends the whole push.
 var aborted = lazyregexp.New(`aborted by hook`)
 
-// inUse is what git says of a repository in which somebody works.
+// inUse matches git's message for a branch that is checked out in the repository.
 var inUse = lazyregexp.New(`checked out`)
 
 // isStale reports whether git found another commit than was expected before it sent
@@ -71,7 +71,7 @@ func (s *state) unreached(err error) error {
 	return reached(err)
 }
 
-// refusal is what a server said to a push.
+// refusal returns the error for a push that the server refused.
 func (s *state) refusal(branch, commit, reason, said string) error {
 	short := strings.TrimPrefix(branch, "refs/heads/")
 	what := "to make the branch"
@@ -103,7 +103,7 @@ type denied struct{}
 func (denied) Error() string { return "" }
 func (denied) Unwrap() error { return store.ErrDenied }
 
-// rights are those that a push needs.
+// rights names the rights that a push needs.
 func (s *state) rights(branch, commit string) string {
 	switch {
 	case commit == "":
@@ -114,7 +114,7 @@ func (s *state) rights(branch, commit string) string {
 	return "the right to make branches below locks/ is required (rules, protected branches and hooks take it away)"
 }
 
-// ofServer keeps what the server said, of what git has said.
+// ofServer returns the server's messages in git's output.
 func ofServer(said string) string {
 	var lines []string
 	for part := range strings.SplitSeq(said, "; ") {

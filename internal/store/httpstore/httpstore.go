@@ -39,7 +39,7 @@ func Kind() store.Kind {
 	}
 }
 
-// backend is the server, and what is known of its state.
+// backend is the server, with the facts that are known about its state.
 type backend struct {
 	client              http.Client
 	access              *httpsource.Access // of client
@@ -50,7 +50,7 @@ type backend struct {
 	values              attr.Values
 
 	mu   sync.Mutex
-	held *store.Lock // what we have locked, nil if we have not
+	held *store.Lock // our lock, nil if we have none
 }
 
 type endpoint struct {
@@ -98,14 +98,14 @@ func (b *backend) String() string { return source.Public(b.read.url) }
 // Address has the query, which may name the state, or sign the request.
 func (b *backend) Address() string { return b.read.url.String() }
 
-// Properties are those of the server, as the block has it.
+// Properties returns the facts about the server, from the block.
 func (b *backend) Properties() store.Properties {
 	return store.Properties{HasLocks: b.lock.url != nil, Retries: b.retries(), Unkept: b.unkept()}
 }
 
-// doubts are about what the backend was given.
+// doubts returns the probable mistakes in the settings, for the end of an error.
 func (b *backend) doubts() string {
-	said := httpsource.Doubts("", b.values)
+	said := httpsource.Doubts(errors.New(""), b.values)
 	text := said.Error()
 	for _, odd := range source.Oddities(said, b.values) {
 		text += "; " + odd
@@ -113,7 +113,7 @@ func (b *backend) doubts() string {
 	return text
 }
 
-// answered says what a status means that is not welcome.
+// answered returns the error for a status that is not a success.
 func (b *backend) answered(status int, challenge string) string {
 	text := "the backend answered " + web.Status(status)
 	at := text + " at " + source.Origin(b.read.url)
@@ -292,7 +292,7 @@ func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 // Holder cannot be asked for.
 func (b *backend) Holder(context.Context) (*store.Lock, error) { return nil, store.ErrUntold }
 
-// Unlock gives back a lock, ours or that of somebody else, by its ID.
+// Unlock releases a lock, ours or another one, by its ID.
 func (b *backend) Unlock(ctx context.Context, id string) error {
 	body, _ := json.Marshal(struct{ ID string }{id}) // as OpenTofu does by itself
 	held := b.ours()
@@ -376,7 +376,7 @@ func (a *answer) isAbsent() bool {
 	return a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0
 }
 
-// ask sends one request. Id is that of the lock.
+// ask sends one request. Id is the ID of the lock.
 func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	req, err := to.request(ctx, id, body)
 	if err != nil { // it has the URL in it

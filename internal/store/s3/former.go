@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Former compares the state with that of an s3 backend. A lock keeps out only those who take the
-// same one.
+// Former reports whether the state is the state of an s3 backend with these arguments. It returns an
+// error if the lock of that backend is another one, which would not exclude its users.
 func (s *state) Former(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
 	theirEndpoints, _ := arguments["endpoints"].(map[string]any)
@@ -29,7 +29,7 @@ func (s *state) Former(kind string, arguments map[string]any) (same bool, err er
 	}
 	theirS3, ourS3 := at("s3", "endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT", "AWS_ENDPOINT_URL")
 	theirTables, ourTables := at("dynamodb", "dynamodb_endpoint", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL")
-	// A store may have several addresses, so what is called the same elsewhere may be this one.
+	// A store may have several addresses, so equal names at another address may be this state.
 	mayBe := kind == "s3" && text("bucket") == s.server.Bucket && text("key") == s.key
 	same = mayBe && theirS3 == ourS3
 	lockfile, _ := arguments["use_lockfile"].(bool)

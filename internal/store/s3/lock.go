@@ -17,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// place is where a lock is kept: an object beside the state, or an item of a table. What
-// tells one lock there from the next is its mark.
+// place keeps a lock: in an object beside the state, or in an item of a table. A mark identifies each
+// lock there.
 type place interface {
 	// look returns who has the lock, nil if nobody has.
 	look(ctx context.Context) (by *store.Lock, mark string, err error)
@@ -30,8 +30,7 @@ type place interface {
 	drop(ctx context.Context, mark string) error
 }
 
-// takenError says that there is a lock already. Its text is for the case that each look finds
-// nobody who has it.
+// takenError means that there is a lock already. Its text is shown if no look finds the holder.
 type takenError struct{ error }
 
 // lockIn is the lock in one place.
@@ -100,7 +99,7 @@ func (l *lockIn) takeBack(ctx context.Context, id string) error {
 	return err
 }
 
-// giveBack also gives back what somebody else has taken, by its ID. It reports whether the lock was ours.
+// giveBack releases a lock by its ID, of another run, too. It reports whether the lock was ours.
 func (l *lockIn) giveBack(ctx context.Context, id string) (ours bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +171,7 @@ func parseLock(text []byte, kind, name string) (*store.Lock, error) {
 	return &lock, nil
 }
 
-// pause is for what somebody else is about to finish.
+// pause waits for another process to finish.
 func pause(ctx context.Context) error {
 	select {
 	case <-time.After(100 * time.Millisecond):
@@ -260,7 +259,7 @@ func (s *state) Unlock(ctx context.Context, id string) (err error) {
 	for i, l := range slices.Backward(s.locks) {
 		ours, failed := l.giveBack(ctx, id)
 		if i > 0 && !ours && errors.Is(failed, store.ErrMissing) {
-			continue // whoever has the other one has ended before it took this one
+			continue // the holder of the other lock ended before it took this one
 		}
 		err = errors.Join(err, failed)
 		if failed != nil && !ours {
@@ -270,7 +269,7 @@ func (s *state) Unlock(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Holder is that of one of the locks.
+// Holder returns the holder of one of the locks.
 func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	err = store.ErrUntold
 	for _, l := range slices.Backward(s.locks) {
@@ -281,7 +280,7 @@ func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	return by, err
 }
 
-// mayChange proves what a write relies on, and looks at the locks.
+// mayChange proves the conditions that a write relies on, and checks the locks.
 func (s *state) mayChange(ctx context.Context) error {
 	err := s.prove(ctx)
 	for _, l := range s.locks {

@@ -11,11 +11,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// inProof is what is in the object beside the lock. It stays: whoever is refused to put it there
-// once more has the proof in one request, and no bucket fills up with its versions.
+// inProof is the content of an object beside the lock. The object stays, so that the next run proves the
+// condition in one refused request, and the bucket does not collect versions of it.
 const inProof = "statecrypt has shown here that this store refuses to replace an object that must not be there. You may delete it.\n"
 
-// noObject is what no store calls an object.
+// noObject is an ETag that no object has.
 const noObject = `"00000000000000000000000000000000-0"`
 
 // prove looks whether the store keeps its promises before anything depends on them. On the lock

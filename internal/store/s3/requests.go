@@ -53,7 +53,7 @@ func (b *bucket) object(key string) object.Object {
 	return o
 }
 
-// condition is what must be so for an object to be put there.
+// condition is the condition of a request that writes an object.
 type condition struct {
 	match string // it is this one
 	bare  bool   // which is sent without its quotes
@@ -61,7 +61,7 @@ type condition struct {
 	lock  bool   // it is beside a state, and has the tags of a lock
 }
 
-// put writes an object, in one request, and returns what the store calls it.
+// put writes an object in one request, and returns its ETag.
 func (b *bucket) put(ctx context.Context, key string, data []byte, how condition) (etag string, err error) {
 	client, err := b.client(ctx)
 	if err != nil {
@@ -159,8 +159,9 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 	}
 }
 
-// removeOnce deletes an object if it is this one, "" for any, as far as the store looks. What may ignore the
-// condition is asked once: a repetition could meet the object of somebody else.
+// removeOnce deletes an object if it has this ETag, and any object for "", as far as the store obeys the
+// condition. It sends one request only, because a store that ignores the condition could delete
+// another object at a repetition.
 func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 	client, err := b.client(ctx)
 	if err != nil {
@@ -264,5 +265,5 @@ func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	if strings.HasSuffix(key, lockSuffix) || strings.HasSuffix(key, proofSuffix) {
 		err = fmt.Errorf("%s: %w", outside.Quoted(key, 300), err)
 	}
-	return err
+	return b.Voice().Speak(err)
 }

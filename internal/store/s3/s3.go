@@ -1,6 +1,6 @@
 // Package s3 keeps a state in a bucket of Amazon S3, or of a store that speaks its protocol,
 // as the s3 backends of Terraform and OpenTofu do: the same objects, the same locks, and, with
-// a table of DynamoDB, the same digests. Unlike them, it writes only over what was read, and
+// a table of DynamoDB, the same digests. Unlike them, it replaces only the version that was read, and
 // relies on no condition that a store may ignore.
 package s3
 
@@ -37,13 +37,13 @@ func KindOver(n object.Network) store.Kind {
 	}
 }
 
-// What is beside a state.
+// These are the names of objects beside a state.
 const (
 	lockSuffix  = ".tflock"
 	proofSuffix = lockSuffix + "-proof"
 )
 
-const maxTries = 5 // of what somebody else may do at the same moment
+const maxTries = 5 // of requests that compete with another process
 
 // bucket is where states are.
 type bucket struct {
@@ -92,7 +92,8 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 // Close has nothing to do: a lock outlives its process.
 func (*bucket) Close() error { return nil }
 
-// Properties are those of the block. With a table, each state is careful already.
+// Properties returns the facts about the bucket, from the block. States with a table are wrapped by
+// package careful already.
 func (b *bucket) Properties() store.Properties {
 	return store.Properties{HasLocks: b.lockfile || b.table != nil, Verifies: b.table != nil}
 }
@@ -135,7 +136,7 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, source.Grant{Values: b.Values, Found: true}.Blame(errors.New(err.Error())) // what it wraps may repeat what servers answered
+		return nil, source.Grant{Values: b.Values, Found: true}.Blame(errors.New(err.Error())) // the wrapped errors may repeat answers of servers
 	}
 	warnings, err := b.server.CheckEncryption(client, b.server.Words)
 	if err != nil {
@@ -160,7 +161,7 @@ type state struct {
 	locks []*lockIn // in the order in which they are taken
 }
 
-// id is what locks and digests are called after.
+// id returns the ID of the state's locks and digests.
 func (s *state) id() string { return s.server.Bucket + "/" + s.key }
 
 func (s *state) digestID() string { return s.id() + "-md5" }
@@ -238,7 +239,7 @@ func (b *bucket) takes(ctx context.Context, match form) {
 	b.match = match
 }
 
-// conditions are those that the store takes.
+// conditions returns the conditions that the store accepts.
 func (b *bucket) conditions() (match form, noneOff bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,7 +249,7 @@ func (b *bucket) conditions() (match form, noneOff bool) {
 	return b.match, b.noneOff
 }
 
-// unchanged looks whether there is what was read.
+// unchanged returns an error if the object is not the version that was read.
 func (s *state) unchanged(ctx context.Context, read store.Version) error {
 	_, now, err := s.Read(ctx)
 	if err == nil && now != read {
@@ -270,7 +271,7 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 	return s.remove(ctx, s.key, string(read))
 }
 
-// Ready proves what locks and writes rely on.
+// Ready proves the conditions that locks and writes rely on.
 func (s *state) Ready(ctx context.Context) error { return s.prove(ctx) }
 
 // isOtherwise reports whether a condition is not met: there is another object than the one

@@ -65,7 +65,7 @@ type item struct {
 
 const tableTries = 5
 
-// call makes a call, and another one if it may succeed. What it did is looked up by the caller.
+// call makes a call, and another one if that may succeed. The caller looks up the effect.
 func (t *table) call(ctx context.Context, operation string, arguments map[string]any) (found item, err error) {
 	if err := t.find(ctx); err != nil {
 		return found, err
@@ -87,7 +87,7 @@ func (t *table) call(ctx context.Context, operation string, arguments map[string
 	}
 }
 
-// errCondition is that what a call asks for is not so.
+// errCondition means that the condition of a call is not met.
 var errCondition = errors.New("the condition is not met")
 
 func (t *table) once(ctx context.Context, operation string, body []byte) (found item, again bool, err error) {
@@ -121,7 +121,8 @@ func (t *table) once(ctx context.Context, operation string, body []byte) (found 
 	case ctx.Err() != nil:
 		return found, false, context.Cause(ctx)
 	case err != nil:
-		return found, true, &store.UnansweredError{Err: fmt.Errorf("DynamoDB %s: %s", operation, web.Reason(err, t.server.Words.Trust))}
+		return found, true, t.Voice().Speak(&store.UnansweredError{
+			Err: fmt.Errorf("DynamoDB %s: %s", operation, web.Reason(err, t.server.Words.Trust))})
 	case resp.StatusCode != http.StatusOK:
 		again, err = t.refused(operation, resp.StatusCode, answer)
 		return found, again, err
@@ -138,12 +139,12 @@ func itemIn(answer []byte) (item, error) {
 	return got.Item, err
 }
 
-// refused says what an answer means, and whether another try may succeed.
+// refused returns the error for an answer, and whether another try may succeed.
 func (t *table) refused(operation string, status int, answer []byte) (again bool, err error) {
 	var said struct {
 		Type string `json:"__type"`
 	}
-	_ = json.Unmarshal(answer, &said)                       // what is none has no type
+	_ = json.Unmarshal(answer, &said)                       // an invalid answer leaves the type empty
 	code := said.Type[strings.LastIndex(said.Type, "#")+1:] // some leave out the namespace
 	what, common := "DynamoDB "+operation+": ", awsauth.CommonReason(code)
 	err = answers.Find([]answers.Row{

@@ -1,9 +1,8 @@
 // Package age seals the key of each file for several people and machines, with age:
-// https://age-encryption.org/v1. Whoever has one of the identities gets the key.
+// https://age-encryption.org/v1. Each of the identities opens the key.
 //
-// What it stores is what OpenTofu's key provider external stores for the program
-// "statecrypt key-provider age", under the same name: either opens what the other
-// has sealed.
+// Its metadata equals the metadata of OpenTofu's key provider external with the program
+// "statecrypt key-provider age", under the same name: each opens the other's files.
 package age
 
 import (
@@ -19,15 +18,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
 const (
 	keyLength = 32 // bytes, for AES-256
 
-	// The sealed key has some 100 bytes for each recipient, those of hybrid ones
-	// 1,600. Each is tried with each identity.
+	// maxSealed limits the sealed key, which has some 100 bytes for each recipient, and 1,600
+	// for a hybrid one. Each recipient is tried with each identity.
 	maxSealed = 128 << 10 // bytes
 
 	kind = "an age key provider" // in errors
@@ -61,7 +60,7 @@ var (
 	_ driver.Deriver    = (*provider)(nil)
 )
 
-// metadata is what a file stores: the key, as an age file.
+// metadata is the document that a file stores: the key, as an age file.
 type metadata struct {
 	ExternalData struct {
 		Sealed []byte `json:"statecrypt_age_key"` // [mark.AgeKey]
@@ -81,15 +80,15 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return p, nil
 }
 
-// Key opens the key that document holds with the first identity that it is for.
+// Key opens the key in document with the first identity that fits.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
 	if !p.identities.Any() {
-		return nil, fact.With(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
-			driver.ErrNoKey), fact.NoIdentity{}, fact.Advice("set one of the two"))
+		return nil, fault.Known(fault.With(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
+			driver.ErrNoKey), "set one of the two"), fault.NoIdentity{})
 	}
 	identities, err := p.identities.Load()
 	if err != nil {
@@ -124,8 +123,9 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// checkOwn refuses a key that whoever has identities could not open again. Without any,
-// only others are meant to, and plugins are not asked: somebody might have to touch a key.
+// checkOwn returns an error if the configured identities could not open the sealed key. It
+// accepts a key if no identity is configured, or if one belongs to a plugin, because a user
+// might have to touch a device.
 func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	if !p.identities.Any() {
 		return nil
@@ -140,7 +140,7 @@ func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	return err
 }
 
-// notOwnError is an [driver.ErrNoKey] about a key that was made here.
+// notOwnError is a [driver.ErrNoKey] about a new key.
 type notOwnError struct{}
 
 func (notOwnError) Error() string {
@@ -150,7 +150,7 @@ func (notOwnError) Error() string {
 
 func (notOwnError) Is(target error) bool { return target == driver.ErrNoKey }
 
-// parse accepts nothing beside the sealed key.
+// parse reads metadata. It accepts no member beside the sealed key.
 func parse(document json.RawMessage) (m metadata, err error) {
 	var members map[string]map[string]json.RawMessage
 	if err := driver.DecodeStored(document, kind, &members); err != nil {
@@ -158,7 +158,7 @@ func parse(document json.RawMessage) (m metadata, err error) {
 	}
 	data := members["external_data"]
 	if len(data) > 0 && data[mark.AgeKey] == nil {
-		return m, fact.Advise(fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know",
+		return m, fault.With(fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know",
 			driver.ErrNoKey), "configure that program, as key_provider \"external\" with its command")
 	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||

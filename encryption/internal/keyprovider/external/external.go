@@ -1,8 +1,7 @@
 // Package external gets keys from a program that the user names.
 //
-// Options, protocol and metadata are those of OpenTofu's key provider of the
-// same name: opentofu/internal/encryption/keyprovider/external. A program
-// written for it runs unchanged.
+// It has the options, the protocol and the metadata of OpenTofu's key provider of the same name
+// (opentofu/internal/encryption/keyprovider/external), and runs the same programs.
 package external
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -25,7 +24,7 @@ const (
 	magic = "OpenTofu-External-Key-Provider"
 
 	maxKeyLength = 1024    // bytes
-	maxMetadata  = 1 << 20 // bytes; what a file may make us hand to a program
+	maxMetadata  = 1 << 20 // bytes of a file's metadata that are passed to a program
 	maxAnswer    = 1 << 20 // bytes
 )
 
@@ -60,13 +59,13 @@ var (
 	_ driver.Deriver    = (*provider)(nil)
 )
 
-// metadata is what a file stores, and what the program is given. Numbers in it
-// go through float64, as in OpenTofu.
+// metadata is the document that a file stores and that the program receives. Its numbers pass
+// through float64, as in OpenTofu.
 type metadata struct {
 	ExternalData map[string]any `json:"external_data"`
 }
 
-// output is what the program answers, field by field as in OpenTofu's OutputV1.
+// output is the program's answer, with the fields of OpenTofu's OutputV1.
 type output struct {
 	Keys struct {
 		EncryptionKey []byte `json:"encryption_key"`
@@ -78,7 +77,7 @@ type output struct {
 func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{
 		Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
-		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment() != nil, false)},
+		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment(), false)},
 	}
 	if err := p.command.Check(); err != nil {
 		return nil, v.Errorf("command", "%w", err)
@@ -105,7 +104,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fact.Advise(fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that",
+		return nil, fault.With(fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that",
 			driver.ErrNoKey), "if the file was encrypted under another name, set encrypted_metadata_alias")
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", driver.ErrNoKey)
@@ -130,8 +129,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, stored, err
 }
 
-// Recognizes reports whether document is metadata of a program. What the key provider
-// age stores is not, unless it is found by its name.
+// Recognizes reports whether document is metadata of a program, apart from the metadata of the
+// key provider age, which is found by its name only.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	_, ofAge := m.ExternalData[mark.AgeKey]
@@ -151,7 +150,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider; restore an intact copy", driver.ErrDamaged)
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
-	input := []byte("null") // also when what is stored is null: OpenTofu's Encode
+	input := []byte("null") // also for stored metadata of null, as OpenTofu's Encode has it
 	if m.ExternalData != nil {
 		var err error
 		if input, err = json.Marshal(m); err != nil {

@@ -1,8 +1,8 @@
 // Package pbkdf2 derives the key of a file from a passphrase, or from the key
 // of another key provider, with PBKDF2 (RFC 8018).
 //
-// Options, defaults and metadata are those of OpenTofu's key provider of the
-// same name: opentofu/internal/encryption/keyprovider/pbkdf2.
+// It has the options, the defaults and the metadata of OpenTofu's key provider of the same name:
+// opentofu/internal/encryption/keyprovider/pbkdf2.
 package pbkdf2
 
 import (
@@ -21,21 +21,20 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 const (
 	minPassphrase = 16      // bytes
 	minIterations = 200_000 // for new keys; a file may hold fewer
 
-	// The limits for what a file may ask for, because whoever can write the
-	// file chooses these numbers. Ten million iterations take about four
-	// seconds on a laptop.
+	// These limits apply to the numbers in a file, which everybody who can write the file
+	// chooses. Ten million iterations take about four seconds on a laptop.
 	defaultMaxIterations = 10_000_000
 	maxKeyLength         = 1024 // bytes
 	maxSaltLength        = 4096 // bytes
 
-	// What derived keys may be built on.
+	// These are the least lengths for derived keys.
 	minDerivedSalt = 16 // bytes
 	minDerivedKey  = 16 // bytes
 )
@@ -77,7 +76,7 @@ func table() attr.Table {
 type provider struct {
 	passphrase    []byte
 	chain         string
-	fresh         metadata // what new keys are made with; no salt
+	fresh         metadata // the parameters of new keys, without a salt
 	saltLength    int
 	maxIterations int64
 }
@@ -98,7 +97,7 @@ func checkHash(name string) error {
 	return nil
 }
 
-// metadata is what a file stores, with the names of
+// metadata is the document that a file stores, with the names of
 // opentofu/internal/encryption/keyprovider/pbkdf2/metadata.go.
 type metadata struct {
 	Salt         []byte `json:"salt"`
@@ -150,8 +149,8 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 	return err == nil
 }
 
-// Stored returns metadata for derived keys: the configured parameters with
-// salt, or wrapped, if it is no weaker than what is allowed for new keys.
+// Stored returns metadata for derived keys: the configured parameters with salt, or wrapped, if
+// its parameters would be allowed for new keys.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	m := p.fresh
 	switch {
@@ -186,7 +185,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
-		return m, fact.Advise(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
+		return m, fault.With(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
 			driver.ErrNoKey), "check which kind of key provider wrote it, or restore an intact copy")
 	}
 	if err := checkHash(m.HashFunction); err != nil {
@@ -198,9 +197,9 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// limit refuses what a hostile file may ask for, before any work is done. The
-// work is iterations times blocks, because PBKDF2 repeats its iterations for
-// each block of the key.
+// limit returns an error for metadata that would cost too much work, before any work is done.
+// The work is iterations times blocks, because PBKDF2 repeats its iterations for each block of
+// the key.
 func (p *provider) limit(m metadata) error {
 	size := int64(hashFunctions[m.HashFunction]().Size())
 	switch {

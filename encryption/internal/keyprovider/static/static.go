@@ -1,7 +1,7 @@
-// Package static holds the key itself.
+// Package static uses a key of the settings, without derivation.
 //
-// The metadata is that of the key provider of the same name in OpenTofu's
-// source: opentofu/internal/encryption/keyprovider/static.
+// It has the metadata of the key provider of the same name in OpenTofu's source:
+// opentofu/internal/encryption/keyprovider/static.
 package static
 
 import (
@@ -18,7 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -58,8 +58,8 @@ var (
 	_ driver.Deriver    = (*provider)(nil)
 )
 
-// metadata is what OpenTofu's static key provider stores: a mark, and nothing
-// of the key.
+// metadata is the document that OpenTofu's static key provider stores: a mark, and no part of
+// the key.
 type metadata struct {
 	Magic string `json:"magic"`
 }
@@ -90,7 +90,7 @@ func checkHex(text string) error {
 	case err == nil:
 		return nil
 	case odd != "":
-		return fmt.Errorf("it %w", fact.Odd(odd))
+		return fmt.Errorf("it %w", fault.Odd(odd))
 	case allHex.MatchString(text):
 		return errors.New("this has an odd number of hexadecimal digits, and each byte has two; copy it whole")
 	case strings.Contains(text, " "):
@@ -118,8 +118,8 @@ func checkBase64(text string) error {
 
 var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)
 
-// hexadecimal is a key in digits that are base64 as well, but that no base64 of a key has
-// alone: one of 16 bytes would by chance in one of 2 to the 64th.
+// hexadecimal matches a key in hexadecimal digits. These are valid base64, too, but the base64
+// of a random key of 16 bytes has only such digits with a probability of 2^-64 at most.
 var hexadecimal = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
 func checkLength(key []byte) error {

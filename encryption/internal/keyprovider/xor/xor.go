@@ -1,8 +1,8 @@
 // Package xor combines the keys of two key providers: both are needed to open
 // a file.
 //
-// Options and result are those of the key provider of the same name in
-// OpenTofu's source: opentofu/internal/encryption/keyprovider/xor.
+// It has the options and the result of the key provider of the same name in OpenTofu's source:
+// opentofu/internal/encryption/keyprovider/xor.
 package xor
 
 import (
@@ -50,8 +50,7 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return p, nil
 }
 
-// Key combines the keys of a file. What is stored under its own name, if
-// anything, is ignored.
+// Key combines the keys of a file. It ignores metadata that the file stores under its own name.
 func (p *provider) Key(ctx context.Context, keys driver.Keys, _ json.RawMessage) ([]byte, error) {
 	a, err := keys(ctx, p.a)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package aesgcm encrypts with AES in Galois/counter mode (NIST SP 800-38D).
 //
-// The layout is that of opentofu/internal/encryption/method/aesgcm: a nonce of
-// 12 random bytes, the ciphertext, a tag of 16 bytes.
+// The layout is a nonce of 12 random bytes, the ciphertext, and a tag of 16 bytes, as in
+// opentofu/internal/encryption/method/aesgcm.
 package aesgcm
 
 import (
@@ -14,7 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 // Block returns the aes_gcm method.
@@ -62,7 +62,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 		err := fmt.Errorf("%w: authentication failed: the key or the argument aad differs from that of the file, or the file was changed",
 			driver.ErrNoKey)
 		if len(m.aad) > 0 {
-			err = fact.Advise(err, "aad is set: leave it out if the file was encrypted without it")
+			err = fault.With(err, "aad is set: leave it out if the file was encrypted without it")
 		}
 		return nil, err
 	}

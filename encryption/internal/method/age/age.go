@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/agefile"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
@@ -56,7 +56,7 @@ func build(v attr.Values) (driver.Method, error) {
 	return m, nil
 }
 
-// Decrypt opens file with the first identity that it is for, or the passphrase.
+// Decrypt opens file with the first identity that fits, or with the passphrase.
 func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	identities, err := m.identities.Load()
 	if err != nil {
@@ -70,7 +70,7 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 		identities = append(identities, identity)
 	}
 	if len(identities) == 0 {
-		return nil, fact.With(errors.New("identities, identity_files or a passphrase are required to open files"), fact.NoIdentity{})
+		return nil, fault.Known(errors.New("identities, identity_files or a passphrase are required to open files"), fault.NoIdentity{})
 	}
 	return agefile.Open(ctx, file, identities)
 }

@@ -1,8 +1,7 @@
 // Package external leaves encryption to a program that the user names.
 //
-// Options and protocol are those of OpenTofu's method of the same name:
-// opentofu/internal/encryption/method/external. A program written for it runs
-// unchanged.
+// It has the options and the protocol of OpenTofu's method of the same name
+// (opentofu/internal/encryption/method/external), and runs the same programs.
 package external
 
 import (
@@ -51,8 +50,8 @@ type method struct {
 
 var _ driver.Encrypter = (*method)(nil)
 
-// input and output are what goes to the program and comes back, as in
-// OpenTofu's InputV1 and OutputV1.
+// input and output are the documents that the program receives and prints: OpenTofu's InputV1
+// and OutputV1.
 type input struct {
 	Key     []byte `json:"key,omitempty"`
 	Payload []byte `json:"payload"`
@@ -63,7 +62,7 @@ type output struct {
 }
 
 func build(v attr.Values) (driver.Method, error) {
-	w := world.For(v.Environment() != nil, false)
+	w := world.For(v.Environment(), false)
 	m := &method{
 		keys:    v.String("keys"),
 		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic, World: w},

@@ -1,9 +1,8 @@
 // Package kubeform opens and seals the states that Kubeform kept in the status
 // of its modules.
 //
-// The layout is that of kubeform.dev/kfc (controllers/utils.go) at fd54c99e: the
-// state in gzip, in a NaCl secretbox with its nonce of 24 bytes in front, in
-// basE91.
+// The layout is the state in gzip, in a NaCl secretbox with its nonce of 24 bytes in front, in
+// basE91, as in kubeform.dev/kfc (controllers/utils.go) at fd54c99e.
 package kubeform
 
 import (
@@ -76,7 +75,7 @@ func parseKey(text string) (key [keySize]byte, err error) {
 	return [keySize]byte(decoded), nil
 }
 
-// instead says what a text probably is that is not the base64 of a key.
+// instead describes a text that is not the base64 of a key.
 func instead(text string) string {
 	_, notHex := hex.DecodeString(text)
 	switch {

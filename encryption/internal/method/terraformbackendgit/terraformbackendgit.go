@@ -1,9 +1,9 @@
 // Package terraformbackendgit opens the files of terraform-backend-git's legacy
 // AES mode. It does not seal any: the format is weak.
 //
-// The layout is that of terraform-backend-git's crypt/aes.go: a nonce of 12
-// bytes, the ciphertext of AES-256-GCM, a tag of 16 bytes. The key is the MD5
-// sum of the passphrase, written in 32 hexadecimal digits.
+// The layout is a nonce of 12 bytes, the ciphertext of AES-256-GCM, and a tag of 16 bytes, as in
+// terraform-backend-git's crypt/aes.go. The key is the MD5 sum of the passphrase, written in 32
+// hexadecimal digits.
 // https://github.com/plumber-cd/terraform-backend-git
 package terraformbackendgit
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/explain" // want `only programs explain errors`
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 var errGone = errors.New("it is gone")
@@ -47,7 +47,7 @@ func decisions(err error, name string) bool {
 		regexp.MustCompile("gone").MatchString(text[1:]) || // want `this decides`
 		strings.HasSuffix(f.text, "?") || // want `this decides`
 		answers.Find([]answers.Row{{Text: text}}, 0, "", text).Text != "" || // want `this decides`
-		strings.Contains(explain.Text(err), "gone") || // want `this decides`
+		strings.Contains(fault.Text(err), "gone") || // want `this decides`
 		handed(err.Error())
 }
 

@@ -1,4 +1,4 @@
-package explain
+package provider
 
 import (
 	"go/ast"
@@ -15,7 +15,7 @@ import (
 var imperative = regexp.MustCompile(`[;,:] (?:set|check|grant|enable|add|import|install|restore|leave|configure|remove|use|write|see) `)
 
 // After an error that wraps ErrNoKey, a fallback may open the file: what to do about it is
-// a [fact.Advice], which nobody is given then.
+// an advice of package fault, which nobody is given then.
 func TestNoAdviceInReasons(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -54,7 +54,7 @@ func reasonsOfNoKey(t *testing.T, path string) (formats []string) {
 			return true
 		}
 		wrapped, ok := call.Args[1].(*ast.SelectorExpr)
-		if format, isText := literal(call.Args[0]); ok && isText && wrapped.Sel.Name == "ErrNoKey" {
+		if format, isText := literalOf(call.Args[0]); ok && isText && wrapped.Sel.Name == "ErrNoKey" {
 			formats = append(formats, format)
 		}
 		return true

@@ -1,4 +1,4 @@
-package explain
+package provider
 
 import (
 	"go/ast"
@@ -14,21 +14,23 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fact"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
 func TestBlock(t *testing.T) {
 	t.Parallel()
 	const want = ":\n\n  credentials {\n    git {\n      url      = \"https://example.com/\"\n      username = var.user\n    }\n  }"
-	got := block(fact.NoBlock{Path: "credentials.git", Arguments: []string{`url = "https://example.com/"`, "username = var.user"}})
+	got := inLines(fault.NoBlock{Path: "credentials.git", Arguments: []string{`url = "https://example.com/"`, "username = var.user"}})
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	if _, problems := hclsyntax.ParseConfig([]byte(strings.TrimPrefix(got, ":")), "", hcl.InitialPos); problems.HasErrors() {
 		t.Error(problems)
 	}
-	if !endsInBlock("add it"+got) || endsInBlock("add it"+got+" here") || endsInBlock(`state { method = "m" }`) {
-		t.Error("endsInBlock is wrong")
+	for text, want := range map[string]string{got: got, got + " here": got + " here.", `state { method = "m" }`: `state { method = "m" }.`} {
+		if said := sentence("add it" + text); said != "Add it"+want {
+			t.Errorf("got %s", said)
+		}
 	}
 }
 
@@ -76,7 +78,7 @@ func literals(t *testing.T, path string) []string {
 		if !ok {
 			return true
 		}
-		text, ok := literal(e)
+		text, ok := literalOf(e)
 		if ok {
 			out = append(out, text)
 		}
@@ -85,15 +87,15 @@ func literals(t *testing.T, path string) []string {
 	return out
 }
 
-// literal is the text of an expression that has one; parts that are no text are left out.
-func literal(e ast.Expr) (string, bool) {
+// literalOf is the text of an expression that has one; parts that are no text are left out.
+func literalOf(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
 		return text, err == nil && e.Kind == token.STRING
 	case *ast.BinaryExpr:
-		x, okX := literal(e.X)
-		y, okY := literal(e.Y)
+		x, okX := literalOf(e.X)
+		y, okY := literalOf(e.Y)
 		return x + y, e.Op == token.ADD && okX && okY
 	}
 	return "", false

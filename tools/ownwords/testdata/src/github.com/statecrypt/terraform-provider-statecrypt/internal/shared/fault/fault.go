@@ -1,3 +1,3 @@
-package explain
+package fault
 
 func Text(err error) string { return err.Error() }

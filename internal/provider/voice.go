@@ -1,0 +1,230 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// reader is who reads an error: the author of a configuration with the provider in it.
+type reader struct {
+	*configured      // of the provider block
+	deriving    bool // the error is about a derived key, and not about a state
+}
+
+// readerOf returns the reader who wrote the provider block of c; nothing is known of it for nil.
+func readerOf(c *configured) reader {
+	if c == nil {
+		c = &configured{}
+	}
+	return reader{configured: c}
+}
+
+// environment tells whether TF_ENCRYPTION was read.
+type environment int
+
+// These are why it has no say.
+const (
+	heard      environment = iota // it has, or something else has
+	unset                         // it is not set
+	notWanted                     // because of use_environment
+	noText                        // it is not set, and there are values for its variables
+	besideText                    // the settings are in blocks
+)
+
+func (e environment) String() string {
+	switch e {
+	case unset:
+		return "TF_ENCRYPTION is not set, or it is empty."
+	case notWanted:
+		return "TF_ENCRYPTION is not read, because of use_environment = false."
+	case noText:
+		return "encryption_variables is set, and gives values to var.* in encryption or TF_ENCRYPTION alone; neither is set."
+	case besideText:
+		return "TF_ENCRYPTION is set but not read, because the provider block has its settings in blocks. If it is meant for " +
+			"this provider, remove the key_provider, method and default blocks, or write their settings as text into the argument " +
+			"encryption, over which it is merged."
+	}
+	return ""
+}
+
+// say returns the words of the provider for a fact, which stand right behind the reason.
+func (r reader) say(f fault.Fact) string {
+	switch f := f.(type) {
+	case fault.OnlyEnvironment:
+		return ", or with allow_external = true"
+	case fault.NoValue:
+		if f.Name == "" {
+			return "set the values of var.* in encryption_variables, in the provider block"
+		}
+		return fmt.Sprintf("in the provider block, let encryption_variables have it, as in encryption_variables = { %s = var.%[1]s }, where "+
+			"var.%[1]s is a variable of your configuration", f.Name)
+	case fault.NotConfigured:
+		if f.IsUnencrypted() && !r.inText {
+			return fmt.Sprintf("plaintext requires no block: write %q in its place", syntax.Unencrypted)
+		}
+	case fault.NoMethod:
+		return r.method(f)
+	case fault.NoState:
+		const none = `f no state is expected there, set on_missing = "defaults"`
+		if f.Block == "" {
+			return ". I" + none
+		}
+		return fmt.Sprintf(". Check the %s block; i", f.Block) + none
+	case fault.Workspace:
+		if f.Name == "default" {
+			return `. This is the place of the workspace "default"; for another, set workspace`
+		}
+		return fmt.Sprintf(". This is the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, "+
+			"prints the names", f.Name)
+	}
+	return ""
+}
+
+// tell returns the text of an error: the reasons with their advice, and the next step.
+func (r reader) tell(err error) string {
+	text := fault.Voice{Words: map[string]string{"settings": "the provider block"}, Say: r.say}.Text(err)
+	if meter.IsTooLarge(err) {
+		text += "; if that is expected, raise max_size"
+	}
+	paragraphs := []string{sentence(text), r.next(err)}
+	lacking, noMethod := fault.Find[fault.NoMethod](err)
+	lacks := r.unread != heard && (noMethod || fault.Has[fault.NotConfigured](err))
+	if r.empty && (lacks || lacksCredentials(err)) {
+		paragraphs = append(paragraphs, "The provider block that was used is empty, or there is none without an alias. If the settings are in "+
+			"a block with an alias, choose it with provider = statecrypt.ALIAS. If this is in a module, pass the block on where the module is "+
+			"called, with providers = { statecrypt = statecrypt.ALIAS }.")
+	}
+	if noMethod && len(lacking.Selected) == 0 && len(r.names) > 0 {
+		paragraphs = append(paragraphs, fmt.Sprintf("The encryption text selects methods for states by name. To use them, set name = "+
+			"\"%s\" here.", strings.Join(r.names, `" or "`)))
+	}
+	if noMethod && lacking.Format == "" && len(lacking.KeyProviders) == 0 && r.text {
+		paragraphs = append(paragraphs, "Such blocks take the place of the argument encryption, whose text has no key provider: remove that "+
+			"argument, or write the key provider there.")
+	}
+	if lacks || r.unread == besideText && errors.Is(err, encryption.ErrNoKey) {
+		paragraphs = append(paragraphs, r.unread.String())
+	}
+	return strings.Join(slices.DeleteFunc(paragraphs, func(text string) bool { return text == "" }), "\n\n")
+}
+
+func lacksCredentials(err error) bool {
+	block, lacks := fault.Find[fault.NoBlock](err)
+	return fault.Has[fault.NoCredentials](err) || lacks && strings.HasPrefix(block.Path, "credentials.")
+}
+
+// next returns the next step for an error that has no advice about it.
+func (r reader) next(err error) string {
+	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
+		if r.deriving {
+			return "The value comes from something that does not exist before apply. " +
+				"Keys can be derived only from what is known when planning."
+		}
+		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
+			"naming what the value comes from, so that it is read during apply."
+	}
+	// A key provider that gave no key says itself why, as do a program without plaintext, settings
+	// for another file, and suspects.
+	isOther := func(a encryption.Attempt) bool {
+		return !strings.HasPrefix(a.Method, "method.external.") && !fault.Has[fault.NoKeyProvider](a.Err) && !fault.Has[fault.Suspect](a.Err)
+	}
+	failed, ok := errors.AsType[*encryption.Error](err)
+	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) || !slices.ContainsFunc(failed.Attempts, isOther) {
+		return ""
+	}
+	settings := ""
+	if slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return a.Method == "sops" }) {
+		settings = " To give sops settings, configure method.sops.main, and name it in place of sops."
+	}
+	return "Check the passphrase or key and whether this is the right file. If the key was changed after the file was written, " +
+		"add the old one as a fallback." + settings
+}
+
+// method says which method a file needs.
+func (r reader) method(e fault.NoMethod) string {
+	choice := syntax.Or(e.Methods, strconv.Quote)
+	switch {
+	case r.inText:
+		return notOfFiles(e) + "where the settings are (TF_ENCRYPTION, or encryption in the provider block), " + e.InText()
+	case len(e.Methods) > 0 && len(e.Selected) == 1:
+		return fmt.Sprintf("in place of method = %q, set method = %s where that stands (on the data source, or in the default block), or "+
+			"remove it from the data source if there is a default block that has it", e.Selected[0], choice)
+	case len(e.Methods) > 0 && len(e.Selected) > 0:
+		return fmt.Sprintf("where the methods are set (on the data source, or in the default block), set method = %s, or add a fallback "+
+			"with it", choice)
+	case len(e.Methods) > 0:
+		return "add to the provider block: " + syntax.Or(e.Methods, func(method string) string {
+			return fmt.Sprintf("default { method = %q }", method)
+		})
+	case e.ByKind:
+		return fmt.Sprintf("%sset method = %q on the data source; if it requires settings, set method = \"method.%[2]s.main\" there, "+
+			"and add its block to the provider block%s", notOfFiles(e), e.Format, inLines(aBlock("method."+e.Format)))
+	case e.Format != "":
+		return fmt.Sprintf("%sset method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
+			"provider block%s", notOfFiles(e), e.Format, inLines(aBlock("method."+e.Format)))
+	case len(e.KeyProviders) == 0:
+		return keyProvider(e)
+	}
+	others := ""
+	for _, k := range e.KeyProviders[1:] {
+		others += fmt.Sprintf(", or one with keys = %q", k)
+	}
+	return fmt.Sprintf("add this method to the provider block%s%s", others,
+		inLines(fault.NoBlock{Path: "method.aes_gcm", Arguments: []string{fmt.Sprintf("keys = %q", e.KeyProviders[0])}}))
+}
+
+// notOfFiles says that a key provider with the name of the method is none for this file.
+func notOfFiles(e fault.NoMethod) string {
+	for _, address := range e.KeyProviders {
+		if strings.HasPrefix(address, "key_provider.age.") {
+			return fmt.Sprintf("%s is for files in the format of OpenTofu, so the identities in it belong in a method here; ", address)
+		}
+	}
+	return ""
+}
+
+// keyProvider returns advice to add the key provider that the file's metadata names. Its block is
+// enough, unless another method is selected. The file may come from anywhere, and an alias does not
+// name a kind.
+func keyProvider(e fault.NoMethod) string {
+	one, place := aBlock("key_provider."+e.StoredKind), " to the provider block"
+	if one.Arguments == nil {
+		one = aBlock(aKeyProvider)
+	}
+	blocks := inLines(one)
+	if len(e.Selected) > 0 {
+		place = fmt.Sprintf(" and a method to the provider block, and set method = \"method.aes_gcm.main\" on the data source, because %s is "+
+			"not for this file", strings.Join(e.Selected, " or "))
+		blocks += fault.NoBlock{Path: aMethod}.Lines()
+	}
+	if e.StoredKind == "age" { // and another name in OpenTofu, which runs a program for it
+		return "a recipient of age can open it: add a key provider of the kind age" + place + blocks
+	}
+	return "add its key provider, with its settings," + place + blocks
+}
+
+// inLines is a block to add at the end of an error.
+func inLines(b fault.NoBlock) string { return ":\n" + b.Lines() }
+
+// sentence is a text as a reader expects it: Go's errors begin in lowercase and have no full
+// stop; a block gets none. An address or a path at the start stays as it is; an error must
+// not begin with a name that looks like a word.
+func sentence(s string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	if first, _, more := strings.Cut(s, " "); more && strings.Trim(first, letters) == "" {
+		s = strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):]
+	}
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") || strings.HasSuffix(s, "\n  }") {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,112 @@
+package fault
+
+import (
+	"maps"
+	"strings"
+)
+
+// Voice holds the words of a program for the places in which its users write settings: a provider
+// block, a file or a flag.
+type Voice struct {
+	// Words fill the placeholders: "credentials" is where the credentials of a source are set,
+	// such as "the git block of credentials, in the provider block", and "settings" is where the
+	// other settings are.
+	Words map[string]string
+
+	// Say returns the words of the program for a fact; "" stands for the words that are true for
+	// everybody. It may be nil.
+	Say func(Fact) string
+}
+
+// everybody has the words of the zero Voice.
+var everybody = map[string]string{"credentials": "the block with the credentials", "settings": "the settings"}
+
+// Fill puts the words of the voice in the place of the placeholders in a text.
+func (v Voice) Fill(text string) string {
+	for name, word := range everybody {
+		if own, ok := v.Words[name]; ok {
+			word = own
+		}
+		text = strings.ReplaceAll(text, "{"+name+"}", word)
+	}
+	return text
+}
+
+// Speak returns an error with the words of the voice in the place of its placeholders.
+func (v Voice) Speak(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &spoken{err, v}
+}
+
+type spoken struct {
+	error
+	voice Voice
+}
+
+func (e *spoken) Error() string { return e.voice.Fill(e.error.Error()) }
+
+// Unwrap returns the error with its placeholders.
+func (e *spoken) Unwrap() error { return e.error }
+
+// Text is the text of an error, with each advice behind its reason.
+func (v Voice) Text(err error) string {
+	switch e := err.(type) {
+	case *advised:
+		return v.Text(e.reason) + v.said(e.fact())
+	case *spoken:
+		words := map[string]string{}
+		maps.Copy(words, v.Words)
+		maps.Copy(words, e.voice.Words)
+		v.Words = words
+		return v.Fill(v.Text(e.error))
+	case teller:
+		return e.Tell(v.Text)
+	}
+	text, behind := err.Error(), ""
+	for _, part := range parts(err) {
+		if before, ends := strings.CutSuffix(text, part.Error()); ends {
+			text = before + v.Text(part)
+		} else {
+			behind += v.beside(part)
+		}
+	}
+	return text + behind
+}
+
+// teller is an error that composes its text of the texts of others, or hides them.
+type teller interface {
+	Tell(text func(error) string) string
+}
+
+// beside is the advice in an error that stands in the middle of another text.
+func (v Voice) beside(err error) (text string) {
+	switch e := err.(type) {
+	case *advised:
+		return v.beside(e.reason) + v.said(e.fact())
+	case teller:
+		return ""
+	}
+	for _, part := range parts(err) {
+		text += v.beside(part)
+	}
+	return text
+}
+
+// said has the words for a fact, behind the mark that stands between the reason and them.
+func (v Voice) said(f Fact) (text string) {
+	if f == nil {
+		return ""
+	}
+	if v.Say != nil {
+		text = v.Say(f)
+	}
+	if text == "" {
+		text = f.advice()
+	}
+	if text = v.Fill(text); text == "" || strings.ContainsAny(text[:1], ",:;.") {
+		return text
+	}
+	return "; " + text
+}

@@ -1,0 +1,128 @@
+package fault
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+const maxName = 100 // bytes of a name from outside that are shown
+
+// A program decides by these facts, or has all words for them itself.
+func (NoCredentials) advice() string   { return "" }
+func (OnlyEnvironment) advice() string { return "" }
+func (NoIdentity) advice() string      { return "" }
+func (Lasting) advice() string         { return "" }
+func (NoValue) advice() string         { return "" }
+func (NoState) advice() string         { return "" }
+func (Workspace) advice() string       { return "" }
+func (Plaintext) advice() string       { return "" }
+
+func (s Suspect) advice() string { return s.Setting + " " + s.What }
+
+func (f NoKeyProvider) advice() string {
+	add := "add it"
+	if f.OfAge {
+		add = "it is one of age: add a key provider of the kind age, with identity_files, and let keys of the method name it"
+	}
+	return fmt.Sprintf("the settings lack the key provider that the file was encrypted with%s; %s", f.Stored, add)
+}
+
+func (f KeyElsewhere) advice() string {
+	switch {
+	case f.Selected:
+		return fmt.Sprintf("the file was encrypted with %s, and the key that has this name now may be another: give the old key its old "+
+			"name back, or set encrypted_metadata_alias = %q beside it", f.Address, f.Stored)
+	case f.Tried:
+		return fmt.Sprintf("the file was encrypted with %s, which is configured: let keys of a method name it, or, if another key is called "+
+			"so there, set encrypted_metadata_alias = %q beside that one", f.Address, f.Stored)
+	}
+	return fmt.Sprintf("the file was encrypted with %s, which is configured: let keys of a method name it, and select that method", f.Address)
+}
+
+func (f Chained) advice() string {
+	return fmt.Sprintf("its metadata also names %s, which the settings lack: if the key was made with a chain, add that key provider and set "+
+		"chain", outside.Quoted(f.Name, maxName))
+}
+
+func (f Untried) advice() string {
+	return fmt.Sprintf("%s is configured as well, and no selected method uses it", f.Address)
+}
+
+func (f NoThen) advice() string {
+	if f.Method == "" {
+		return `add then = "method.…" to it, with the address of the method for the envelope`
+	}
+	return fmt.Sprintf("if the file was encrypted twice, and %s is the method for what is inside, add then = %[1]q to it", f.Method)
+}
+
+// IsUnencrypted reports whether the address names a method of the kind unencrypted.
+func (f NotConfigured) IsUnencrypted() bool {
+	return strings.HasPrefix(f.Address, "method."+syntax.Unencrypted+".")
+}
+
+// advice is about text, in which a method for plaintext has a block like any other.
+func (f NotConfigured) advice() string {
+	if f.Alone || f.IsUnencrypted() {
+		return "add its block, or correct the name"
+	}
+	return ""
+}
+
+func (f NoMethod) advice() string { return f.InText() }
+
+// InText returns the settings to add to OpenTofu's text.
+func (f NoMethod) InText() string {
+	target := "state"
+	if f.Plan {
+		target = "plan"
+	}
+	chosen := func(methods ...string) string {
+		switch {
+		case len(f.Selected) > 0 && f.In == "":
+			return fmt.Sprintf("set method = %s on the data source, or add a fallback with it", syntax.Or(methods, strconv.Quote))
+		case len(f.Selected) > 0: // a second block would be an error
+			return fmt.Sprintf("let %s have method = %s, or a fallback with it", f.In, strings.Join(methods, " or "))
+		}
+		return "add " + syntax.Or(methods, func(method string) string { return fmt.Sprintf("%s { method = %s }", target, method) })
+	}
+	switch {
+	case len(f.Methods) > 0:
+		return chosen(f.Methods...)
+	case f.Format != "":
+		return fmt.Sprintf("add method %q \"main\" {}, with its settings in the braces, and %s", f.Format, chosen("method."+f.Format+".main"))
+	case len(f.KeyProviders) == 0:
+		return fmt.Sprintf("add its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, a method with its "+
+			"key, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s", chosen("method.aes_gcm.main"))
+	}
+	return fmt.Sprintf("add method \"aes_gcm\" \"main\" { keys = %s } and %s", f.KeyProviders[0], chosen("method.aes_gcm.main"))
+}
+
+func (f NoBlock) advice() string { return ":\n" + f.Lines() }
+
+// Lines has the block on lines of its own, because HCL takes a block inside another only so,
+// and indented, because the CLIs break other lines.
+func (f NoBlock) Lines() string {
+	var b strings.Builder
+	line := func(depth int, text string) { fmt.Fprintf(&b, "\n%s%s", strings.Repeat("  ", depth+1), text) }
+	names := strings.Split(f.Path, ".")
+	for depth, name := range names {
+		line(depth, name+" {")
+	}
+	width := 0
+	for _, a := range f.Arguments {
+		name, _, _ := strings.Cut(a, " = ")
+		width = max(width, len(name))
+	}
+	for _, a := range f.Arguments {
+		name, value, _ := strings.Cut(a, " = ")
+		line(len(names), fmt.Sprintf("%-*s = %s", width, name, value))
+	}
+	for depth := len(names) - 1; depth >= 0; depth-- {
+		line(depth, "}")
+	}
+	return b.String()
+}

@@ -1,0 +1,130 @@
+// Package words is how statecrypt and its command wrap speak to their users, who write
+// OpenTofu's text into a file of -config.
+package words
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+)
+
+// voice returns the words that both share.
+func voice() fault.Voice {
+	return fault.Voice{Words: map[string]string{"settings": "the file of -config"}}
+}
+
+// Command is the command that somebody has called.
+type Command struct {
+	Name string // such as decrypt
+
+	HasPlan bool // it has the flag -plan
+	Plan    bool // which is set
+
+	VarBehind bool // there is a -var behind the program that wrap runs
+}
+
+// Text is the text of an error for the user of the command.
+func (c Command) Text(err error) string {
+	text := voice().Text(err)
+	if errors.Is(err, encryption.ErrOtherKind) && c.HasPlan {
+		return text + c.otherKind(err)
+	}
+	text += variableOfText(err)
+	if fault.Has[fault.NoValue](err) && c.VarBehind {
+		text += "\nA -var behind the program is Terraform's; the settings have those before it: statecrypt wrap -var 'NAME=…' -- terraform plan"
+	}
+	if fault.Has[fault.OnlyEnvironment](err) {
+		text += "\nSettings in a file of -config may run it."
+	}
+	// What rotate says is its own, and wrap refuses a plan that it did not make.
+	if plain, ok := fault.Find[fault.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
+		command := "statecrypt encrypt"
+		if plain.Plan {
+			command += " -plan"
+		}
+		if c.Name == "decrypt" {
+			text += "\nIt is not encrypted, so it can be read as it is; " + command + " encrypts it."
+		} else {
+			text += "\nTo encrypt it, use " + command + "."
+		}
+	}
+	if c.Name != "encrypt" {
+		text += keyOfText(err)
+	}
+	return text
+}
+
+// Usage is the text of a mistake in what was typed, and where help is.
+func Usage(err error, command string) string {
+	see := "; see"
+	if strings.HasSuffix(err.Error(), "?") {
+		see = " See"
+	}
+	return fmt.Sprintf("%v%s statecrypt %s -h", err, see, command)
+}
+
+// otherKind is about a plan in the place of a state, or the other way round. An error with
+// attempts, each of which has a line, is not about the last of them.
+func (c Command) otherKind(err error) string {
+	kind, advice := "plan", "add -plan"
+	if c.Plan {
+		kind, advice = "state", "leave out -plan"
+	}
+	if failed, ok := errors.AsType[*encryption.Error](err); ok && len(failed.Attempts) > 0 {
+		return fmt.Sprintf("\nThe file is a %s: %s.", kind, advice)
+	}
+	return "; " + advice
+}
+
+// State is the text of an error about the state in the backend of wrap.
+func State(err error) string {
+	text := Seal(err) + keyOfText(err)
+	if errors.Is(err, encryption.ErrOtherKind) {
+		text += "; check the address"
+	}
+	return text
+}
+
+// Seal is the text of an error about a state that wrap encrypts.
+func Seal(err error) string { return voice().Text(err) + variableOfText(err) }
+
+// Doubt names a setting of the key for sealing that was probably meant otherwise, and why.
+func Doubt(f encryption.Finding) string {
+	setting := f.Err.Attr
+	if f.Err.Address != "" {
+		setting = fmt.Sprintf("the %s of %s", f.Err.Attr, f.Err.Address)
+	}
+	return fmt.Sprintf("%s %v", setting, f.Err.Err)
+}
+
+// variableOfText says how to set a variable of the settings, if err is about one.
+func variableOfText(err error) string {
+	variable, ok := fault.Find[fault.NoValue](err)
+	at, isAt := errors.AsType[*attr.Error](err)
+	switch {
+	case !ok:
+		return ""
+	case isAt && at.Pos.File == "TF_ENCRYPTION":
+		return "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
+	case variable.Name == "":
+		return ""
+	}
+	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
+}
+
+// keyOfText says what to do about a file that no method has the key for, unless something
+// is odd, which says more.
+func keyOfText(err error) string {
+	failed, ok := errors.AsType[*encryption.Error](err)
+	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) ||
+		slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return fault.Has[fault.Suspect](a.Err) }) {
+		return ""
+	}
+	return "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
+		"add the old one as a fallback."
+}

@@ -1,0 +1,45 @@
+package words_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
+)
+
+// Each attempt has its advice on its own line, and a command says how to set a variable.
+func TestText(t *testing.T) {
+	t.Parallel()
+	two := fault.List{errors.New("the key is wrong"), fault.With(errors.New("the key is wrong"), "check it")}
+	attempts := &encryption.Error{Step: encryption.StepKey, Err: errors.New("none fits:"), Attempts: []encryption.Attempt{
+		{Method: "a", Err: encryption.ErrNoKey},
+		{Method: "b", Err: fault.Known(encryption.ErrNoKey, fault.Untried{Address: "c"})},
+		{Method: "d", Err: two},
+	}}
+	const want = "none fits:\n  - a: no key for this file\n  - b: no key for this file; c is configured as well, and no selected method uses it\n" +
+		"  - d: the key is wrong\n    the key is wrong; check it"
+	if got := words.State(attempts); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	const plain = "none fits:\n  - a: no key for this file\n  - b: no key for this file\n  - d: the key is wrong\n    the key is wrong"
+	if got := attempts.Error(); got != plain {
+		t.Errorf("got %q, want %q", got, plain)
+	}
+	value := fault.Known(errors.New("var.x has no value"), fault.NoValue{Name: "x"})
+	const set = "var.x has no value\nSet it with the environment variable TF_VAR_x, or -var or -var-file of statecrypt."
+	for _, got := range []string{words.Command{}.Text(value), words.State(value), words.Seal(value)} {
+		if got != set {
+			t.Errorf("got %q, want %q", got, set)
+		}
+	}
+	for reason, want := range map[string]string{
+		"unknown flag. Did you mean -o?": "unknown flag. Did you mean -o? See statecrypt decrypt -h",
+		"unknown flag":                   "unknown flag; see statecrypt decrypt -h",
+	} {
+		if got := words.Usage(errors.New(reason), "decrypt"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package attr
+
+type Attr struct{ Name, Doc string }

@@ -1,0 +1,3 @@
+package provider
+
+const place = "in the provider block"

@@ -1,0 +1,3 @@
+module github.com/statecrypt/terraform-provider-statecrypt/tools/words
+
+go 1.26.0
