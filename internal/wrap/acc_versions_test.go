@@ -64,7 +64,8 @@ func TestAccNewerFlags(t *testing.T) {
 			tofu: 12, args: []string{"console", "-lock=false", "-lock-timeout=1s"}, typed: "20+2\n", says: "22",
 		},
 		"fmt -concise": {
-			tofu: 12, args: []string{"fmt", "-concise", "-compact-warnings", "-consolidate-errors", "-consolidate-warnings", "-deprecation=module:all"},
+			tofu: 12,
+			args: []string{"fmt", "-concise", "-compact-warnings", "-consolidate-errors", "-consolidate-warnings", "-deprecation=module:all"},
 		},
 		"version -v":                 {terraform: 1, tofu: 1, args: []string{"version", "-v"}, says: " v1."},
 		"graph -format":              {terraform: 16, args: []string{"graph", "-format=mermaid"}, says: "flowchart LR"},
