@@ -42,7 +42,7 @@ type run struct {
 }
 
 func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
-	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // what was rehearsed works in the end, too
+	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys of the rehearsal remain usable
 	return &run{options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr)}
 }
 
@@ -60,7 +60,7 @@ func (r *run) before() []step {
 		(*run).checkModule, (*run).checkLeftover, (*run).writeRecord, (*run).moveIn, (*run).copyPlans, (*run).expectNoSignal)
 }
 
-// after returns the steps once the child has ended. Each is made, whatever the others find.
+// after returns the steps after the child has ended. All of them run, even if one fails.
 func (r *run) after() []step {
 	common := []step{
 		(*run).lookAgain, (*run).checkWritten,
@@ -264,7 +264,7 @@ func (r *run) checkRecord(context.Context) error {
 }
 func (r *run) checkUse(context.Context) error { return r.proxy.CheckUse(r.code) }
 
-// tellLeft says what became of a state that was to leave.
+// tellLeft reports the result of -leave.
 func (r *run) tellLeft(context.Context) error {
 	in, _ := r.options.Stdin.(*os.File)
 	asked := in != nil && term.IsTerminal(int(in.Fd()))

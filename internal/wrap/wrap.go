@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// Options say what to run, where its state is, and what the user wishes.
+// Options holds the command to run, the place of its state, its keys, and the user's wishes.
 type Options struct {
 	Where    states.Where
 	Keys     states.Keys
@@ -30,22 +30,21 @@ type Options struct {
 // Wishes are for the state of a run.
 type Wishes struct {
 	Force           bool // writes a state of another lineage than the one that was read
-	Accept          bool // takes the state that there is for the right one, whatever was seen before
+	Accept          bool // accepts the state in the backend, even if wrap has seen another or a newer one
 	EncryptExisting bool // before init, seals the state that there is in plaintext
 	Leave           bool // init -migrate-state takes the state to a backend that wrap knows nothing of
 	Pins            states.Pins
 }
 
-// Run runs the command and returns its exit code: 128 and the number of the
-// signal if one ended it. An error is what wrap itself has to say, in addition;
-// the code is then not one of success.
+// Run runs the command and returns its exit code: 128 plus the number of the signal if a signal ended it.
+// It also returns wrap's own error; the exit code is then never a success.
 //
 // Run passes signals on to the child. A caller must not end ctx at a signal,
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	defer child.SurvivePipes()()
-	until, interrupt := context.WithCancelCause(ctx) // for what comes before the child; later, only so that nothing is left behind
+	until, interrupt := context.WithCancelCause(ctx) // for the steps before the child; later, it only lets the steps clean up
 	defer interrupt(nil)
 	caught := child.Catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
 	defer caught.Stop()

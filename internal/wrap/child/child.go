@@ -34,7 +34,7 @@ type Process struct {
 
 // Run runs the program to its end, and returns its exit code.
 func (p Process) Run(ctx context.Context) (int, error) {
-	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // running it is what the user asked for
+	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // the user named the program
 	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	forward := prepare(cmd)
@@ -53,13 +53,13 @@ func (p Process) Run(ctx context.Context) (int, error) {
 		return 1, fmt.Errorf("%s cannot be run: %w", outside.Quoted(p.Program, 300), keyfile.Reason(err))
 	}
 	before := p.Signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
-	_ = cmd.Wait()                     // what the child has to say is in its exit code
+	_ = cmd.Wait()                     // the exit code tells the result
 	p.Signals.relay(before)
 	copied.wait(ctx)
 	return exitCode(cmd.ProcessState), nil
 }
 
-// Output runs a command in a folder, and returns what it prints, and its exit code.
+// Output runs a command in a folder, and returns its standard output and its exit code.
 func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
 	var out bytes.Buffer
 	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
@@ -80,8 +80,8 @@ func (p Process) environment() []string {
 	return append(append(kept, "TF_DATA_DIR="+p.Data), p.More...)
 }
 
-// Signals are those that end a program. As long as a run takes, they do not: it has yet to
-// seal, or to remove, what must not stay as it is.
+// Signals catches the signals that end a program. They do not end wrap during a run, which still has
+// to encrypt or remove files.
 type Signals struct {
 	caught  []os.Signal
 	arrived chan os.Signal
@@ -90,8 +90,8 @@ type Signals struct {
 	then func(os.Signal)
 }
 
-// Catch has then called at each signal, until stop is called. Those that the caller
-// ignores, as nohup does, stay ignored.
+// Catch calls then at each signal, until stop is called. Signals that the parent process ignores, as
+// nohup does, stay ignored.
 func Catch(then func(os.Signal)) *Signals {
 	s := &Signals{
 		caught:  slices.DeleteFunc(append([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, rare()...), signal.Ignored),
@@ -119,7 +119,7 @@ func (s *Signals) Stop() {
 	close(s.arrived)
 }
 
-// relay has then called at each signal, in place of what was called before.
+// relay calls then at each signal, in place of the function before, which it returns.
 func (s *Signals) relay(then func(os.Signal)) (before func(os.Signal)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

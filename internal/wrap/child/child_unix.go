@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare returns what passes signals on to the child. The second interrupt has
-// Terraform give up at once, so none may arrive twice: one stands for all those at which
-// the child would not write its state, and for the first that asks it to end after them.
+// prepare returns a function that passes signals on to the child. Terraform aborts at the second
+// interrupt, so the child gets at most one: a single interrupt replaces all signals that would end it
+// without its state.
 //
-// On a terminal, the child stays in our process group, because it asks
-// questions: Ctrl-C reaches it from there. Without one, whoever stops a job may
-// signal its whole process group, so the child gets one of its own.
+// On a terminal, the child stays in our process group, because it asks questions, and Ctrl-C reaches
+// it directly. Without a terminal, a job system may signal the whole process group, so the child gets
+// a group of its own.
 func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 	terminal, err := os.Open("/dev/tty")
 	if err == nil {
@@ -60,10 +60,10 @@ func rare() []os.Signal {
 // make has 3 and 4, and exec 200>lock is common.
 const lowest = 900
 
-// lend has the child inherit files, so that they stay open until its end. Their numbers are above those
-// of all descriptors that the caller has handed down, which the child inherits as they are. Only the
-// child has descriptors that are inherited, so no other program gets one that is started meanwhile. If
-// there are too few numbers, the child inherits no file. The caller calls release once the child runs.
+// lend lets the child inherit files, so that they stay open until it ends. Their numbers are above all
+// descriptors that the parent process passed down, which the child inherits unchanged. The files are
+// inheritable in the child only, so no other program that is started meanwhile gets them. If there are
+// too few numbers, the child inherits no file. The caller calls release when the child runs.
 func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
 	limit, handed := descriptors()
 	last := 2 // every program has three
@@ -121,8 +121,8 @@ func expectFree() (err error) {
 	return err
 }
 
-// descriptors returns the limit of numbers, and the descriptors from 3 on that the caller has handed
-// down: those that programs inherit.
+// descriptors returns the limit of descriptor numbers, and the descriptors from 3 on that programs
+// inherit, because the parent process passed them down.
 func descriptors() (limit int, handed []int) {
 	const most = 1 << 12 // nobody hands down higher ones
 	limit = most
@@ -140,7 +140,7 @@ func descriptors() (limit int, handed []int) {
 	return limit, handed
 }
 
-// inForeground reports whether Ctrl-C is for our process group.
+// inForeground reports whether Ctrl-C reaches our process group.
 func inForeground() bool {
 	terminal, err := os.Open("/dev/tty")
 	if err != nil {

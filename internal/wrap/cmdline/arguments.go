@@ -1,4 +1,4 @@
-// Package cmdline reads the command lines of Terraform and OpenTofu, and refuses those that it does not know whole.
+// Package cmdline reads command lines of Terraform and OpenTofu, and refuses command lines with unknown parts.
 package cmdline
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// NoWorkspaces says what there is in place of workspaces.
+// NoWorkspaces is the error for a workspace, with the alternative.
 const NoWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
 
-// Line is a command line of terraform or tofu, as it was read. The child gets what
-// was read, see [Line.Arguments], and not what was written: it has nothing
-// left to read in another way.
+// Line is a parsed command line of terraform or tofu. The child gets the arguments of
+// [Line.Arguments], which are written from it, and not the original text, which it might read in
+// another way.
 type Line struct {
 	Command
 	Written []string // all words as the user has written them
@@ -173,9 +173,8 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		cmp.Or(near, "; if it needs none, run it without wrap"))
 }
 
-// words are those of the TF_CLI_ARGS variables, in the order in which Terraform
-// has them: it puts either right behind the subcommand, the one for that
-// subcommand last. The child does not get the variables.
+// words returns the words of the TF_CLI_ARGS variables, in Terraform's order: it inserts both behind
+// the subcommand, the variable of that subcommand last. The child does not get the variables.
 func (l *Line) words(lookup func(string) (string, bool)) (words []string, err error) {
 	if l.Name == "" {
 		return nil, nil
@@ -204,7 +203,7 @@ func (l *Line) parse(words []string) error {
 		switch {
 		case !l.Command.HasFlag(name):
 			return l.refuse(written, l.Command.Meant(name, refused()))
-		case hasValue && isHelp(name): // whatever it means, it may not be help
+		case hasValue && isHelp(name): // a CLI may not take it for help
 			return l.refuse(written, "it has no value")
 		case takes && !hasValue && len(words) == 0:
 			return fmt.Errorf("the flag -%s requires a value", name)
@@ -299,7 +298,7 @@ func (l *Line) IsOff(name string) (off bool) {
 	return off
 }
 
-// Effect is what the run does with the state.
+// Effect returns the effect of the command on the state.
 func (l *Line) Effect() Effect {
 	if l.Help || l.Name == "init" && l.IsOff("backend") {
 		return Passes

@@ -9,18 +9,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Command is a subcommand that wrap knows. What is not in the table is refused: nobody has
-// looked at what it does with a state.
+// Command is a subcommand that wrap knows. Others are refused, because their effect on a state is
+// unknown.
 type Command = cli.Command[Effect]
 
-// Effect is what a command does with the state. Each does what those before it do.
+// Effect is the effect of a command on the state. Each effect includes the ones before it.
 type Effect int
 
 const (
 	Passes  Effect = iota // nothing, so it gets no backend
 	Reads                 // of the backend
 	Writes                // to the backend
-	Changes               // what the state describes: it could not be written down otherwise
+	Changes               // it changes resources, whose changes only the state records
 )
 
 // Flags that several commands have, in any version of Terraform and OpenTofu. One
@@ -108,7 +108,7 @@ func Known() (map[string]string, []cli.Mistake, map[string]string) {
 	return flags, refused(), refusedCommands()
 }
 
-// subcommands are those of two words that begin with name.
+// subcommands returns the second words of the commands whose first word is name.
 func subcommands(name string) []string {
 	return slices.DeleteFunc(commands().Names(), func(c string) bool { return !strings.HasPrefix(c, name+" ") })
 }

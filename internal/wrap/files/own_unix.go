@@ -22,8 +22,8 @@ func waitForLock(f *os.File) (err error) {
 // alive is a file in a folder that is locked as long as this process lives.
 const alive = "alive"
 
-// mark marks a folder as that of this process, until the file is closed. If files cannot
-// be locked there, it has no mark.
+// mark marks a folder as in use by this process, until the returned file is closed. It returns nil if
+// files cannot be locked there.
 func mark(dir string) *os.File {
 	path := filepath.Join(dir, alive)
 	f, err := os.OpenFile(path+"~", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

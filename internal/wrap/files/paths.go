@@ -12,8 +12,8 @@ import (
 // MaxState is how many bytes a state and any other body may have.
 const MaxState = 512 << 20
 
-// Join is path as seen from dir. It is not cleaned: after a link, ".." is not what
-// the text says.
+// Join returns path relative to dir, without cleaning it: behind a link, ".." leads elsewhere than the
+// text suggests.
 func Join(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -62,7 +62,7 @@ func ExpectFile(path string) error {
 	return err
 }
 
-// IsLink reports whether a path is that of a link.
+// IsLink reports whether path names a link.
 func IsLink(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0

@@ -25,7 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// ofBackendGit is what terraform-backend-git writes into a module, and leaves there if
+// ofBackendGit is the file that terraform-backend-git writes into a module, and leaves there if
 // Terraform fails.
 const ofBackendGit = "git_http_backend.auto.tf"
 
@@ -41,9 +41,9 @@ type Module struct {
 // OwnRecord is the folder of the record that the child gets.
 func (m *Module) OwnRecord() files.Directory { return files.Own(m.Dir, m.ID()) }
 
-// CheckBackend refuses a module that keeps its state elsewhere. Terraform refuses
-// it too, see [WriteRecord], but says less clearly why. Each file that the program reads is
-// read by itself: what does no harm in any of them does none in whatever they are merged to.
+// CheckBackend returns an error for a module that keeps its state elsewhere. Terraform refuses it, too,
+// see [WriteRecord], with a less clear error. It checks each file that the program reads by itself:
+// if no file has another backend, their merged configuration has none.
 func (m *Module) CheckBackend() error {
 	found := false
 	for _, name := range m.sources {
@@ -69,9 +69,9 @@ func (m *Module) CheckBackend() error {
 	return nil
 }
 
-// FindSources finds the files of the module that the program reads. Those for OpenTofu alone
-// tell the two apart, and the program, whatever it is called, says which of them it is. If it
-// does not, all count.
+// FindSources finds the files of the module that the program reads. If there are files that only
+// OpenTofu reads, it asks the program for its version to tell whether it is Terraform or OpenTofu. If
+// the program does not tell, all files count.
 func (m *Module) FindSources(version func() ([]byte, error)) error {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
@@ -114,8 +114,8 @@ func (m *Module) FindSources(version func() ([]byte, error)) error {
 // release is how a program says which one it is.
 var release = lazyregexp.New(`(?m)^(Terraform v1|OpenTofu v1)\.([0-9]{1,4})\.`)
 
-// firstTofu is the first version 1.x of OpenTofu with files of its own, which it reads in place of
-// those that are called the same but for that.
+// firstTofu is the first version 1.x of OpenTofu with files of its own, such as main.tofu, which it reads
+// in place of main.tf.
 const firstTofu = 8
 
 // ofSource is the name of a file of a configuration in two parts; "" if it is none.
@@ -131,7 +131,7 @@ func ofSource(name string) (stem, end string) {
 // LocalFile is the file of a backend "local" of the module, "" if it has none.
 func (m *Module) LocalFile() (file string) {
 	for _, name := range m.sources {
-		found, _ := placesOf(filepath.Join(m.Dir, name)) // Terraform says what is wrong with it
+		found, _ := placesOf(filepath.Join(m.Dir, name)) // Terraform reports mistakes in it
 		for _, b := range found {
 			if len(b.Labels) == 0 || b.Labels[0] != "local" {
 				continue
@@ -164,7 +164,7 @@ func IsText(v cty.Value) bool {
 	return v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull()
 }
 
-// parse returns what is in a file of a configuration, nothing with an error.
+// parse returns the body of a configuration file, and nil beside an error.
 func parse(path string) (hcl.Body, error) {
 	text, err := files.ReadFile(path)
 	if err != nil {
@@ -189,7 +189,7 @@ func parse(path string) (hcl.Body, error) {
 }
 
 func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {
-	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: types}) // Terraform says what else is wrong
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: types}) // Terraform reports other mistakes
 	return content.Blocks
 }
 
@@ -217,7 +217,7 @@ func checkBlock(b *hcl.Block) error {
 func (m *Module) NoteVariables(withheld, environ []string, say func(text string)) {
 	declared := map[string]bool{}
 	for _, name := range m.sources {
-		body, _ := parse(filepath.Join(m.Dir, name)) // the child says what is wrong with it
+		body, _ := parse(filepath.Join(m.Dir, name)) // the child reports mistakes in it
 		for _, b := range blocks(body, hcl.BlockHeaderSchema{Type: "variable", LabelNames: []string{"name"}}) {
 			declared["TF_VAR_"+b.Labels[0]] = true
 		}

@@ -16,12 +16,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// OwnData is the data directory of the child, as seen from the module. It is in there,
-// wherever the user's is, and the name is relative and that of this one module: whatever
-// the child starts inherits it, with the variables that tell of our backend, and in another
-// module it leads to no record, without which a CLI refuses to run; also if wrap has a
-// record for that module. What init installs is there too, so that a CLI without wrap does
-// not know of it; a plugin cache serves both.
+// OwnData returns the path of the child's data directory, relative to the module. The name contains the
+// ID of the module. Descendants of the child inherit the relative path, with the variables of our
+// backend: in another module it leads to no record, and without a record a CLI refuses to run, even if
+// wrap has a record for that module. Init also installs providers there, which a CLI without wrap does
+// not see; a plugin cache serves both.
 func (m *Module) OwnData() string { return files.OwnFolder + "/" + m.ID() }
 
 // ID tells the module from others on this machine.
@@ -32,10 +31,10 @@ func (m *Module) ID() string {
 
 const recordName = "terraform.tfstate"
 
-// record is what init would have written down about backend "http" {}. Terraform
-// compares the module with it whenever it looks for its backend: it uses what is
-// recorded, or refuses another backend until that is initialized. So it holds, too,
-// if files are exchanged after wrap has looked. An absent argument is null.
+// record is the record that init writes for backend "http" {}. Terraform compares the module with the
+// record whenever it needs its backend: it uses the recorded backend, or refuses to run if the module
+// names another one. The protection therefore holds even if files change after wrap has checked them.
+// An absent argument is null.
 const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
 	`"backend":{"type":"http","config":{},"hash":0},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
 
@@ -76,8 +75,8 @@ func (m *Module) HideBackend(ctx context.Context) (forget func(), err error) {
 	}, err
 }
 
-// WriteRecord writes the record into a data directory. If nobody may write there, that of an earlier run is
-// enough.
+// WriteRecord writes the record into a data directory. If the directory is not writable, the record of an
+// earlier run is enough.
 func WriteRecord(ctx context.Context, data files.Directory) error {
 	err := writeText(ctx, data, record)
 	if err != nil && CheckRecord(data) == nil {
@@ -108,7 +107,7 @@ type Recorded struct {
 	StateStore any `json:"state_store"`
 }
 
-// Name is how the backend is called in what wrap says.
+// Name returns the name of the backend for messages.
 func (r Recorded) Name() string {
 	name := outside.Quoted(r.Backend.Type, 100)
 	if r.LacksAddress() {
@@ -162,7 +161,7 @@ func CheckRecord(data files.Directory) error {
 
 func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }
 
-// HasSetting is about any setting: those of the block win over ours.
+// HasSetting returns the error for a setting in the backend block, which would win over ours.
 func HasSetting(name string) error {
 	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
 }

@@ -62,7 +62,7 @@ func (p *Files) Prepare(ctx context.Context) error {
 	return p.intercept(ctx)
 }
 
-// copy puts the name of a copy in the place of that of a file.
+// copy makes a private copy of the file called name, and replaces name by the name of the copy.
 func (p *Files) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {
 	content, err := open(ctx, *name)
 	path := ""
@@ -76,8 +76,8 @@ func (p *Files) copy(ctx context.Context, name *string, open func(context.Contex
 	return nil
 }
 
-// opener returns what opens the file in an argument, nil for commands whose
-// arguments are no files.
+// opener returns the function that opens the file in an argument, and nil for commands without such
+// arguments.
 func (p *Files) opener() func(context.Context, string) ([]byte, error) {
 	switch p.Line.Name {
 	case "apply":
@@ -97,8 +97,7 @@ func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
 	return content, err
 }
 
-// opened opens a plan or a state. What is plaintext already may be so, unless
-// the settings say how plans are encrypted.
+// opened opens a plan or a state. Plaintext is allowed, unless the settings encrypt plans.
 func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
 	content, err := p.read(name)
 	if err != nil {
@@ -142,9 +141,9 @@ func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) 
 	return targets
 }
 
-// intercept has the child write its plan where nobody else looks, to be sealed. Without
-// a plan block, the child writes it itself, over nothing but a plan. The older one goes
-// first: whatever becomes of the run, nobody applies that in place of the new one.
+// intercept lets the child write its plan to a private file, to be encrypted. Without a plan block, the
+// child writes the plan itself, and only over an older plan. The older plan is removed first, so that
+// it cannot be applied in place of the new one if the run fails.
 func (p *Files) intercept(ctx context.Context) error {
 	if p.Line.Name != "plan" || !p.Line.Has("out") {
 		return nil
@@ -164,7 +163,7 @@ func (p *Files) intercept(ctx context.Context) error {
 		}
 		path, err := p.locate(f.Value)
 		if err != nil && !sealing {
-			continue // the child may know what to do with it
+			continue // the child handles it
 		}
 		if err == nil {
 			err = p.checkReplaced(ctx, path)
@@ -196,8 +195,7 @@ func (p *Files) intercept(ctx context.Context) error {
 	return nil
 }
 
-// rehearse seals a plan with nothing in it: what cannot work is found before a real one is
-// made.
+// rehearse encrypts an empty plan, so that failures are found before a real plan is made.
 func (p *Files) rehearse(ctx context.Context) error {
 	var plan bytes.Buffer
 	archive := zip.NewWriter(&plan)
@@ -214,8 +212,8 @@ func (p *Files) notSaved(name string, err error) error {
 	return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(name, 300), keyfile.Explain(files.Join(p.Line.Dir, name), err))
 }
 
-// locate finds where a plan lands. Links are followed, and what is no file stays:
-// it may be /dev/null.
+// locate returns the path of a plan, through links. A path that is not a regular file, such as
+// /dev/null, is kept.
 func (p *Files) locate(name string) (string, error) {
 	path, err := files.Resolve(p.Line.Dir, name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -284,8 +282,8 @@ func (p *Files) Finish(ctx context.Context) error {
 
 var plainWord = lazyregexp.New(`^[0-9A-Za-z_./@:,+=-]+$`)
 
-// apply is the command that applies the plan, for a shell. What would need quotation marks there
-// stands as FILE.
+// apply returns a shell command that applies the plan. FILE stands for a name that would need quotation
+// marks.
 func (p *Files) apply() string {
 	inShell := func(word, otherwise string) string {
 		if plainWord.MatchString(word) {
@@ -304,8 +302,8 @@ func (p *Files) apply() string {
 	return words + " apply" + inShell(p.destination, " FILE")
 }
 
-// checkReplaced refuses to put a sealed plan in the place of what is no plan. A format that
-// nothing is known by is one if the settings open it, or lack only the key for it.
+// checkReplaced returns an error if an encrypted plan would replace a file that is not a plan. A file of
+// an unknown format counts as a plan if the settings open it, or lack only its key.
 func (p *Files) checkReplaced(ctx context.Context, path string) error {
 	there, err := files.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -59,8 +59,8 @@ func checkMember(member *zip.File, limit int64) error {
 	return plan.checkBackend()
 }
 
-// Fields of the message Plan, and of the messages in it, in Terraform's
-// internal/plans/planproto/planfile.proto, which is that of OpenTofu too.
+// These are fields of the message Plan, and of the messages in it, in Terraform's
+// internal/plans/planproto/planfile.proto, which OpenTofu shares.
 const (
 	fieldBackend = 13
 	fieldStore   = 29
@@ -84,8 +84,7 @@ type walked struct {
 
 var errNoPlan = errors.New("it is no message of protobuf")
 
-// walk goes through the fields of the message. Those of groups, which may be in each other, are
-// none of the message itself.
+// walk reads the fields of the message. It skips the fields of groups, which may be nested.
 func (w *walked) walk() error {
 	for groups := 0; ; {
 		tag, err := binary.ReadUvarint(w)
@@ -114,7 +113,7 @@ func (w *walked) walk() error {
 	}
 }
 
-// field reads the content of a field, which is that of a group if it is not the message's own.
+// field reads the content of a field. IsOwn is false for a field of a group.
 func (w *walked) field(number protowire.Number, kind protowire.Type, isOwn bool) error {
 	switch kind {
 	case protowire.VarintType:

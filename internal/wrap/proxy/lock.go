@@ -62,7 +62,7 @@ func (p *Proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 		pass(w, http.StatusLocked, shown(*l.held))
 		return
 	}
-	lock, _ := store.ParseLock(body) // of what is none, the ID is empty, as that of a write without one
+	lock, _ := store.ParseLock(body) // an invalid document has an empty ID, as a write without a lock has
 	err := p.backend.Lock(r.Context(), lock)
 	if err != nil {
 		if p.noteHolder(err) {
@@ -116,10 +116,10 @@ func (p *Proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// Settle is about a lock that the child has left: the one of a command that only reads
-// protects nothing. Any other stays, because what the command has changed may be in no
-// state, and nothing else says so. If it is not in the backend, that is said, too;
-// of a child that was to take none, only a signal tells that it has not come to its end.
+// Settle handles a lock that the child has left. It releases the lock of a command that only reads,
+// which protects nothing. It keeps other locks, because the changes of the command may be in no state,
+// and only the lock tells that. It also reports a missing lock. If the child was to take no lock, only
+// a signal shows that it ended early.
 func (p *Proxy) Settle(ctx context.Context, code int) error {
 	const signalled = 128
 	l := &p.lock

@@ -24,9 +24,9 @@ import (
 
 // Proxy is the backend that the child sees.
 //
-// What a backend that speaks this protocol refuses is passed on as it is. Our own errors
-// are 422: the child would try again after a 500, and say nothing of it. It does so, on
-// purpose, after the 502 that stands for no answer.
+// It passes on refusals of a backend that speaks this protocol unchanged. Our own errors have the status
+// 422, because the child repeats requests after a 500 without a message. A 502 stands for a missing
+// answer, so that the child tries again.
 type Proxy struct {
 	guard    *states.Guard
 	backend  *states.Backend
@@ -76,7 +76,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(username+":"+p.password)) != 1 {
 		w.Header().Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // what else a stranger sends is not read
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // the rest of a stranger's request is not read
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -105,8 +105,8 @@ func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state in the backend: "+words.State(err))
 		return
 	}
-	// Without a lock, what was read first counts: before the first write, Terraform reads once
-	// more if there was no state, and would send back what it planned nothing for.
+	// Without a lock, the first version that was read counts: if there was no state, Terraform reads
+	// again before its first write, and would return a state that its plan did not consider.
 	if p.version.Load() == nil || p.backend.HasLocks && p.lock.isHeld() {
 		p.goOnFrom(r.Context(), version, digest)
 	}
@@ -123,7 +123,7 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // what has arrived is written, even if the child has gone
+	ctx := context.WithoutCancel(r.Context()) // a received state is written, even if the child has ended
 	written, err := p.guard.MayWrite(plain)
 	if err == nil {
 		err = p.lock.check(lockID(r))
@@ -207,7 +207,7 @@ func (p *Proxy) write(ctx context.Context, sealed []byte) error {
 	return err
 }
 
-// goOnFrom notes what the next write replaces, and, if that fails, [states.Recovery].
+// goOnFrom records the version that the next write replaces; [states.Recovery] needs it if that fails.
 func (p *Proxy) goOnFrom(ctx context.Context, version, digest store.Version) {
 	p.version.Store(&version)
 	p.guard.Memory.GoOn(ctx, digest)
@@ -250,9 +250,8 @@ func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// refuse tells the child, and the user, what became of a request. An answer of a backend
-// that speaks the protocol of the child is shown as well: the child does not show it if it
-// tries again.
+// refuse reports the failure of a request to the child and to the user. It also shows the answer of a
+// backend that speaks the protocol of the child, which does not show it if it tries again.
 func (p *Proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	_, isAnswer := errors.AsType[*store.AnswerError](err)
 	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer || isHeld {
@@ -261,8 +260,8 @@ func (p *Proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	p.answer(ctx, w, err)
 }
 
-// answer tells the child alone, if it is for the child. One that has gone is no reason to
-// complain.
+// answer reports an error to the child only, if the child can handle it. It ignores a child that has
+// ended.
 func (p *Proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 	answer, isAnswer := errors.AsType[*store.AnswerError](err)
 	held, isHeld := errors.AsType[*store.HeldError](err)
@@ -283,8 +282,8 @@ func (p *Proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 	}
 }
 
-// shown is a lock for the child, which prints its texts: whoever has made the lock has written them. One that has
-// nothing to escape is passed on as it was sent.
+// shown returns a lock for the child, which prints its texts. They are escaped, because the maker of the lock wrote
+// them. A lock without such characters is passed on unchanged.
 func shown(lock store.Lock) []byte {
 	sent := lock.JSON()
 	asSent := len(sent) <= longestAnswer && outside.Text(string(sent)) == string(sent)
@@ -316,7 +315,7 @@ func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {
 	http.Error(w, outside.Text(reason), status)
 }
 
-// lastNote is what the user was told last: a child that tries again and again fails each time.
+// lastNote keeps the last message to the user, so that it is not repeated at each try of the child.
 type lastNote struct {
 	mu           sync.Mutex
 	method, text string

@@ -19,8 +19,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// certify makes a certificate for this run, which the child alone is told of: when
-// we are gone, whoever listens on our port has nothing to show.
+// certify makes a certificate for this run, whose authority only the child receives. After the run,
+// another process on our port cannot present it.
 func certify() (certificate tls.Certificate, authority string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -37,8 +37,8 @@ func certify() (certificate tls.Certificate, authority string, err error) {
 	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), err
 }
 
-// Serve serves while run runs, which gets the variables that tell of it. What the
-// child has sent by then is finished; nobody else is waited for.
+// Serve serves while run runs, and passes the environment variables of the backend to it. It finishes
+// the child's requests, and does not wait for others.
 func (p *Proxy) Serve(ctx context.Context, run func(variables []string) (int, error)) (int, error) {
 	certificate, authority, err := certify()
 	if err != nil {

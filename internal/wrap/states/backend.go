@@ -36,7 +36,7 @@ type Backend struct {
 func (b *Backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	state, version, err := b.State.Read(ctx)
 	if err == nil {
-		info, _ := encryption.Inspect(state) // unknown, for what it does not know
+		info, _ := encryption.Inspect(state) // the kind is unknown beside an error
 		b.open.Store(state != nil && info.Kind != encryption.KindEncrypted)
 		b.plain.Store(info.Kind == encryption.KindState)
 	}
@@ -136,7 +136,7 @@ func isLabelled(state []byte) bool {
 	return err == nil && (serial != nil || lineage != "")
 }
 
-// Close gives up what ends with the process.
+// Close releases locks that end with the process.
 func (b *Backend) Close() error { return b.store.Close() }
 
 // Backends returns the kinds that the block of [Where] may have.
@@ -147,8 +147,8 @@ func Backends() (tables []attr.Table) {
 	return tables
 }
 
-// underLock does work while it has the lock, if there are locks. An interrupt does not end
-// a request: a server may go on with what it has got, after the lock was given back.
+// underLock does work while it holds the lock, if there are locks. An interrupt does not end a request,
+// because a server may continue with it after the lock was released.
 func (b *Backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
 	if !b.HasLocks {
 		return work()
@@ -175,7 +175,7 @@ type StuckError struct{ Err error }
 
 func (e *StuckError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (e *StuckError) Unwrap() error { return e.Err }
 
 func (b *Backend) GiveBack(ctx context.Context, id string) error {

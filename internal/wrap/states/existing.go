@@ -81,7 +81,7 @@ func (m *Existing) sealExisting(ctx context.Context) error {
 	return nil
 }
 
-// ofOtherTool opens what sops or terraform-backend-git has encrypted.
+// ofOtherTool opens a state that sops or terraform-backend-git has encrypted.
 func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
 	opened, err := m.Guard.Target.Decrypt(ctx, there)
 	if err != nil {
@@ -139,7 +139,7 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 	return place, content, keyfile.Reason(err)
 }
 
-// noWorkspace refuses a module whose state is that of a workspace, which is another one.
+// noWorkspace returns an error if a workspace is selected in the module, which has another state.
 func (m *Existing) noWorkspace() error {
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
 		return errors.New("a workspace is selected, and there are none under wrap; select default first")
@@ -147,7 +147,7 @@ func (m *Existing) noWorkspace() error {
 	return nil
 }
 
-// workspace is what is selected, "" if nothing is.
+// workspace returns the selected workspace, and "" for the default.
 func (m *Existing) workspace() string {
 	if name, _ := world.Lookup(m.Process.Environ)("TF_WORKSPACE"); name != "" {
 		return name
@@ -176,7 +176,7 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 		return nil, err
 	}
 	var more []string
-	if kind == "http" { // as without wrap: what its block leaves out is in variables
+	if kind == "http" { // variables set the arguments that the block leaves out, as without wrap
 		more = slices.DeleteFunc(slices.Clone(m.Process.Environ), func(pair string) bool {
 			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
 		})
@@ -208,7 +208,7 @@ func (m *Existing) resolved(name string, value any) any {
 // and the variables in their place.
 var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
-// run runs commands in a folder, with more variables, and returns what the last of them prints.
+// run runs commands in a folder, with more variables, and returns the output of the last one.
 func (m *Existing) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
 	p := m.Process
 	p.Environ, p.More, p.Data = slices.Clone(p.Environ), more, (&module.Module{Dir: dir}).OwnData()
@@ -229,8 +229,8 @@ func (m *Existing) run(ctx context.Context, dir string, more []string, commands 
 	return printed, nil
 }
 
-// seal seals a state, if it is the one that is expected, and writes it to the backend. If it
-// fails, what was not is for the error, such as "encrypted".
+// seal encrypts a state, if it is the expected one, and writes it to the backend. Its errors say that the
+// state was not, for example, "encrypted" (wasNot).
 func (a *Arrival) seal(ctx context.Context, plain []byte, what, wasNot string) error {
 	seen, err := a.Guard.expect(plain)
 	a.Guard.noteDoubts()

@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// Guard decides which state is the one of this run, and tells the user what it notices of it.
+// Guard decides which state a run accepts, and reports warnings about it to the user.
 type Guard struct {
 	Target    encryption.Target
 	Doubts    []encryption.Finding // about target
@@ -24,7 +24,7 @@ type Guard struct {
 	Elsewhere error   // about a state that would be made a second time while there is none here; nil if there is none
 	Pins      Pins
 	Force     bool // a state may replace one of another lineage
-	Changes   bool // the run changes what the state describes
+	Changes   bool // the run changes resources
 	Say       func(text string)
 
 	readers  atomic.Int64           // for how many recipients of age the state was encrypted
@@ -57,7 +57,7 @@ func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// Open returns the plaintext of what the backend has.
+// Open returns the plaintext of a state of the backend.
 func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	readers := Recipients(state)
 	opened, seen, err := g.decrypt(ctx, state)
@@ -77,7 +77,7 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	return opened.Data, nil
 }
 
-// decrypt opens what the backend has, if it is accepted. It overwrites state.
+// decrypt opens a state of the backend, if it is accepted. It overwrites state.
 func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
 	opened, err := g.Target.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
@@ -115,8 +115,7 @@ func (g *Guard) warn(opened *encryption.Opened) {
 	}
 }
 
-// noteDoubts says what is probably not meant in a key that no state has been sealed with
-// yet.
+// noteDoubts reports probable mistakes in a key that has not sealed any state yet.
 func (g *Guard) noteDoubts() {
 	for _, doubt := range g.Doubts {
 		g.Say(words.Doubt(doubt))
@@ -167,14 +166,14 @@ func (g *Guard) NoteLineage(of *label) {
 	})
 }
 
-// Pins say which state it has to be. Whoever can write to a store can put back an old
-// state, or another one of the same key, and both open. The zero value accepts any.
+// Pins are requirements on the state. A person who can write to a store can put back an old state, or
+// another state with the same key, and both open. The zero value accepts any state.
 type Pins struct {
 	Lineage string // "" for any
 	Serial  *int64 // the least; nil for any
 }
 
-// Accept refuses another state, and one that lacks what is pinned.
+// Accept returns an error if a state does not meet the pins, or lacks a pinned value.
 func (p Pins) Accept(serial *int64, lineage string) error {
 	switch {
 	case p.Lineage != "" && lineage != p.Lineage && lineage == strings.Trim(p.Lineage, "\"' \r\n"):

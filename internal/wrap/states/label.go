@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Recipients is for how many a file is encrypted by age, or its key is: 0 if it is not, or
-// nobody knows.
+// Recipients returns the number of age recipients of a file, or of its key. It returns 0 for other files,
+// and if the number is unknown.
 func Recipients(file []byte) (n int) {
 	if n = stanzas(file); n > 0 {
 		return n
@@ -37,8 +37,8 @@ func Recipients(file []byte) (n int) {
 	return n
 }
 
-// stanzas counts those in the header of a file of age, one for each recipient. Some programs
-// add one that is for nobody.
+// stanzas counts the stanzas in the header of an age file, one for each recipient. Some programs add one
+// without a recipient.
 func stanzas(file []byte) (n int) {
 	header, _, _ := bytes.Cut(file, []byte("\n---"))
 	if !bytes.HasPrefix(header, []byte("age-encryption.org/")) {
@@ -64,9 +64,9 @@ func NoteRecipients(before int, after []byte) string {
 	return fmt.Sprintf("the number of its recipients of age was %d, and is now %d; check that the list of recipients is the newest", before, n)
 }
 
-// CheckReplaced refuses to put a file in the place of anything but an older version of
-// it: a mistaken name may be that of settings, of a file with a key, or of another state.
-// What is said of a state in plaintext has its label, see [Describe].
+// CheckReplaced returns an error if a file would replace a file that is not an older version of it: a
+// mistaken name may be the name of settings, of a key, or of another state. The description of a
+// plaintext state has its label, see [Describe].
 func CheckReplaced(there, by encryption.Info) error {
 	was, is := content(there), content(by)
 	switch {
@@ -85,8 +85,8 @@ func CheckReplaced(there, by encryption.Info) error {
 	return nil
 }
 
-// content is what a file holds, encrypted or not, "" if nobody knows. Of OpenTofu's
-// envelopes, those of states have a label.
+// content returns "state" or "plan" for a file, encrypted or not, and "" if unknown. An envelope of a
+// state has a label, in contrast to an envelope of a plan.
 func content(i encryption.Info) string {
 	switch {
 	case i.Kind == encryption.KindState, i.Kind == encryption.KindEncrypted && (i.Serial != nil || i.Lineage != ""):

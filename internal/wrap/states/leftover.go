@@ -43,7 +43,7 @@ type Leftover struct {
 
 const Errored = "errored.tfstate"
 
-// recovers is what writes it.
+// recovers is the command that writes a leftover.
 const recovers = "statecrypt recover -config FILE"
 
 // NewLeftover returns the leftovers of a module, and notes which of the files are there before the run.
@@ -60,7 +60,7 @@ func NewLeftover(m *module.Module, g *Guard) *Leftover {
 	return l
 }
 
-// digest is that of the content of a file, all zeros if it cannot be read.
+// digest returns the digest and the content of a file. The digest is all zeros if the file cannot be read.
 func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	content, err = files.ReadFile(path)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -69,9 +69,9 @@ func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	return sum, content, err
 }
 
-// Check is about what an earlier run could not write. Nothing is changed beside it:
-// what it has made is in no other state. The child would replace it by the next one, or,
-// if it is sealed, print that. It must not be pushed without a look whether somebody has gone on.
+// Check returns an error if an earlier run left a state and this run would change resources: the earlier
+// run's resources are in no other state. The child would overwrite the leftover, or print an encrypted
+// one. It must not be pushed without a check whether another run has written since.
 func (l *Leftover) Check(changes bool, pushed string) error {
 	err := l.find()
 	if err != nil && !changes && (pushed == "" || !l.isIn(pushed)) {
@@ -139,7 +139,7 @@ func (l *Leftover) tellSealed(where, others string) {
 	}
 }
 
-// isIn reports whether a file holds that state, by whatever name.
+// isIn reports whether the file at path, which may be another name, contains the leftover.
 func (l *Leftover) isIn(path string) bool {
 	pushed, err := files.ReadFile(path)
 	return err == nil && slices.ContainsFunc([]string{filepath.Join(l.dir, Errored), l.home}, func(path string) bool {
@@ -227,8 +227,8 @@ func (l *Leftover) CanLeave(plain, sealed int) bool {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
 }
 
-// Save keeps a sealed state that the child cannot leave, and says where it is, and what writes it: if
-// nothing can be written, it is here.
+// Save keeps an encrypted state that the child cannot keep, and returns a text with its place and with the
+// command that writes it. If no file can be written, the text contains the state.
 func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, Errored)) {
 		return l.whereSaved()
@@ -274,8 +274,8 @@ func (l *Leftover) whereSaved() string {
 	return name + ", and " + recovers + named + " writes it"
 }
 
-// Follow deals with what the run has left: a state that could not be written is
-// sealed in place, and any other in plaintext is an error.
+// Follow handles the files that the run has left: it encrypts a state that could not be written in place,
+// and returns an error for any other plaintext state.
 func (l *Leftover) Follow(ctx context.Context) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
@@ -322,7 +322,7 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	others := replace.OtherNames(path)
 	sealed, again, err := Seal(ctx, l.target, content)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
-		err = nil // what opens it has gone, and it was rehearsed; plaintext would be worse
+		err = nil // the key to open it is gone since the rehearsal; plaintext would be worse
 	}
 	where := sealedInPlace
 	if err == nil {

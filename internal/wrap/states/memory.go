@@ -18,14 +18,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// Memory is what wrap has last seen of a state, beside its record: whoever can write to
-// the store can put back an old state, or another one of the same key, and both open. These
-// are pins that nobody has to set.
+// Memory records the last lineage and serial of a state that wrap has seen: a person who can write to the
+// store can put back an old state, or another state with the same key, and both open. The recorded
+// values act as pins that users need not set.
 type Memory struct {
 	at      files.Directory
 	of      string // the digest of the kind of the store, and of the whole address of the state
 	text    string // both as people may see them, which was the name in earlier versions
-	isWhole bool   // the text has the whole address, and so is that of no other state
+	isWhole bool   // the text has the whole address, so it identifies the state
 	reverts bool   // an older state, or another one, is nobody's mistake
 	accepts bool   // the user has looked
 
@@ -36,7 +36,7 @@ type Memory struct {
 	from []store.Version // by their digests: the states that this run has gone on from, or has sent; nil if none was read
 }
 
-// label is what a state says of itself.
+// label is the lineage and the serial in a state.
 type label struct {
 	Lineage string `json:"lineage"`
 	Serial  *int64 `json:"serial"`
@@ -61,8 +61,8 @@ func NewMemory(ctx context.Context, at files.Directory, b *Backend, accepts, cha
 	}
 }
 
-// locked does what nobody else does in this folder meanwhile, from reading a file of ours to writing
-// it. In a new clone, there is no folder, and at is nil.
+// locked calls do under a lock of the folder, so that no other process changes its files between a read and
+// a write. In a new clone, there is no folder, and at is nil.
 func (m *Memory) locked(do func(at *os.Root) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,7 +129,7 @@ func (m *Memory) find(seen map[string]label) *label {
 	return nil
 }
 
-// isAfter reports whether the serial is higher than that of another label.
+// isAfter reports whether the serial is higher than the serial of other.
 func (l label) isAfter(other label) bool {
 	return l.Serial != nil && (other.Serial == nil || *l.Serial > *other.Serial)
 }
@@ -168,7 +168,7 @@ func (m *Memory) accept(state *label) error {
 	return nil
 }
 
-// Remember notes what was seen, nil for none.
+// Remember records the label of a state that was read, nil for none.
 func (m *Memory) Remember(ctx context.Context, state *label) {
 	_ = m.locked(func(at *os.Root) error {
 		seen, err := load[label](at, memoryName)
@@ -209,7 +209,7 @@ func (m *Memory) mayFollow(was, state *label) bool {
 	return state.Serial != nil && *state.Serial >= *was.Serial
 }
 
-// GoOn notes what the run goes on from, by its digest.
+// GoOn records the digest of the state that the run starts from.
 func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.mu.Lock()
 	m.from = []store.Version{state}
@@ -217,7 +217,7 @@ func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.note(ctx)
 }
 
-// Sends notes what the run is about to write, which may be there in spite of an error.
+// Sends records the state that the run is about to write, which the store may have in spite of an error.
 func (m *Memory) Sends(ctx context.Context, state []byte) {
 	m.mu.Lock()
 	m.from = append(m.from, DigestOf(state))
@@ -244,8 +244,8 @@ func (m *Memory) End(ctx context.Context) {
 	}
 }
 
-// Leave notes, beside the state in a file that could not be written, what it may replace: what this
-// run has gone on from.
+// Leave records, beside a leftover file, the states that it may replace: the ones that this run started
+// from.
 func (m *Memory) Leave(ctx context.Context, file []byte) {
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
 		if m.from == nil {
@@ -256,8 +256,8 @@ func (m *Memory) Leave(ctx context.Context, file []byte) {
 	})
 }
 
-// base returns the states that the one in a file may replace, nil if they are not known. For a file that nobody has
-// named, they are those of the last run here if wrap was killed.
+// base returns the versions that the state in a file may replace, and nil if they are unknown. For a file that no
+// run recorded, it returns the versions of the last run in this folder, if wrap was killed.
 func (m *Memory) base(file []byte, named bool) []store.Version {
 	all := m.bases()
 	for _, entry := range []string{m.entry(file), m.earlierEntry(file)} {

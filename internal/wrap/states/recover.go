@@ -26,8 +26,8 @@ type Recovery struct {
 	Ask    func(question string) bool // nil if there is nobody
 }
 
-// Write writes the state that an earlier run could not write, in place of the one in the backend, if that is still
-// older: under a lock of its own, after it has given back that of the run.
+// Write writes the state that an earlier run could not write over the state in the backend, if that is still older.
+// It releases the lock of the run, and takes a lock of its own.
 func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) error {
 	m := &recovery{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l, unused: u}
 	if err := m.find(ctx); err != nil {
@@ -223,7 +223,7 @@ func (m *recovery) remove() error {
 	return nil
 }
 
-// compare returns what the backend has if it is the state already, and nil if it may become that.
+// compare returns the state in the backend if it equals the leftover, and nil if the leftover may replace it.
 func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	there, version, err := m.Backend.Read(ctx)
 	if err != nil {
@@ -270,9 +270,9 @@ func (m *recovery) isThere(there []byte, its *label) bool {
 	return err == nil && bytes.Equal(there, named)
 }
 
-// mayReplace refuses to replace what is no older state of this lineage, and what is not the one that
-// the run has begun with: somebody has gone on. The serial alone does not tell, because the CLIs
-// count each try.
+// mayReplace returns an error if the state in the backend is not an older one of this lineage, or not the
+// one that the run started from: then another run has written since. The serial alone does not prove
+// that, because the CLIs count each try.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
 	base := m.Guard.Memory.base(m.content, m.asked.File != "")

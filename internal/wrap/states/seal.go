@@ -14,11 +14,10 @@ import (
 type Keys struct {
 	State  encryption.Target    // it has methods, and was checked
 	Plan   encryption.Target    // likewise, if it has methods; otherwise plans are left as they are
-	Doubts []encryption.Finding // about State, for whoever seals one for the first time
+	Doubts []encryption.Finding // probable mistakes in State, reported before the first state is sealed
 }
 
-// Seal encrypts a file, and opens it again, by the same method: what is stored can be
-// read.
+// Seal encrypts a file, and opens the result by the same method, so that the stored file is readable.
 func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
 	if sealed, err = target.Encrypt(ctx, plain); err != nil {
 		return nil, nil, err
@@ -48,8 +47,8 @@ func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) 
 	return sealed, again, err
 }
 
-// sealCopies makes of a state that a store has found what a copy of it may hold: it is
-// encrypted in any case. There is none of what is no state, see [recovery.keepDamaged].
+// sealCopies returns a function that makes the backup of a state that a store found. The backup is always
+// encrypted. There is none of a file that is not a state, see [recovery.keepDamaged].
 func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, found []byte) ([]byte, error) {
 		if info, err := encryption.Inspect(found); err == nil && info.Kind == encryption.KindEncrypted {

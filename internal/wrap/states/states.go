@@ -41,7 +41,7 @@ type States struct {
 	named string // by the block
 }
 
-// Older says where what a store kept before stays.
+// Older returns a text about the old versions that a store keeps.
 func (s *States) Older() string { return s.kind.Older }
 
 // Counts reports whether a state that gets another key gets the next serial.
@@ -57,7 +57,7 @@ func Open(w Where, target encryption.Target, environ []string, say func(text str
 	return openStates(w, module, target, environ, say)
 }
 
-// state is one of them, "" for that of the block.
+// state returns the backend of the state called name, "" for the state of the block.
 func (s *States) state(name string) (*Backend, error) {
 	state, err := s.State(cmp.Or(name, s.named))
 	if err != nil {
@@ -117,7 +117,7 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	return &States{s, say, kind, v.String(kind.Place)}, nil
 }
 
-// Look reads a state, "" for that of the block, and who has its lock, as far as that is told.
+// Look reads a state, "" for the state of the block, and the holder of its lock, if the store tells it.
 func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
 	b, err := s.state(name)
 	if err == nil {
@@ -154,8 +154,8 @@ func (b *Backend) none() error {
 	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
 }
 
-// Rotate replaces a state, "" for that of the block, by what change makes of it, under the
-// lock. If that is nil, the state stays, and change has left it as it was.
+// Rotate replaces a state, "" for the state of the block, by the result of change, under the lock. If the
+// result is nil, it writes nothing, and change must not have changed the state.
 func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
 	b, err := s.state(name)
 	if err != nil {
@@ -222,8 +222,8 @@ func (w Where) Kind() store.Kind {
 // Most returns how many bytes a state may have.
 func (w Where) Most() int64 { return cmp.Or(w.Limit, files.MaxState) }
 
-// CheckOneModule refuses settings outside of the module that name one state for whichever
-// module they are used with: the second would destroy what the first has made.
+// CheckOneModule returns an error for settings outside of the module that name the same state for every
+// module: a run in a second module would destroy the resources of the first.
 func (w Where) CheckOneModule(module string) error {
 	if w.Backend == nil {
 		return nil
@@ -327,7 +327,7 @@ func differs(block *unstable.Entry, argument, text string) bool {
 	return value.Type() == cty.String && value.IsKnown() && !value.IsNull() && value.AsString() != text
 }
 
-// Notes returns what writes lines for the user.
+// Notes returns a function that writes lines for the user.
 func Notes(w io.Writer) func(text string) {
 	return func(text string) {
 		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // nobody to tell

@@ -49,8 +49,8 @@ func (u *Unused) Warn(initializes bool) {
 // keeps reports whether a file belongs to the state in the backend.
 func (u *Unused) keeps(path string) bool { return u.Backend != nil && u.Backend.Keeps(path) }
 
-// kindOf is what a file in the folder of the module is, unknown if it cannot be read. A
-// state that holds nothing, such as destroy leaves it, is empty.
+// kindOf returns the kind of a file in the folder of the module, unknown if it cannot be read. A state
+// without resources and outputs, as destroy leaves it, counts as empty.
 func (u *Unused) kindOf(file string) encryption.FileKind {
 	path := files.Join(u.Module.Dir, file)
 	if u.keeps(path) { // it is no other

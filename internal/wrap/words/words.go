@@ -41,7 +41,7 @@ func (c Command) Text(err error) string {
 	if fault.Has[fault.OnlyEnvironment](err) {
 		text += "\nSettings in a file of -config may run it."
 	}
-	// What rotate says is its own, and wrap refuses a plan that it did not make.
+	// Rotate has texts of its own, and wrap refuses a plan that it did not make.
 	if plain, ok := fault.Find[fault.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
 		command := "statecrypt encrypt"
 		if plain.Plan {
@@ -59,7 +59,7 @@ func (c Command) Text(err error) string {
 	return text
 }
 
-// Usage is the text of a mistake in what was typed, and where help is.
+// Usage returns the text of a mistake in a command line, with the command for help.
 func Usage(err error, command string) string {
 	see := "; see"
 	if strings.HasSuffix(err.Error(), "?") {
@@ -117,8 +117,8 @@ func variableOfText(err error) string {
 	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
 }
 
-// keyOfText says what to do about a file that no method has the key for, unless something
-// is odd, which says more.
+// keyOfText returns advice for a file that no method has the key for. It returns "" if a setting is
+// probably a mistake, because that says more.
 func keyOfText(err error) string {
 	failed, ok := errors.AsType[*encryption.Error](err)
 	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) ||
