@@ -71,8 +71,8 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	case e.partly(env) != "":
 		return fault.Chained{Name: e.partly(env)}
 	case e.namesake(env, other) != "":
-		return fault.Advice(fmt.Sprintf("if the key of the file is %s, which is configured as well, set encrypted_metadata_alias = %q beside it, "+
-			"and let keys of the method name it", e.namesake(env, other), e.storesAs(other)))
+		return fault.Advice(fmt.Sprintf("if the key of the file is %s, which is configured as well, set encrypted_metadata_alias = %q beside "+
+			"it, and let keys of the method name it", e.namesake(env, other), e.storesAs(other)))
 	case t.untried() != "":
 		return fault.Untried{Address: t.untried()}
 	}

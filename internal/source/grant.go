@@ -142,7 +142,9 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		return g, fault.Known(fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to {settings}", name, origin, or), NoCredentials(c.Table.Name, target))
+		err := fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to {settings}", name,
+			origin, or)
+		return g, fault.Known(err, NoCredentials(c.Table.Name, target))
 	}
 	return g, nil
 }

@@ -124,7 +124,8 @@ func parse(text, filename string, p parser) (*Config, error) {
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(filename, ".tfvars") {
-			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads, and the settings are required here"))
+			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads, and the "+
+				"settings are required here"))
 		}
 		return nil, err
 	}

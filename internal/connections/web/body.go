@@ -19,7 +19,7 @@ func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 		return nil, Final("%w", meter.TooLarge(limit))
 	}
 	data, err := Decode(io.TeeReader(resp.Body, sum), resp.Header, resp.ContentLength, limit)
-	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may take bytes that arrive while it closes the connection for an answer
+	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may take later bytes for an answer
 		return nil, resp.Request.Context().Err()
 	}
 	return data, err

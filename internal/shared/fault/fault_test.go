@@ -114,7 +114,7 @@ func TestFind(t *testing.T) {
 	if fault.Has[fault.NoIdentity](err) || !fault.Has[fault.Advice](err) || len(fault.In(err)) != 2 || !errors.Is(err, errReason) {
 		t.Errorf("got %v", fault.In(err))
 	}
-	if got := fault.All(err); len(got) != 2 || (fault.List{}).Err() != nil || got[:1].Err() != errReason {
+	if got := fault.All(err); len(got) != 2 || (fault.List{}).Err() != nil || !errors.Is(got[:1].Err(), errReason) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -130,11 +130,13 @@ func TestSpeak(t *testing.T) {
 			}
 			return ""
 		}}
-	reason := fault.With(fmt.Errorf("beside {settings}, nothing is in {credentials}: %w", fault.Known(errReason, blind)), "set it in {credentials}")
+	known := fault.Known(errReason, blind)
+	reason := fault.With(fmt.Errorf("beside {settings}, nothing is in {credentials}: %w", known), "set it in {credentials}")
 	err := fmt.Errorf("step: %w", source.Speak(reason))
 	for want, got := range map[string]string{
-		"step: beside the settings, nothing is in the git block: there is no state":                                                       err.Error(),
-		"step: beside the provider block, nothing is in the git block: there is no state; look at the git block; set it in the git block": program.Text(err),
+		"step: beside the settings, nothing is in the git block: there is no state": err.Error(),
+		"step: beside the provider block, nothing is in the git block: there is no state; look at the git block; " +
+			"set it in the git block": program.Text(err),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -113,7 +113,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // without redirects, because only the endpoint may receive the token
+		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // without redirects: only the endpoint gets the token
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
 	err = asks.Get(ctx, l.address, header, x.receive)

@@ -255,7 +255,8 @@ func TestConnections(t *testing.T) {
 	delete(unverified, "skip_cert_verification")
 	a.settings.Credentials = blocks(unverified)
 	_, err = a.fetch(t)
-	fails(t, err, "https://"+host+": "+netfail.UnknownAuthority+"set client_ca_certificate_pem in the block with the credentials, with this URL as its url")
+	fails(t, err, "https://"+host+": "+netfail.UnknownAuthority+
+		"set client_ca_certificate_pem in the block with the credentials, with this URL as its url")
 
 	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user " +
 		"name and password", 502: "the proxy refused the connection (502 Bad Gateway); check the proxy settings (after 3 tries)"} {

@@ -18,7 +18,8 @@ func TestText(t *testing.T) {
 		{Method: "b", Err: fault.Known(encryption.ErrNoKey, fault.Untried{Address: "c"})},
 		{Method: "d", Err: two},
 	}}
-	const want = "none fits:\n  - a: no key for this file\n  - b: no key for this file; c is configured as well, and no selected method uses it\n" +
+	const want = "none fits:\n  - a: no key for this file\n" +
+		"  - b: no key for this file; c is configured as well, and no selected method uses it\n" +
 		"  - d: the key is wrong\n    the key is wrong; check it"
 	if got := words.State(attempts); got != want {
 		t.Errorf("got %q, want %q", got, want)
