@@ -118,7 +118,7 @@ func (c *connection) refusal(l *location, code string) error {
 func (c *connection) meaning(l *location, code string) string {
 	name := l.name()
 	return answers.Find([]answers.Row{
-		{Code: "28P01 28000", Unless: c.hasAccount, 
+		{Code: "28P01 28000", Unless: c.hasAccount,
 			Text: "the server refused the login: there is no password; set one in conn_str, in {credentials}"},
 		{Code: "28P01 28000", Text: "the server refused the login; check user, password, database and sslmode in the connection settings, " +
 			"and the server's pg_hba.conf"},
