@@ -70,8 +70,8 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 		}
 	}
 	if recognized && kind == KindState {
-		// A format such as that of sops keeps the shape of a state, whose values are not
-		// plaintext without the key.
+		// A file of sops still looks like a state, but its values are encrypted, so the method
+		// unencrypted must not pass it on.
 		chosen = slices.DeleteFunc(chosen, func(c candidate) bool { return c.plaintext })
 	}
 	return chosen
@@ -169,7 +169,8 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 	return fault.Known(&reasonError{text, ErrNotConfigured}, found)
 }
 
-// unselected tells whether a method for encrypted data is configured, or only not selected.
+// unselected returns the part of an error that tells whether methods for encrypted data are not
+// configured, or only not selected.
 func (e *Encryption) unselected(selected string) string {
 	switch {
 	case len(e.configuredFor("")) == 0:
@@ -239,12 +240,12 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
-// kindAge is a kind of key provider. Its metadata has a mark, by which it is known under every
-// name that a user of OpenTofu gave the program that wrote it.
+// kindAge is a kind of key provider whose metadata has a mark, so it is recognized even if the
+// user's OpenTofu settings call the external program something else.
 const kindAge = "age"
 
 // storedKind returns the kind of the only key provider in the metadata, if it is stored under
-// its address or is known by its mark, and else "".
+// its address or is known by its mark, otherwise "".
 func (env *envelope) storedKind() string {
 	for name, stored := range env.Meta {
 		switch {

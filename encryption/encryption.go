@@ -150,7 +150,7 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 }
 
 // alone wraps the build function of a method that the settings name by its kind, without a
-// block. Its errors tell where a block with settings would be.
+// block. Its errors advise adding a block with settings.
 func alone(kind string, build func() (method, error)) func() (method, error) {
 	return func() (method, error) {
 		m, err := build()

@@ -74,8 +74,9 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 	return key, err
 }
 
-// Close overwrites and forgets every key that was derived or unwrapped for a file, and releases
-// the resources of key providers and methods, such as idle connections; see [driver.Closer].
+// Close overwrites and forgets every key that was derived or unwrapped for a file, except the keys
+// of [Target.KeepKeys], and releases the resources of key providers and methods, such as idle
+// connections; see [driver.Closer].
 // Values of the settings, such as a passphrase, stay in memory. A program that loads settings
 // more than once calls Close when it has finished with each. The Encryption remains usable:
 // later calls derive keys and open connections again.
@@ -152,10 +153,10 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 }
 
 // stored returns the metadata that a key provider stored in the file: under its alias, under
-// its address or, for a renamed key provider, the only entry that it recognizes and that has
-// the name of no configured key provider. Last, it tries the entries of key providers that no
-// selected method uses, because another module may have used that name for this key. It
-// returns nil if no entry or more than one fits.
+// its address or, if the key provider was renamed, in the one entry that it recognizes among
+// those whose names no configured key provider uses. If there is none, it looks among the
+// entries with the names of configured key providers that no selected method uses, because
+// another module may use that name for this key. It returns nil if several entries fit.
 func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	if doc, ok := k.meta[provider.metadataKey]; ok {
 		return doc

@@ -30,8 +30,9 @@ type (
 	with  = config.With
 )
 
-// Code returns a layer with the content of an OpenTofu encryption block, in native syntax or,
-// if text begins with "{", in JSON. Blank text is an empty layer. Errors call the text filename.
+// Code returns a layer with the content of an OpenTofu encryption block, in native syntax or, if
+// text begins with "{" or filename ends with .json, in JSON. Blank text is an empty layer. Errors
+// give positions in the text with the name filename.
 //
 // Commands that the text names will run, so do not pass the value of an environment variable;
 // use [Environment].
@@ -149,8 +150,8 @@ func find(tables []attr.Table, name string) (attr.Table, bool) {
 //
 // Load contacts no server and runs no program. It returns an error for text that cannot be
 // read or parsed: an [*attr.Error] for each mistake, several of them joined like those of
-// [errors.Join]. Mistakes in an entry are reported when a file needs the entry, and by
-// [Encryption.Check].
+// [errors.Join]. A registry that is invalid, or lacks a kind that [Passphrase] needs, is an error,
+// too. Mistakes in an entry are reported when a file needs the entry, and by [Encryption.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	cfg, err := config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
 	if err != nil {

@@ -73,9 +73,9 @@ func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, false)
 }
 
-// DecryptInPlace works as [Target.Decrypt], in the memory of the file, which saves a copy.
-// Data of the result may be a part of that memory. The rest of it is overwritten, even if
-// there is an error.
+// DecryptInPlace works as [Target.Decrypt], in the memory of the file, which avoids a copy.
+// Data of the result may be a part of that memory. The rest of it may be overwritten, also if
+// there is an error, so the caller must not use it afterwards.
 func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, true)
 }
@@ -134,11 +134,11 @@ func (t Target) passes(kind FileKind, file []byte) bool {
 }
 
 // Encrypt seals a state or a plan with the target's primary method, and does not change plain.
-// The result is an envelope as OpenTofu writes it; with the method unencrypted, it is a copy
-// of plain.
+// The result is an envelope as OpenTofu writes it, or a file in the method's own format (age,
+// kubeform); with the method unencrypted, it is a copy of plain.
 //
 // Its errors are [*Error] values: [ErrNotConfigured] without a method, see [Opened.Reseal];
-// others for a passphrase that is no secret, such as the address of one, for empty or
+// others for a passphrase that is no secret, such as the address of a key provider, for empty or
 // encrypted input, and for input that is not the state or plan that the target seals.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	if err := t.begin(ctx); err != nil {

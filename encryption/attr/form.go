@@ -20,8 +20,8 @@ const (
 	// NamesSecret names a secret without being one, such as the file that holds it.
 	NamesSecret
 
-	// Secret is sent to a server or a program that another setting chooses. It never appears
-	// in errors; they name the block.
+	// Secret is sent to a server or a program that another setting chooses. Errors name its
+	// attribute, and never contain it.
 	Secret
 
 	// NamesLocalSecret names a local secret without being one.
@@ -53,12 +53,13 @@ const (
 	Path
 
 	// Lines is the form of a secret that may have several lines, such as a key in PEM format.
-	// Every other secret that is sent must be one word, as in a header: control characters in
-	// it, such as the line break at the end of a file, are errors.
+	// Every other secret that is sent must be a single line, as in a header: control characters
+	// in it, such as the line break at the end of a file, are errors.
 	Lines
 
-	// OrEmpty allows an empty string as a value, such as no proxy at all. In all other forms,
-	// an empty string counts as absent, because Terraform passes absent variables as "".
+	// OrEmpty allows an empty string as a value, such as no proxy at all. In all other forms
+	// except Version, an empty string counts as absent, because a variable that a pipeline
+	// leaves out arrives as "".
 	OrEmpty
 
 	// Version chooses one version of an object or a key. An empty string is an error, because
@@ -75,12 +76,13 @@ const (
 	// Command is a program that will be run, or a list of it and its arguments.
 	Command
 
-	// Passphrase is a text from which a key is derived. Any text gives a key, so a text that
-	// stands there by mistake, such as the name of a variable, is not used for encryption.
+	// Passphrase is a text from which a key is derived. Any text gives a key, so mistakes would
+	// go unnoticed: a text that is obviously no secret, such as the name of a variable, is
+	// refused for encryption.
 	Passphrase
 
-	// Token is sent unchanged in a header. If the server refuses it, the error tells that the
-	// text looks like a mistake.
+	// Token is sent unchanged in a header. If the server refuses it and the text looks like a
+	// mistake, the error says so.
 	Token
 )
 
@@ -105,8 +107,8 @@ func (c Check) IsFor(t cty.Type) bool {
 	return c.wrong == nil || t == c.of || c.of == cty.String && t.IsCollectionType() && t.ElementType() == c.of
 }
 
-// Is makes a check of a text, or of each text in a list or a map. If is returns false, the
-// error is required, such as "a URL is required".
+// Is makes a check of a text, or of each text in a list or a map. If the function is returns
+// false, the error has the text of required, such as "a URL is required".
 func Is(is func(text string) bool, required string) Check {
 	return Text(func(text string) error {
 		if is(text) {

@@ -36,8 +36,8 @@ type Values interface {
 	Hands(names ...string) bool
 
 	// Refuse returns an error if the configuration sets one of the secrets in handed, see
-	// [Values.Hands]. The error says that what, such as "the file ~/.kube/config", would take
-	// the place of attribute.
+	// [Values.Hands]. The error tells that the thing described by what, such as "the file
+	// ~/.kube/config", must not be combined with the secret, and to set attribute.
 	Refuse(attribute, what string, handed ...string) error
 
 	// Has reports whether the attribute has a value.
@@ -67,7 +67,8 @@ type Values interface {
 	// contains the values, secrets included: compare it, but never show it.
 	Identity() string
 
-	// Block returns a nested block, and whether the user wrote it.
+	// Block returns a nested block, and false if it is absent. A block with a default is never
+	// absent.
 	Block(name string) (Values, bool)
 
 	// Errorf makes an error about one attribute, or about the whole entry when attr is empty.

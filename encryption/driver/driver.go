@@ -18,8 +18,8 @@ import (
 // KeyProvider gives the key of a file. It is built once for each set of settings, when a
 // file first needs it, and its methods are called from several goroutines at once.
 //
-// Errors become part of one line: they have no control characters, at most 3,000 bytes, and
-// nothing that is secret.
+// Errors become part of one line, so they must not contain control characters or secrets, nor
+// exceed 3,000 bytes.
 type KeyProvider interface {
 	// Key returns the key that a file was sealed with. The caller owns the key and overwrites
 	// it, so an implementation that keeps a key returns a copy.
@@ -101,9 +101,9 @@ type Warning struct {
 // Deriver is a key provider whose keys may serve other uses than opening
 // files.
 type Deriver interface {
-	// Stored returns metadata from which Key gives the same key each time: made from salt, or
-	// wrapped itself. A kind takes one of the two, and requires that the other is nil. Weak
-	// metadata, such as a short salt, is an error.
+	// Stored returns metadata from which Key gives the same key each time. A kind either makes
+	// it from salt, or returns the argument wrapped; it requires that the other argument is nil.
+	// Weak metadata, such as a short salt, is an error.
 	Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error)
 }
 
@@ -121,12 +121,13 @@ type Block[T any] struct {
 	// format. It must not change the file. Methods that set it receive the whole file; others
 	// receive the ciphertext of an OpenTofu envelope. If that ciphertext itself starts with
 	// this format, the method receives the ciphertext, unless Vague is set. Methods that set
-	// it also have the attribute then, the address of the method for a file inside the file.
+	// it also get an attribute called "then": the address of the method for a file inside the
+	// file.
 	OwnFormat func(file []byte) bool
 
-	// MetadataKind replaces the name of the kind in the name under which key providers of
-	// this kind store their metadata. A kind that OpenTofu does not have names the kind that
-	// OpenTofu opens its files with. "" stands for the name of the kind itself.
+	// MetadataKind replaces the name of the kind in the name under which key providers of this
+	// kind store their metadata. If OpenTofu lacks the kind, it is the kind with which OpenTofu
+	// opens its files. "" stands for the name of the kind itself.
 	MetadataKind string
 
 	// Vague tells that OwnFormat also accepts files of other formats. A file counts as one

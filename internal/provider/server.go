@@ -128,7 +128,7 @@ func (s *Server) ValidateDataResourceConfig(
 	return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: diags}, err
 }
 
-// ReadDataSource is a read that Stop ends.
+// ReadDataSource reads until Stop ends it.
 func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	r := s.dataSources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
@@ -151,7 +151,7 @@ func (s *Server) ValidateEphemeralResourceConfig(
 	return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: diags}, err
 }
 
-// OpenEphemeralResource is a read that Stop ends.
+// OpenEphemeralResource reads until Stop ends it.
 func (s *Server) OpenEphemeralResource(
 	ctx context.Context, req *tfprotov6.OpenEphemeralResourceRequest,
 ) (*tfprotov6.OpenEphemeralResourceResponse, error) {
@@ -229,7 +229,7 @@ func (s *Server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRe
 	return s.ProviderServer.StopProvider(ctx, req)
 }
 
-// restart has reads go on after a Stop.
+// restart makes new reads possible after a Stop. Reads that Stop has ended stay so.
 func (s *Server) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

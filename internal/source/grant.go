@@ -30,9 +30,9 @@ func (g Grant) Blame(err error) error {
 	return fmt.Errorf("%s: %w", g.Address(), err)
 }
 
-// Credentials decide which server receives a secret: of the blocks of one kind inside
-// credentials {}, or of the environment. A data source, which every module can write, names the
-// server.
+// Credentials decide which server receives which secret. The secrets come from the blocks of one
+// kind inside credentials {}, or from the environment. A data source, which every module can write,
+// names the server.
 //
 // [unstable.Entry.Resolve] decides which variables may complete a block. This type decides which
 // block is used, and which server the variables are meant for:
@@ -47,8 +47,8 @@ type Credentials struct {
 	Env     attr.LookupEnv               // nil if the environment is not to be used
 	Home    Home
 
-	// CheckURL refuses the url of a block that could never be used: its secret
-	// would be missed in a less helpful way. It may be nil.
+	// CheckURL returns an error for a url that no read can match. Without it, users would only see
+	// that credentials are missing. It may be nil.
 	CheckURL func(*url.URL) error
 }
 
@@ -149,9 +149,9 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	return g, nil
 }
 
-// Uncovered tells why no block has credentials for target: a block covers target and contains
-// none; or it names the nearest blocks that do not cover target, and the difference: their kind,
-// or a part of the address. It returns "" if there are no blocks.
+// Uncovered tells why target has no credentials: the block for it is empty, only a block of another
+// kind covers it, or the nearest blocks differ in a part of the address. It returns "" if there are
+// no blocks.
 func (c Credentials) Uncovered(target *url.URL) string {
 	covers := func(e *unstable.Entry) bool {
 		base, err := c.base(e)
@@ -321,7 +321,7 @@ func nearURL(home, asked string) Match {
 
 // fill completes a block, nil for none, with the variables that have a say.
 func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant, error) {
-	if block == nil && c.Env == nil { // nothing is left that could be named
+	if block == nil && c.Env == nil { // no variable counts, so errors need no address
 		block = unstable.NewEntry("", c.Table, nil)
 	} else if block == nil {
 		block = unstable.NewEntry("the environment variables for "+c.Table.Name, c.Table, nil)
@@ -356,7 +356,8 @@ func (c Credentials) covering(target *url.URL) (*unstable.Entry, error) {
 	return best, nil
 }
 
-// called returns the block called name, nil if there are no blocks at all.
+// called returns the block called name. For the name "", it returns nil if there are no blocks. Any
+// other missing block is an error.
 func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	var others []string
 	var chosen *unstable.Entry
@@ -409,7 +410,7 @@ func (c Credentials) textOf(e *unstable.Entry, name string) (string, error) {
 
 func (c Credentials) base(e *unstable.Entry) (*url.URL, error) {
 	text, err := c.textOf(e, "url")
-	if err == nil && text == "" { // which Decode may have words for
+	if err == nil && text == "" { // Decode may explain why it is empty
 		_, err = e.Decode(c.Table, nil)
 	}
 	if err != nil {

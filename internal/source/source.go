@@ -38,12 +38,12 @@ type Snapshot struct {
 	Warnings []Warning
 }
 
-// MaxRevision is in bytes. S3 has version IDs of up to 1024:
+// MaxRevision is the largest length of a revision, in bytes. S3 has version IDs of up to 1024:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/versioning-workflows.html
 const MaxRevision = 1024
 
-// Revision is an opaque word to compare: a version, or an ETag without its decoration. Stores
-// may put anything into it.
+// Revision returns a version or an ETag, without W/ and quotation marks, cut and escaped, because
+// stores may put anything into it.
 func Revision(text string) string {
 	return outside.Value(strings.Trim(strings.TrimPrefix(text, "W/"), `"`), MaxRevision)
 }
@@ -52,9 +52,8 @@ func Revision(text string) string {
 // connection.
 type Warning = netfail.Warning
 
-// Lock is somebody's claim to be the only one who writes the file. Its strings
-// come from outside; they are escaped and cut, fit to be shown. One that the
-// lock does not tell is "".
+// Lock is the claim of a process to be the only writer of the file. Its strings come from outside;
+// they are escaped and cut, so that they can be shown. A string that the lock lacks is "".
 type Lock struct {
 	ID        string
 	Who       string // user@host
@@ -84,8 +83,8 @@ func (e *MissingError) Error() string { return "there is no state: " + e.Detail 
 // Request is one source as a data source or ephemeral resource asks for it.
 type Request struct {
 	attr.Values        // decoded against the kind's table
-	Workspace   string // "default", or a name; anything else only where Kind.Workspaces
-	MaxSize     int64  // bytes; a larger file is a [meter.TooLarge] error, before it is read where its size is known
+	Workspace   string // always "default" unless Kind.Workspaces
+	MaxSize     int64  // bytes; a larger file is a [meter.TooLarge] error, if possible before it is read
 
 	// Object is the object block of a data source, a [*kubestate.Object] that holds the state;
 	// nil if there is none. Kinds with Objects fetch it. For other kinds, the file is a manifest
@@ -125,7 +124,7 @@ type Kind struct {
 	// choose the number of requests. Other kinds have limits of their own.
 	Patience time.Duration
 
-	// Begin begins a run: see [Kind.Start].
+	// Begin makes the function that [Kind.Start] returns.
 	Begin func(Settings) Open
 }
 
@@ -165,9 +164,8 @@ func checkNames(v attr.Values, attrs []attr.Attr) error {
 	return nil
 }
 
-// NameAttr is the first attribute of a block of credentials that says itself
-// which server is asked, or with which identity. A data source chooses it by the attribute
-// called choice: see [ChoiceAttr].
+// NameAttr returns the first attribute of a block of credentials that itself names the server or the
+// identity. A data source chooses the block by the attribute called choice: see [ChoiceAttr].
 func NameAttr(choice string) attr.Attr {
 	return attr.Attr{
 		Name: "name", Type: cty.String,
@@ -177,7 +175,7 @@ func NameAttr(choice string) attr.Attr {
 }
 
 // ChoiceAttr returns the attribute of a data source that chooses a block of kind. The
-// documentation uses says, which describes the content of such a block.
+// documentation contains the text says, which describes such a block.
 func ChoiceAttr(name, kind, says string) attr.Attr {
 	return attr.Attr{
 		Name: name, Type: cty.String,
@@ -196,8 +194,8 @@ type Settings struct {
 	Voice       fault.Voice    // the program's words for {credentials} and {settings}
 }
 
-// World is the machine as the sources of this kind may see it that are handed no secret
-// of the code: see [world.World.Beside].
+// World returns the World of sources that receive no secret of the configuration: see
+// [world.World.Beside].
 func (s Settings) World() world.World { return world.For(s.LookupEnv, false) }
 
 // IsMissing reports whether err says that the place holds no file.

@@ -22,7 +22,7 @@ type Kind struct {
 
 	Place    string   // the attribute that names a state
 	Older    string   // where old versions remain; they open with the keys that they were encrypted with
-	Counts   bool     // a state that gets another key gets the next serial, as the CLIs' own backends do it there
+	Counts   bool     // encrypting with another key increases the serial, as the CLIs do with this backend
 	Looks    bool     // some servers look into a state, and refuse one without serial and lineage
 	Withhold []string // variables of credentials that are for this store alone: no program of the user's gets them
 	Open     func(Settings) (Store, error)
@@ -61,16 +61,18 @@ type Store interface {
 	Close() error // gives up the locks that end with the process
 }
 
-// Version says which bytes were read. It is opaque, and "" if there were none.
+// Version identifies the bytes that were read. It is opaque, and "" if there was no state; an empty object may have
+// one.
 type Version string
 
-// Properties are facts about a store. A store without locks, whose word is all that is known of a write, has none.
+// Properties are facts about a store. The zero value is a store without locks whose report of a write cannot be
+// checked.
 type Properties struct {
 	HasLocks        bool     // locks keep others out
 	Verifies        bool     // Write and Remove find out whether the store's report is true
 	EndsWithProcess bool     // nobody can leave a lock
 	Retries         []string // variables that tell the child how often to try again
-	Unkept          error    // the error about a state that the store has called written, in place of [ErrUnkept]
+	Unkept          error    // replaces [ErrUnkept], the error if the store reported a write and the state is not there
 }
 
 // State is one state in a store. Its methods return the errors of this package where one fits. A state may
@@ -87,14 +89,16 @@ type State interface {
 	// the state is there.
 	Write(ctx context.Context, data []byte, read Version) (Version, error)
 
-	// Remove leaves no state, if there is still the one that was read.
+	// Remove deletes the state if it is still the one that was read.
 	Remove(ctx context.Context, read Version) error
 
-	// Lock keeps others out. If somebody has the lock, the error is a [HeldError]. A lock
-	// with the same ID is the one that is asked for: an earlier answer was lost.
+	// Lock excludes others. If another run holds the lock, the error is a [HeldError]. If the lock
+	// has the same ID, an earlier request succeeded although its answer was lost, so there is no
+	// error.
 	Lock(ctx context.Context, lock Lock) error
 
-	// Holder returns nil if nobody has the lock, and [ErrUntold] where only locking tells.
+	// Holder returns nil if nobody holds the lock, and [ErrUntold] if the store reveals the holder
+	// only to a failed Lock.
 	Holder(ctx context.Context) (*Lock, error)
 
 	// Unlock releases the lock with this ID, of this run or another one.
@@ -108,7 +112,7 @@ type Lock struct {
 	Info      string
 	Who       string
 	Version   string
-	Created   string `json:",omitempty"` // which the CLIs read as a time, and not if it is empty
+	Created   string `json:",omitempty"` // the CLIs parse it as a time, and reject an empty one
 	Path      string
 
 	OfProcess bool `json:"-"` // whether it ends with its process, and nobody can leave it
@@ -129,11 +133,11 @@ func (l Lock) JSON() []byte {
 	if l.text != nil {
 		return l.text
 	}
-	text, _ := json.Marshal(l) // of texts
+	text, _ := json.Marshal(l) // cannot fail: all fields are strings and a bool
 	return text
 }
 
-// NewLock is one of this program.
+// NewLock returns a new lock for an operation of this program.
 func NewLock(operation string) Lock {
 	return Lock{ID: rand.Text(), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
 }
@@ -150,7 +154,7 @@ func Me() string {
 	return login + "@" + host
 }
 
-// At is the lock in a store that records where the state is.
+// At returns a copy of l with path, for stores that record it.
 func (l Lock) At(path string) Lock {
 	l.Path, l.text = path, nil
 	return l

@@ -58,16 +58,17 @@ type Options struct {
 	Uses func(variable, file string)
 }
 
-// Parse reads the body of an OpenTofu encryption block, in native syntax or, if the first
-// character is "{", in JSON. The text may also be a whole file that contains the block, alone or
-// inside a terraform block. Blank text gives a nil Config. Errors call the text filename.
+// Parse reads the body of an OpenTofu encryption block, in native syntax or, if the text begins
+// with "{" or filename ends with .json, in JSON. The text may also be a whole file that contains
+// the block, alone or inside a terraform block. Blank text gives a nil Config. Errors give
+// positions in the text with the name filename.
 //
 // Programs that the text names will run. For TF_ENCRYPTION, which everybody who can set an
 // environment variable can write, use [ParseEnvironment].
 //
 // Parse returns an [*attr.Error] for each unknown block, and for each unknown argument of a
-// known kind. Mistakes in a value, a reference or a kind are kept with the entry, and reported
-// when the entry is used.
+// known kind, and for mistakes in the state and plan blocks. Mistakes inside a key provider or a
+// method are kept with the entry, and reported when the entry is used.
 func Parse(text, filename string, opts Options) (*Config, error) {
 	return parse(text, filename, parser{opts: opts})
 }
@@ -132,7 +133,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	return p.config, nil
 }
 
-// isState returns "a state" or "an encrypted state" if text is one, and else "".
+// isState returns "a state" or "an encrypted state" if text is one, otherwise "".
 func isState(text string) string {
 	var state struct {
 		Lineage       *json.RawMessage `json:"lineage"`
@@ -203,7 +204,8 @@ type NotSettingsError struct{ text string }
 
 func (e *NotSettingsError) Error() string { return e.text }
 
-// These patterns match the beginnings of files that users pass in place of settings.
+// These patterns match settings without quotation marks, leading comments, and the beginning of
+// YAML.
 var (
 	unquoted  = lazyregexp.New(`(^|\s)key_provider\s+\w+\s+\w+\s*\{`)
 	comments  = lazyregexp.New(`^(#.*\n\s*)+`)
@@ -302,7 +304,7 @@ func names(tables []attr.Table) string {
 	return strings.Join(all, ", ")
 }
 
-// unwrap returns the body of the encryption block if the file contains one, and else body
+// unwrap returns the body of the encryption block if the file contains one, otherwise body
 // itself.
 func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	blocks, beside := only(body, "terraform", "encryption")
@@ -549,7 +551,7 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema, attrs ...attr.At
 
 func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attrs ...attr.Attr) {
 	said := map[string]bool{}
-	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte }) // of a map
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte }) // HCL collects them in a map
 	for _, d := range diags {
 		// These details hold names of arguments and blocks, never values.
 		text, found := wordFor(d)

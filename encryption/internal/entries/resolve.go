@@ -42,9 +42,9 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 }
 
 // Resolve converts the settings to the types of the table, and fills absent attributes from
-// environment variables, then from the defaults. It returns all mistakes at once, each as an
-// [*attr.Error]. The values beside an error are the ones that could be read; errors look for
-// oddities in them.
+// environment variables, then from the defaults. It returns all mistakes in values at once, each
+// as an [*attr.Error], beside the values that could be read, in which callers look for probable
+// mistakes. A refused setting of TF_ENCRYPTION is returned alone, with nil values.
 //
 // Resolve alone decides which values the environment may set, by these rules in this order.
 // Each rule is a function below. "Of the configuration" means: not of TF_ENCRYPTION and not of
@@ -57,10 +57,11 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 //     the programs that run in it. A command that only a layer names is [ErrCommand].
 //   - checkLayer: it is an error if a layer sets an attribute beside a secret of the
 //     configuration, unless the attribute is [attr.Attr.Harmless].
-//   - variable: a variable has no effect if the configuration sets its attribute, or a member
-//     of its [attr.Attr.Group]. A variable that is meant for another server sets harmless
-//     attributes only, and none that is a secret or belongs to one. HTTP_PROXY, HTTPS_PROXY
-//     and NO_PROXY always count: a proxy cannot read a verified connection. Every other
+//   - variable: a variable has no effect if a setting, of the configuration or of
+//     TF_ENCRYPTION, sets its attribute or a member of its [attr.Attr.Group]. A variable that is
+//     meant for another server sets harmless attributes only, and none that is a secret or
+//     belongs to one. HTTP_PROXY, HTTPS_PROXY and NO_PROXY are allowed beside any secret,
+//     because a proxy cannot read a verified connection. Every other
 //     variable whose attribute is not harmless is an error beside a secret of the configuration.
 //   - Command, LeadsToCommand, Hands, Refuse: kinds apply the same rules to facts that no
 //     table holds, such as values that name a command, or files that a client finds by itself.
@@ -204,7 +205,8 @@ func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 }
 
 // checkLayer returns an error if TF_ENCRYPTION sets an attribute that could send a secret of
-// the configuration elsewhere. If all secrets of an entry come from TF_ENCRYPTION, it may.
+// the configuration elsewhere. If all secrets of an entry come from TF_ENCRYPTION, it may set
+// any attribute.
 func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	if len(secrets) == 0 {
 		return nil
@@ -220,8 +222,8 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 }
 
 // endangers reports whether w must not come from the environment beside a secret of the
-// configuration. An identity never mixes both: if one in TF_ENCRYPTION uses var.*, all of it
-// must come from TF_ENCRYPTION.
+// configuration. The members of a group must not come from both: if a secret in TF_ENCRYPTION
+// uses var.*, its whole group must be in TF_ENCRYPTION.
 func (w Given) endangers(secret Given) bool {
 	switch {
 	case w.Path == secret.Path:

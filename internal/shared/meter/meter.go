@@ -1,7 +1,7 @@
 // Package meter limits the costs of decoding a stranger's file. A meter is made from the size of
 // a fetched file, and stays with the file from the first byte to the last value. All work that
-// costs more than reading the bytes is charged before it is done, so that no list of tricks is
-// needed.
+// costs more than reading the bytes is charged before it is done, so that attacks need not be
+// listed one by one.
 package meter
 
 import (
@@ -21,8 +21,8 @@ const (
 	// sort a set of 1,000 numbers, which takes 4 kB.
 	Free = 80_000
 
-	// Rebuilt is the cost of a value that is made, written and read again: by itself, or as a
-	// step of a path to it. Its text is charged in addition.
+	// Rebuilt is the cost of a value that is made, written and read again, for itself or on the way
+	// to a value inside it. Its text is charged in addition.
 	Rebuilt = 8
 
 	bytesPerUnit = 2

@@ -36,7 +36,7 @@ const (
 	user
 )
 
-// Here is this machine with its environment.
+// Here returns the World with all variables.
 func Here() World { return World{user} }
 
 // For returns the World of a client or a program. Lookup is the environment as the client may
@@ -76,8 +76,8 @@ func (w World) Lookup(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// Home is the user's home directory. It belongs to the user and not to the
-// environment, and so do the files of the user's tools in it.
+// Home returns the user's home directory. It is found through HOME (USERPROFILE on Windows) in every
+// World, because it identifies the user.
 func Home() (string, error) { return os.UserHomeDir() }
 
 // ExpandHome puts the home directory in the place of a leading ~.

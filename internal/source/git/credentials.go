@@ -51,9 +51,9 @@ func newBackend(lookup attr.LookupEnv) backend {
 	return backend{defaultRef: ref, named: named, repository: repository}
 }
 
-// ref is the default for where, "" for the remote's HEAD. A ref without a
-// repository is meant for all of them; with one, for that one. In its own
-// repository, terraform-backend-git writes to master if it is told nothing.
+// ref returns the default ref for where, "" for the remote's HEAD. If the environment names no
+// repository, its ref applies to every repository, otherwise only to the named one. There, the
+// default is master, as in terraform-backend-git.
 func (b backend) ref(where remote) string {
 	switch {
 	case !b.named:
@@ -125,9 +125,9 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No file of the user can send a block's password to another server: git applies the longest
-	// insteadOf that begins an address, and no file knows this address; of several settings for the
-	// longest part of an address, git applies the last one.
+	// No file of the user can send a block's password to another server: git gets a random address,
+	// and our own insteadOf for it is the longest match. Of several settings for the longest part of
+	// an address, git applies the last one.
 	if a.server = a.scope; a.ownPassword {
 		a.told, a.server = "statecrypt:"+rand.Text(), a.address(where)
 	}
@@ -166,8 +166,9 @@ func (a *access) useRepository(where remote) {
 }
 
 // useToken looks for a token of GitHub in the environment. It is meant for GitHub's own server, for the
-// server of a block, and for the repository that the environment names, if the environment also sets
-// a user name. For other servers it is ignored without an error, because CI systems always set it.
+// server of a block if tokenForBlocks is set, and for the repository that the environment names if the
+// environment also sets a user name. For other servers it is ignored without an error, because CI
+// systems always set it.
 func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	github := source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"}
 	isGitHub := github.Is(r.lookup, where.url)
@@ -210,7 +211,7 @@ func (a *access) check(where remote, exposed bool) error {
 	return nil
 }
 
-// secretFile reads the file that a variable names, if there is one.
+// secretFile reads the file that a variable names, and returns "" if path is "".
 func secretFile(variable, path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -278,8 +279,8 @@ func notPrivateKey(content []byte) string {
 		"the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE")
 }
 
-// readableFile returns the absolute path of a file, "" if there is none. Its errors do not repeat a
-// text that may be a key, pasted in place of a path.
+// readableFile returns the absolute path of a file, and "" if the attribute is not set. Its errors do
+// not repeat a text that may be a key, pasted in place of a path.
 func readableFile(name string, grant source.Grant) (string, error) {
 	path := grant.String(name)
 	if path == "" {

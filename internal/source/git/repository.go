@@ -93,8 +93,8 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	return err
 }
 
-// isUnverified reports whether git takes any certificate. An error is left for
-// the fetch to meet and to report.
+// isUnverified reports whether git accepts any certificate. It also records in access.elsewhere
+// whether an insteadOf of the user changes the address. It ignores errors, which the fetch reports.
 func (d *repository) isUnverified(ctx context.Context) bool {
 	address := d.access.address(d.remote)
 	if out, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", address); err == nil {
@@ -254,8 +254,8 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	return nil, errNoSuchRef
 }
 
-// adapt reports whether another attempt may help, which is then made in another way:
-// none is taken back.
+// adapt changes one setting of the next fetch after an error, and reports whether it did. A change
+// is never undone, so the attempts end.
 func (d *repository) adapt(err error, at ref) bool {
 	switch {
 	case says(err, otherFormat) && !at.isID && d.format == "sha1":
@@ -356,8 +356,8 @@ func (d *repository) packed() (size int64) {
 	return size
 }
 
-// fetchBlobs fetches exactly these objects, but none that are larger than wanted.
-// git, which does not say which one is, fetches none then: halves are tried.
+// fetchBlobs fetches these objects, except those over their limits in wanted. If one is too large,
+// git fetches none and does not tell which one it is, so each half is tried by itself.
 func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) error {
 	if len(wanted) == 0 || d.complete {
 		return nil
@@ -397,7 +397,8 @@ func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ..
 	return d.ask(ctx, ids, nil, most, command)
 }
 
-// ask is talk, for any server.
+// ask calls talk, and once more if the server redirects: the credentials then come from a helper that
+// is bound to one address.
 func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
 	said, err := d.talk(ctx, ids, read, most, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected && !d.access.stays {
@@ -407,8 +408,9 @@ func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) e
 	return said, err
 }
 
-// names returns the short names of the server's branches and tags, sorted, for errors about a ref that
-// the server does not have. It returns nil if the server does not list them.
+// names returns the short names of the server's branches and tags, in the server's order, for errors
+// about a ref that the server does not have. It returns nil if the ref is not a branch or a tag, and if
+// the server does not list them.
 func (d *repository) names(ctx context.Context, at ref) []string {
 	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
 		return nil
@@ -441,13 +443,13 @@ func (d *repository) refs(ctx context.Context, patterns ...string) (names []stri
 
 var errTooManyNames = errors.New("the repository has too many branches and tags")
 
-// eachRef calls do for each line that git ls-remote prints: with the id of a commit, and the full name of a ref.
-// Version 0 of the protocol begins with that list, so that one request is enough; other versions save nothing,
-// because git has them list all refs as well.
+// eachRef calls do for each line of git ls-remote: with the id of an object, and the full name of a ref. Version 0
+// of the protocol sends the list with its first answer. Version 2 needs another request, and git then asks for all
+// refs, too.
 func (d *repository) eachRef(ctx context.Context, do func(id, name string) error, args ...string) error {
 	command := append([]string{"git", "-c", "protocol.version=0", "ls-remote", "-q"}, args...)
 	_, err := d.ask(ctx, nil, func(stdout io.Reader) error {
-		lines := bufio.NewScanner(stdout) // git takes no name of a ref that is longer than its lines
+		lines := bufio.NewScanner(stdout) // a ref fits into a line of git's protocol, which is shorter than the Scanner's limit
 		for lines.Scan() {
 			if id, name, ok := strings.Cut(lines.Text(), "\t"); ok {
 				if err := do(id, name); err != nil {
@@ -465,7 +467,7 @@ func shortName(full string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
 }
 
-// talk runs a command that talks to the server.
+// talk runs a git command with the credentials of the remote, within limits.
 func (d *repository) talk(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
 	environ, secret, err := d.access.handOver(most.apply(d.environ(), d.run.largest))
 	if err != nil {

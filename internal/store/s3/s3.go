@@ -43,7 +43,7 @@ const (
 	proofSuffix = lockSuffix + "-proof"
 )
 
-const maxTries = 5 // of requests that compete with another process
+const maxTries = 5 // further tries of a request that competes with another process
 
 // bucket is where states are.
 type bucket struct {
@@ -124,7 +124,7 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	}), err
 }
 
-// client finds credentials once.
+// client connects on first use, and records the facts about the store.
 func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *state) String() string {
 	return text
 }
 
-// Read reads the object.
+// Read treats an empty object as no state, as both CLIs do.
 func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	c, err := s.get(ctx, s.key, s.Limit)
 	switch {
@@ -228,7 +228,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 	}
 }
 
-// takes notes how the store takes conditions, and says it if that is not at all.
+// takes records which form of If-Match the store accepts, and tells the user if it accepts none.
 func (b *bucket) takes(ctx context.Context, match form) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -239,7 +239,7 @@ func (b *bucket) takes(ctx context.Context, match form) {
 	b.match = match
 }
 
-// conditions returns the conditions that the store accepts.
+// conditions returns how to send If-Match, and whether If-None-Match is known not to work.
 func (b *bucket) conditions() (match form, noneOff bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
