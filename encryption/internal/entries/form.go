@@ -82,7 +82,7 @@ func notInURL(text string, several bool) string {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):
 		return "becomes a part of a URL, and must not hold backslashes or control characters"
 	case !several && strings.Contains(text, "/"):
-		return "is one name, and has no slash"
+		return "must be a single name without a slash"
 	case slices.ContainsFunc(strings.Split(strings.Trim(text, "/"), "/"), moves):
 		return "becomes a part of a URL, and must not have \".\", \"..\" or nothing between its slashes"
 	}

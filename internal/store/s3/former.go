@@ -40,7 +40,7 @@ func (s *state) Former(kind string, arguments map[string]any) (same bool, err er
 		return same, errors.New("the block has no lock, so somebody who works without wrap may be about to write over it; set use_lockfile or " +
 			"dynamodb_table")
 	case !mayBe && !s.Has("use_lockfile") && !s.Has("dynamodb_table"):
-		return false, errors.New("nothing says which lock those take who work without wrap; set use_lockfile or dynamodb_table in the block, " +
+		return false, errors.New("it is unknown which lock people take who work without wrap; set use_lockfile or dynamodb_table in the block, " +
 			"as their backend has it")
 	case mayBe && theirs == "":
 		return same, errors.New("the s3 backend of this module takes no lock, so somebody who works without wrap may be about to write over " +

@@ -137,12 +137,12 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 	case p.effect == cmdline.Reads:
 		return p.backend.GiveBack(ctx, l.id)
 	case p.backend.EndsWithProcess:
-		return errors.Join(p.backend.GiveBack(ctx, l.id), errors.New("the program has ended without giving back its lock: what it has changed "+
-			"may be in no state. Look at it before the next run"))
+		return errors.Join(p.backend.GiveBack(ctx, l.id), errors.New("the program has ended without releasing its lock, so its changes "+
+			"may be in no state. Check that before the next run"))
 	}
-	const left = "the program has ended without giving back the lock%s, which stays: what it has changed may be in no state"
+	const left = "the program has ended without releasing the lock%s, which stays, so its changes may be in no state"
 	if l.id == "" {
-		return fmt.Errorf(left+". When you have looked, remove it where the backend keeps it", "")
+		return fmt.Errorf(left+". Check that first, then remove it where the backend keeps it", "")
 	}
-	return fmt.Errorf(left+". When you have looked, %s", " "+outside.Quoted(l.id, 100), store.Unlocking(l.id))
+	return fmt.Errorf(left+". Check that first; then %s", " "+outside.Quoted(l.id, 100), store.Unlocking(l.id))
 }

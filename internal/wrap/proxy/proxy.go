@@ -343,7 +343,8 @@ func (p *Proxy) tell(text string) {
 // CheckUse finds a run that has taken its state elsewhere.
 func (p *Proxy) CheckUse(code int) error {
 	if !p.used.Load() && (p.lock.given || code == 0 && p.effect == cmdline.Changes) {
-		return errors.New("no state was asked for here: if one was written, it is somewhere else, and is not encrypted; run init with wrap")
+		return errors.New("the program did not use the backend of wrap; if it wrote a state, that is elsewhere and not encrypted; run " +
+			"init with wrap")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (u *Unused) ExpectNone() error {
 		return err
 	}
 	if file == "" {
-		return fmt.Errorf("there is none, and this module has had its state in the backend %s, which is not used under wrap; %s%s",
+		return fmt.Errorf("there is no state yet, and this module has had its state in the backend %s, which is not used under wrap; %s%s",
 			r.Name(), moves, outside.Line(u.Module.Data, 300))
 	}
 	for _, found := range append([]string{file}, u.inWorkspaces(r)...) {
@@ -135,8 +135,8 @@ func (u *Unused) warnOfOthers() {
 	switch file, r, err := u.find(); {
 	case err != nil:
 	case file == "":
-		u.Say("warning: this module has also had a state in the backend " + r.Name() + ", which is not used under wrap; if it is not this " +
-			"very one by another address, but an older version of it, delete it")
+		u.Say("warning: this module has also had a state in the backend " + r.Name() + ", which is not used under wrap; delete it if it " +
+			"is an older version, but not if it is this same state under another address")
 	case u.kindOf(file) == encryption.KindState:
 		u.Say("warning: there is also a plaintext state in " + outside.Line(file, 200) + ", which stays there, and is not used under wrap; " +
 			"if it is an older version of this state, delete it")
