@@ -216,18 +216,20 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	return notOurs()
 }
 
-// names are the names in the metadata, in brackets behind a space; "" for none.
+// names returns the first names in the metadata, in parentheses after a space; "" for none. Of a hostile file, it
+// escapes only the names that it shows.
 func (env *envelope) names() string {
 	const most = 5
-	var shown []string
-	for _, name := range slices.Sorted(maps.Keys(env.Meta)) {
-		shown = append(shown, outside.Quoted(name, maxName))
-	}
-	if len(shown) == 0 {
+	if len(env.Meta) == 0 {
 		return ""
 	}
-	if len(shown) > most {
-		shown = append(shown[:most], "…")
+	var shown []string
+	for i, name := range slices.Sorted(maps.Keys(env.Meta)) {
+		if i == most {
+			shown = append(shown, "…")
+			break
+		}
+		shown = append(shown, outside.Quoted(name, maxName))
 	}
 	return " (its metadata names " + strings.Join(shown, ", ") + ")"
 }

@@ -86,14 +86,14 @@ func refusedCommands() map[string]string {
 	const elsewhere = "its states are in HCP Terraform, and it needs none of this module; run it without wrap"
 	return map[string]string{
 		"cloud":         elsewhere,
-		"completion":    "it completes what a shell reads; run it without wrap",
+		"completion":    "it completes commands in a shell; run it without wrap, if the program has it",
 		"env":           NoWorkspaces,
 		"push":          "Terraform and OpenTofu have removed it; state push writes a state",
 		"rpcapi":        "it serves other programs, which can write a state elsewhere",
 		"stacks":        elsewhere,
 		"state migrate": "it would move the state past the encryption; wrap -encrypt-existing moves one in, and wrap -leave moves one out",
 		"test": "its runs have states of their own, which it writes in plaintext if it cannot destroy something; " +
-			"run it without wrap, after an init -backend=false without wrap",
+			"run it without wrap, in a copy of the module without its state",
 		"workspace": NoWorkspaces,
 	}
 }
