@@ -551,7 +551,8 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema, attrs ...attr.At
 
 func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attrs ...attr.Attr) {
 	said := map[string]bool{}
-	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte }) // HCL collects them in a map
+	// HCL collects diagnostics in a map.
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte })
 	for _, d := range diags {
 		// These details hold names of arguments and blocks, never values.
 		text, found := wordFor(d)
