@@ -91,7 +91,9 @@ func TestAccNewerFlags(t *testing.T) {
 			p.typed = c.typed
 			if minor < first {
 				code, err, out := p.wrapped(t, c.args...)
-				lacks := regexp.MustCompile(`flag provided but not defined|has no command named|only valid in experimental builds`)
+				// Terraform 1.5 prints only the usage of init.
+				lacks := regexp.MustCompile(`flag provided but not defined|has no command named|only valid in experimental builds|` +
+					`Usage: terraform .* init`)
 				if code == 0 || err != nil || !lacks.MatchString(out) {
 					t.Errorf("without it: %d, %v\n%s", code, err, out)
 				}
