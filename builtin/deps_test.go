@@ -33,9 +33,8 @@ func TestDependencies(t *testing.T) {
 // Promise: Links
 func TestSopsLinksLittle(t *testing.T) {
 	t.Parallel()
-	// 334 with Go 1.26. Most belong to the standard library, to age, and to PGP with its algorithms against quantum
-	// computers.
-	const limit = 346 // packages
+	// Most belong to the standard library, to age, and to PGP with its algorithms against quantum computers.
+	limit := testkit.ByGo(334, 346) // packages
 	linked := testkit.Dependencies(t, "encryption/light", "builtin/method/sops")
 	if len(linked) > limit {
 		t.Errorf("package light and sops link %d packages, at most %d are allowed: %q", len(linked), limit, linked)

@@ -1,7 +1,9 @@
 package testkit
 
 import (
+	"go/build"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +33,15 @@ func Dependencies(t *testing.T, packages ...string) []string {
 		t.Fatalf("go list: %v\n%s", err, stderr.String())
 	}
 	return strings.Fields(string(out))
+}
+
+// ByGo returns a limit of [Dependencies]: the first with Go 1.26, and the second with later
+// versions, whose standard library has more packages for encoding/json.
+func ByGo(go126, later int) int {
+	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
+		return later
+	}
+	return go126
 }
 
 // Within reports whether one of the packages is path, or below it.
