@@ -33,9 +33,16 @@ const wanted = `the module requires an empty block, backend "http" {}`
 
 // Module is the folder in which Terraform runs.
 type Module struct {
-	Dir     string   // absolute, links followed
-	Data    string   // the data directory that is not wrap's, absolute
-	sources []string // the files of a configuration that the program reads, see FindSources
+	Dir     string            // absolute, links followed
+	Data    string            // the data directory that is not wrap's, absolute
+	sources []string          // the files of a configuration that the program reads, see FindSources
+	read    map[string]places // :: name of a source → its blocks, once they are read
+}
+
+// places holds the blocks of a file that name the place of a state, or the error of reading them.
+type places struct {
+	blocks hcl.Blocks
+	err    error
 }
 
 // OwnRecord is the folder of the record that the child gets.
@@ -47,7 +54,7 @@ func (m *Module) OwnRecord() files.Directory { return files.Own(m.Dir, m.ID()) }
 func (m *Module) CheckBackend() error {
 	found := false
 	for _, name := range m.sources {
-		places, err := placesOf(filepath.Join(m.Dir, name))
+		places, err := m.places(name)
 		for _, b := range places {
 			err = cmp.Or(err, checkBlock(b))
 		}
@@ -131,7 +138,7 @@ func ofSource(name string) (stem, end string) {
 // LocalFile is the file of a backend "local" of the module, "" if it has none.
 func (m *Module) LocalFile() (file string) {
 	for _, name := range m.sources {
-		found, _ := placesOf(filepath.Join(m.Dir, name)) // Terraform reports mistakes in it
+		found, _ := m.places(name) // Terraform reports mistakes in it
 		for _, b := range found {
 			if len(b.Labels) == 0 || b.Labels[0] != "local" {
 				continue
@@ -148,14 +155,21 @@ func (m *Module) LocalFile() (file string) {
 	return file
 }
 
-// placesOf are the blocks of a file that say where the state is.
-func placesOf(path string) (found hcl.Blocks, err error) {
-	body, err := parse(path)
+// places returns the blocks of a source that name the place of a state. It parses each source once.
+func (m *Module) places(name string) (found hcl.Blocks, err error) {
+	if read, ok := m.read[name]; ok {
+		return read.blocks, read.err
+	}
+	body, err := parse(filepath.Join(m.Dir, name))
 	for _, terraform := range blocks(body, hcl.BlockHeaderSchema{Type: "terraform"}) {
 		found = append(found, blocks(terraform.Body, hcl.BlockHeaderSchema{Type: "backend", LabelNames: []string{"type"}},
 			hcl.BlockHeaderSchema{Type: "cloud"}, hcl.BlockHeaderSchema{Type: "state_store", LabelNames: []string{"type"}},
 			hcl.BlockHeaderSchema{Type: "encryption"})...)
 	}
+	if m.read == nil {
+		m.read = map[string]places{}
+	}
+	m.read[name] = places{found, err}
 	return found, err
 }
 
@@ -164,7 +178,7 @@ func IsText(v cty.Value) bool {
 	return v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull()
 }
 
-// parse returns the body of a configuration file, and nil beside an error.
+// parse returns the body of a configuration file, and an empty body beside an error.
 func parse(path string) (hcl.Body, error) {
 	text, err := files.ReadFile(path)
 	if err != nil {
