@@ -64,7 +64,8 @@ func MinIO(t *testing.T) (url, ca string) {
 	args := []string{"server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", console, t.TempDir()}
 	server := servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD="+RealSecret,
 		"MINIO_SITE_REGION=eu-west-1")
-	await(t, server, Trusting(t, ca), "https://"+address+"/minio/health/ready")
+	// Its health/ready answers with success before it serves requests.
+	await(t, server, Trusting(t, ca), "https://"+address+"/minio/health/cluster")
 	return "https://" + address, ca
 }
 
