@@ -167,7 +167,11 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		return nil, fmt.Errorf("%s requires a subcommand: %s", written, strings.Join(more, ", "))
 	}
 	if near == "" {
-		near = syntax.Suggest(words[0], names)
+		if more := subcommands(words[0]); len(more) > 0 {
+			near = "; there are: " + strings.Join(more, ", ")
+		} else {
+			near = syntax.Suggest(words[0], names)
+		}
 	}
 	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100),
 		cmp.Or(near, "; if it needs none, run it without wrap"))
