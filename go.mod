@@ -29,7 +29,7 @@ require (
 
 // For tests only.
 require (
-	cloud.google.com/go/kms v1.37.0 // Cloud KMS for OpenTofu; newer releases need modules that not every proxy has
+	cloud.google.com/go/kms v1.37.0 // the messages of Cloud KMS, for its fake, as OpenTofu calls it over gRPC
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
 	golang.org/x/mod v0.43.0 // archives of modules
 )

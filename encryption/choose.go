@@ -211,7 +211,7 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return fault.Known(because(ErrNotConfigured, "what it decrypted is not a state"), fault.NoThen{Method: address})
+		return fault.Known(because(ErrNotConfigured, "the decrypted data is not a state"), fault.NoThen{Method: address})
 	}
 	return notOurs()
 }

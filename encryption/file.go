@@ -296,7 +296,7 @@ const neither = "the file is neither an encrypted state nor a plaintext one"
 
 // notOurs returns the error for plaintext that is neither a state nor a plan.
 func notOurs() error {
-	return fault.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), "check which file is read")
+	return fault.With(because(ErrDamaged, "the decrypted data is neither a state nor a plan"), "check which file is read")
 }
 
 func damaged(err error) error { return broken("the encrypted file is damaged: %w", describeJSON(err)) }

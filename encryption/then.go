@@ -14,7 +14,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
 	case kind == KindEmpty:
-		return fault.With(because(ErrDamaged, "what it decrypted is empty"), "restore an earlier version")
+		return fault.With(because(ErrDamaged, "the decrypted data is empty"), "restore an earlier version")
 	case then == "" && (kind == KindState || kind == KindPlan):
 		opened.Kind = kind
 		return nil
@@ -31,7 +31,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		if isPlain {
 			reason = ErrPlaintext
 		}
-		err := fault.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), "correct that argument")
+		err := fault.With(because(reason, "it decrypted a %s, which its then, %s, does not read", kind, then), "correct that argument")
 		if isPlain {
 			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 		}

@@ -152,7 +152,7 @@ func (c *call) add(name, text string) {
 		c.prefix = &text
 	case "unlock":
 		if c.unlock = text; text == "" {
-			c.mistake = errors.Join(c.mistake, errors.New("-unlock requires the ID of a lock; leave it out to be told who has the lock"))
+			c.mistake = errors.Join(c.mistake, errors.New("-unlock requires the ID of a lock; leave it out to be told who holds the lock"))
 		}
 	case "r":
 		c.recipients = append(c.recipients, text)

@@ -221,7 +221,7 @@ func (c *call) line(f finding) string {
 	case resultSkipped:
 		text, colour = "has the new key already", green
 	case resultHeld:
-		text = "not rotated, because somebody has the lock"
+		text = "not rotated, because somebody holds the lock"
 	case resultFailed:
 		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.Name]
 	}

@@ -87,8 +87,8 @@ func (c *call) rotate(ctx context.Context) error {
 	})
 	switch {
 	case rotated.Load():
-		c.say(yellow, "note:", "what was there before ("+older+") still opens with the old keys; if somebody has left, or a key has "+
-			"leaked, replace the secrets in it")
+		c.say(yellow, "note:", "older versions ("+older+") still open with the old keys; if somebody has left, or a key has "+
+			"leaked, replace the secrets in the state")
 	case err == nil:
 		c.say(yellow, "note:", "nothing was changed: what -to says opens it already, so it has the new key, or the key in -to is the "+
 			"old one; -from is for the old settings")

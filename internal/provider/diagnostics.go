@@ -61,7 +61,7 @@ func (s step) words() (summary, doing string) {
 	case stepDecrypt:
 		return "Cannot decrypt the state", "decrypting the file"
 	case stepParse:
-		return "Cannot use what the state holds", "reading the decrypted state"
+		return "Cannot use the content of the state", "reading the decrypted state"
 	case stepCheck:
 		return "The state is not what it should be", "checking the state"
 	case stepResource:

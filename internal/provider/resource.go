@@ -65,7 +65,7 @@ func (a *arguments) address(r *resourceRequest) {
 	switch {
 	case !text.IsKnown():
 	case !text.IsNull() && text.AsString() == "":
-		a.fail(path.Root("address"), "an address must not be empty; that of a resource has a type and a name, such as aws_vpc.main")
+		a.fail(path.Root("address"), "an address must not be empty; the address of a resource has a type and a name, such as aws_vpc.main")
 	case !text.IsNull():
 		r.address = text.AsString()
 		if _, err := address.Parse(r.address); err != nil {

@@ -134,7 +134,7 @@ func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 		}
 	}
 	if len(dataKey) != keyLength {
-		return nil, fmt.Errorf("what the keys of the file give has %d bytes; a data key of sops has %d", len(dataKey), keyLength)
+		return nil, fmt.Errorf("the data key of the file has %d bytes; a data key of sops has %d", len(dataKey), keyLength)
 	}
 	return dataKey, nil
 }

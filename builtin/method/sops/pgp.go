@@ -152,7 +152,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 			"install GnuPG, or set pgp_private_keys")
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
-			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
+			return nil, errors.New("the data key that gpg decrypted has the wrong length")
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):

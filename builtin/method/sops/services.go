@@ -121,7 +121,7 @@ func permit(attribute string, allowed []string, named string) error {
 	if len(allowed) == 0 {
 		return errors.New("the file names it, and nothing of this kind is allowed; if it is yours, set " + line)
 	}
-	return errors.New("the file names what is not allowed; if it is yours, add it as in " + line)
+	return errors.New("the file names a key that is not allowed; if it is yours, add it as in " + line)
 }
 
 // permitCloud works as permit, and also accepts "*", for requests that send no secret to a

@@ -184,7 +184,7 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 	if err != nil {
 		for _, p := range plugins {
 			if p.Gave() {
-				return nil, fmt.Errorf("the key that %s gave is that of another file, or the header of the file is damaged: %s", p.Name(), shown(err))
+				return nil, fmt.Errorf("the key that %s gave belongs to another file, or the header of the file is damaged: %s", p.Name(), shown(err))
 			}
 		}
 		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused; restore an intact copy: %s", shown(err))
@@ -239,7 +239,7 @@ func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if slices.Equal(types, []string{"X25519"}) {
-		return "none is of its recipients"
+		return "none belongs to a recipient of the file"
 	}
 	if len(types) > 5 {
 		types = append(types[:5], "…")

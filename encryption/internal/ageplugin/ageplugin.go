@@ -60,7 +60,7 @@ func Parse(text string, w world.World) (*Plugin, error) {
 	}
 	name, _, err := parse(text)
 	if err != nil {
-		return nil, errors.New("this begins as that of an age plugin does, and is cut off or mistyped; copy it whole")
+		return nil, errors.New("this begins as a key of an age plugin does, and is cut off or mistyped; copy it whole")
 	}
 	command := program.Command{Argv: []string{"age-plugin-" + name}, World: w}
 	return &Plugin{program: command, text: text, identity: identity, Turn: make(chan struct{}, 1)}, nil
@@ -144,7 +144,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 	s.commands = map[string]func(age.Stanza) error{
 		"recipient-stanza": func(stanza age.Stanza) error {
 			if len(stanza.Args) < 2 || stanza.Args[0] != "0" {
-				return fmt.Errorf("%w: what it encrypted is for another file", program.ErrProtocol)
+				return fmt.Errorf("%w: it encrypted the key of another file", program.ErrProtocol)
 			}
 			stanzas = append(stanzas, &age.Stanza{Type: stanza.Args[1], Args: stanza.Args[2:], Body: stanza.Body})
 			return nil

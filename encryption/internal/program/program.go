@@ -148,8 +148,8 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s could not be run: it cannot be executed on this system; a script begins with a line such as #!/bin/sh", c.name())
 	case errors.Is(err, fs.ErrNotExist): // of the script, or of its program
-		return fmt.Errorf("%s could not be run: what its first line names is not there; it must not end with a carriage return, as lines of "+
-			"Windows do", c.name())
+		return fmt.Errorf("%s could not be run: the program that its first line names is not there; the line must not end with a carriage "+
+			"return, as lines of Windows do", c.name())
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is an agent that it started, which holds the pipe
 		return fmt.Errorf("%s could not be run: %w", c.name(), err)
 	default:

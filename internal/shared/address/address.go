@@ -52,7 +52,8 @@ func Parse(text string) (Address, error) {
 	}
 	switch {
 	case len(names) == 0 && a.Mode == Managed:
-		return Address{}, errors.New("this is the address of a module; that of a resource has a type and a name after it, such as aws_vpc.main")
+		return Address{}, errors.New("this is the address of a module; the address of a resource has a type and a name after it, " +
+			"such as aws_vpc.main")
 	case len(names) == 2 && (names[0] == "output" || names[0] == "outputs"):
 		return Address{}, errors.New("this is an output and no resource; statecrypt_remote_state reads outputs")
 	case len(names) == 3 && names[0] == "resource":

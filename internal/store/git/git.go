@@ -519,14 +519,14 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 		return nil, "", nil
 	}
 	if meter.IsTooLarge(err) {
-		err = fmt.Errorf("what is in the branch locks/%s is no lock: %w", outside.Line(s.name, 300), err)
+		err = fmt.Errorf("the branch locks/%s holds no lock: %w", outside.Line(s.name, 300), err)
 	}
 	if err != nil {
 		return nil, "", reached(err)
 	}
 	lock, ok := store.ParseLock(found.Data)
 	if !ok || lock.ID == "" {
-		return nil, "", fmt.Errorf("the state is locked, and the branch locks/%s does not say by whom; if nobody has the lock, delete that "+
+		return nil, "", fmt.Errorf("the state is locked, and the branch locks/%s does not say by whom; if nobody holds the lock, delete that "+
 			"branch", outside.Line(s.name, 300))
 	}
 	return &lock, found.Commit, nil

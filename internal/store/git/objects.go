@@ -64,7 +64,7 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 		case deeper == (len(fields) == 3 && fields[1] == "tree"):
 			old = fields[2]
 		default:
-			return "", fmt.Errorf("%s is there, and not what the state's path needs there", outside.Quoted(name, 300))
+			return "", fmt.Errorf("%s is there, and is not of the kind that the path of the state needs", outside.Quoted(name, 300))
 		}
 	}
 	mode, kind, id := "100644", "blob", blob

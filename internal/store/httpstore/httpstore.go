@@ -210,7 +210,7 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 
 // unkept names the method, which is the wrong one for a server of files.
 func (b *backend) unkept() error {
-	return fmt.Errorf("the backend has answered a %s as if the state was stored, and what is there is another one, or none; %s",
+	return fmt.Errorf("the backend answered a %s as if the state was stored, but another state, or none, is there; %s",
 		b.write.method, b.otherMethod("see its log"))
 }
 

@@ -166,7 +166,7 @@ func (l *lockIn) mayChange(ctx context.Context) error {
 func parseLock(text []byte, kind, name string) (*store.Lock, error) {
 	lock, ok := store.ParseLock(text)
 	if !ok || lock.ID == "" {
-		return nil, fmt.Errorf("the state is locked, and the %s %s does not say by whom; if nobody has the lock, delete that %[1]s", kind, name)
+		return nil, fmt.Errorf("the state is locked, and the %s %s does not say by whom; if nobody holds the lock, delete that %[1]s", kind, name)
 	}
 	return &lock, nil
 }
@@ -217,7 +217,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 	answer, _ := errors.AsType[*object.Answer](err)
 	if answer != nil && (answer.Status == http.StatusPreconditionFailed || answer.Status == http.StatusConflict) {
 		err = takenError{fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps versions once a "+
-			"lock was given back; keep the state in a bucket without versions, or on another store", answer.Status)}
+			"lock was released; keep the state in a bucket without versions, or on another store", answer.Status)}
 	}
 	return mark, err
 }

@@ -45,7 +45,7 @@ func (s *state) prove(ctx context.Context) error {
 		if unknown {
 			what, elsewhere = "does not know requests that say that there must be no object", "elsewhere"
 		}
-		return fmt.Errorf("the store %s (If-None-Match): two runs would both have the lock, and each would give back that of the "+
+		return fmt.Errorf("the store %s (If-None-Match): two runs would both hold the lock, and each would release that of the "+
 			`other. Keep the state %s, or, if nobody else writes it, set locks = "unproven"`, what, elsewhere)
 	}
 	match := never

@@ -233,7 +233,7 @@ func (b *bucket) takes(ctx context.Context, match form) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if match == never && b.match != never {
-		notice.Show(ctx, "the store has no conditional writes (If-Match), so what is there is compared before it is replaced; "+
+		notice.Show(ctx, "the store has no conditional writes (If-Match), so the state is read and compared before it is replaced; "+
 			"a simultaneous write without the lock is not prevented")
 	}
 	b.match = match

@@ -147,6 +147,6 @@ func refused() []cli.Mistake {
 			Meant: "a provider would keep the state, where wrap cannot encrypt it; leave it out"},
 		{Flags: "from-module", Meant: "it brings a module that wrap has not read"},
 		{Flags: "chdir", Meant: "it belongs before the subcommand"},
-		{Flags: "config encrypt-existing leave", Meant: "that of wrap belongs before the program"},
+		{Flags: "config encrypt-existing leave", Meant: "the flag of wrap belongs before the program"},
 	}
 }

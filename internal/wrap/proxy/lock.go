@@ -33,7 +33,7 @@ func (l *childLock) check(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.given && id != l.id {
-		return errors.New("it comes from another program than the one that has the lock")
+		return errors.New("it comes from another program than the one that holds the lock")
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 	case l.held == nil || !l.given && code <= signalled || !there && p.effect == cmdline.Reads:
 		return nil
 	case !there:
-		return errors.New("the program has ended before it was done: what it has changed may be in no state. Look at it before the next run")
+		return errors.New("the program ended before it was done: its changes may be in no state. Check that before the next run")
 	case l.stuck:
 		if err := p.backend.GiveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // or it was given back, and the answer was lost
 			return err

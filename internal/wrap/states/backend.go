@@ -180,7 +180,7 @@ func (e *StuckError) Unwrap() error { return e.Err }
 
 func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not given back, and force-unlock of the CLI does it: %w", id, err)
+		return fmt.Errorf("the lock %s was not released; release it with force-unlock of the CLI: %w", id, err)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	}
 	_, err := b.Write(context.WithoutCancel(ctx), sealed, read)
 	if errors.Is(err, store.ErrUnseen) {
-		err = fmt.Errorf("%w; keep what there was", err)
+		err = fmt.Errorf("%w; keep the old state", err)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (m *Existing) sealExisting(ctx context.Context) error {
 func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
 	opened, err := m.Guard.Target.Decrypt(ctx, there)
 	if err != nil {
-		return nil, fmt.Errorf("what the backend has is not a state, and the settings do not open it; check the address, and if another tool "+
+		return nil, fmt.Errorf("the file in the backend is not a state, and the settings do not open it; check the address, and if another tool "+
 			"has encrypted it, put the method for that into a fallback: %w", err)
 	}
 	for _, warning := range opened.Warnings {
@@ -108,7 +108,7 @@ func (m *Existing) sealOwn(ctx context.Context) error {
 		return err
 	}
 	m.Guard.Say("the state in " + place + " is in the backend now, encrypted")
-	m.Guard.Say("what is left in " + place + " is not encrypted; delete it, and its backups")
+	m.Guard.Say("the old state in " + place + " is not encrypted; delete it, and its backups")
 	return nil
 }
 

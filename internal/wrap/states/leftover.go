@@ -179,7 +179,7 @@ func asErrored(path, name string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", name, keyfile.Reason(err))
+		return fmt.Errorf("move %s away, because a run keeps a state under this name that it cannot write: %w", name, keyfile.Reason(err))
 	case info.Kind != encryption.KindEmpty:
 		return fmt.Errorf("%s holds a state that could not be written; %s writes it", name, recovers)
 	}
@@ -305,7 +305,7 @@ func (l *Leftover) Follow(ctx context.Context) error {
 			continue
 		}
 		if kept {
-			errs = append(errs, fmt.Errorf("somebody other than wrap has written to %s, and what is there now is not encrypted; encrypt it by "+
+			errs = append(errs, fmt.Errorf("a program other than wrap has written to %s, and the state there is not encrypted; encrypt it by "+
 				"init with -encrypt-existing, or restore the state", name))
 			continue
 		}

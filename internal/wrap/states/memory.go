@@ -143,16 +143,16 @@ func (m *Memory) accept(state *label) error {
 		was = m.find(seen)
 		return err
 	})
-	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
+	const look = "; restore the newest one, or, once you have checked it, accept the state that is there with statecrypt wrap -accept"
 	_, isForeign := errors.AsType[*files.ForeignError](err)
 	switch {
 	case m.accepts && !isForeign || m.reverts && state != nil:
 		return nil
 	case isForeign:
-		return fmt.Errorf("what an earlier run here has seen cannot be read: %w", err)
+		return fmt.Errorf("the note of the state that an earlier run here has seen cannot be read: %w", err)
 	case err != nil:
-		return fmt.Errorf("what an earlier run here has seen cannot be read from %s: %w; once you have looked, accept what there is with "+
-			"statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
+		return fmt.Errorf("the note of the state that an earlier run here has seen cannot be read from %s: %w; once you have checked "+
+			"the state, accept it with statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
 	case was == nil:
 		return nil
 	case state == nil:

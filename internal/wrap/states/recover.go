@@ -119,19 +119,19 @@ func (m *recovery) find(ctx context.Context) error {
 func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	switch {
 	case by == nil || by.ID == "":
-		return errors.New("somebody has the lock, and nobody says who; if it is the run that has left " + m.name + ", and that has ended, " +
+		return errors.New("somebody holds the lock, and nothing says who; if it is the run that left " + m.name + ", and that has ended, " +
 			"remove the lock where the backend keeps it")
 	case by.OfProcess:
-		return errors.New(by.Describe() + "; its end gives it back")
+		return errors.New(by.Describe() + "; the lock is released when that process ends")
 	case m.asked.Unlock != "" && m.asked.Unlock != by.ID:
 		return errors.New(by.Describe() + ", which is not the lock in -unlock")
 	case m.asked.Unlock == by.ID:
-	case m.asked.Ask == nil || !m.asked.Ask(by.Describe()+".\nIs that the run that has left "+m.name+", and has it ended?"):
+	case m.asked.Ask == nil || !m.asked.Ask(by.Describe()+".\nIs that the run that left "+m.name+", and has it ended?"):
 		named := ""
 		if m.asked.File != "" {
 			named = " " + m.name
 		}
-		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
+		return fmt.Errorf("%s. If that is the run that left %s, and it has ended, run %s%s", by.Describe(), m.name,
 			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
 	}
 	if _, err := m.compare(ctx); err != nil { // or the lock is better left
@@ -140,9 +140,9 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	if err := m.Backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {
 		return errors.New("somebody else has given the lock back meanwhile; run this again")
 	} else if err != nil {
-		return fmt.Errorf("the lock was not given back: %w", err)
+		return fmt.Errorf("the lock was not released: %w", err)
 	}
-	m.Guard.Say("the lock " + outside.Quoted(by.ID, 100) + " is given back")
+	m.Guard.Say("the lock " + outside.Quoted(by.ID, 100) + " is released")
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (m *recovery) keepDamaged() error {
 // remove deletes the file, which is in the way of the next run.
 func (m *recovery) remove() error {
 	if m.asked.File != "" {
-		m.Guard.Say("delete " + m.name + ", which nobody needs any more")
+		m.Guard.Say("delete " + m.name + "; nothing needs it any more")
 		return nil
 	}
 	others := replace.OtherNames(m.path)
@@ -214,7 +214,7 @@ func (m *recovery) remove() error {
 		err = os.Remove(m.path)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s cannot be deleted, which nobody needs any more: %w", m.name, keyfile.Reason(err))
+		return fmt.Errorf("%s is not needed any more, and cannot be deleted: %w", m.name, keyfile.Reason(err))
 	}
 	m.Guard.Say(m.name + " is deleted")
 	if others != "" {
@@ -247,7 +247,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		m.Backend.open.Store(false) // nobody can work on it, with wrap or without
 		return nil, nil
 	case err != nil && isNoState(there, err):
-		return nil, fmt.Errorf("the state in the backend: %s. Once you have looked that nothing is lost, add -force, which keeps that file in "+
+		return nil, fmt.Errorf("the state in the backend: %s. Once you have checked that nothing is lost, add -force, which keeps that file in "+
 			"the folder of the module, and replaces it", words.State(err))
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", words.State(err))
@@ -288,9 +288,9 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // in the place of none, nothing is lost
 		return nil
 	case base != nil:
-		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+
-			"has given it another key"+stay+". Once you have looked that nothing is lost, add -force", m.name)
+		return fmt.Errorf("the state in the backend is not the one with which the run that left %s began: somebody has gone on, or "+
+			"has given it another key"+stay+". Once you have checked that nothing is lost, add -force", m.name)
 	}
-	return fmt.Errorf("nobody knows here which state the run has begun with that has left %s, so somebody may have gone on without it"+stay+
-		". Run this where that run was, or, once you have looked that nothing is lost, add -force", m.name)
+	return fmt.Errorf("nothing here says with which state the run that left %s began, so somebody may have gone on without it"+stay+
+		". Run this where that run was, or, once you have checked that nothing is lost, add -force", m.name)
 }

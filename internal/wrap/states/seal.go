@@ -25,13 +25,13 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	again, err = target.Decrypt(ctx, sealed)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("what was encrypted cannot be opened again: %w", err)
+		err = fmt.Errorf("the encrypted data cannot be opened again: %w", err)
 	case !again.Encrypted:
 		err = errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
 	case again.UsedFallback:
-		err = fmt.Errorf("the first method does not open what it has encrypted, and %s does; check the settings of the first", again.Method)
+		err = fmt.Errorf("the first method does not open its own file, but %s does; check the settings of the first", again.Method)
 	case !bytes.Equal(again.Data, plain):
-		err = errors.New("what was encrypted is not the same when it is opened again")
+		err = errors.New("the encrypted data does not open to the same bytes")
 	}
 	return sealed, again, err
 }

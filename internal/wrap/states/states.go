@@ -130,7 +130,7 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 		return nil, nil, err
 	}
 	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
-		s.say("warning: who has the lock cannot be told: " + err.Error())
+		s.say("warning: nobody can tell who holds the lock: " + err.Error())
 	}
 	return state, holder, nil
 }

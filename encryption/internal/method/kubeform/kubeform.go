@@ -130,14 +130,14 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 
 func unzip(packed []byte) ([]byte, error) {
 	if _, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
-		return nil, errors.New("what was decrypted is not compressed by gzip")
+		return nil, errors.New("the decrypted data is not compressed by gzip")
 	}
 	plain, err := meter.Unpack(packed, math.MaxInt64, gzip.NewReader)
 	switch {
 	case errors.Is(err, meter.ErrExpands):
 		return nil, err
 	case err != nil:
-		return nil, errors.New("what was decrypted is damaged")
+		return nil, errors.New("the decrypted data is damaged")
 	}
 	return plain, nil
 }
