@@ -163,5 +163,5 @@ func describeAll(attempts []Attempt) string {
 	if errors.Is(attempts[len(attempts)-1].Err, ErrNoKey) {
 		return "no selected method has the key for this file:"
 	}
-	return "the file was decrypted, and its content is not the expected one:"
+	return "the file was decrypted, but its content is not valid:"
 }

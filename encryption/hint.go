@@ -56,8 +56,8 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		return fault.Advice(", nor of any other: it was encrypted with a key as it is, as static has it, or it is damaged; then restore an " +
-			"intact copy")
+		return fault.Advice(", nor of any other: it was encrypted with a key that no key provider derives, such as a static one, or it is " +
+			"damaged: then restore an intact copy")
 	case empty:
 	case !e.belongs(env):
 		return env.noKeyProvider()
@@ -232,7 +232,7 @@ func (e *Encryption) isWrittenBeside() bool {
 func (e *Encryption) protects(c candidate) error {
 	for _, odd := range e.oddities(c) {
 		if is := odd.Suspect(); odd.Sure == recognize.NoSecret {
-			return fault.With(fmt.Errorf("%s %s. It is no secret, so nothing is encrypted with it", is.Setting, is.What),
+			return fault.With(fmt.Errorf("%s %s. Nothing is encrypted with a passphrase that is not secret", is.Setting, is.What),
 				": set the passphrase itself. If something was encrypted with this one before, keep it in a key provider of its own, whose "+
 					"method is the fallback")
 		}

@@ -96,7 +96,7 @@ func foreign() []cli.Mistake {
 		recipients = `recipients belong in the settings: key_provider "age" "main" { recipients = [var.recipient] }`
 		identities = `identities belong in the settings: key_provider "age" "main" { identity_files = ["key.txt"] }`
 		inPlace    = "with -o, it writes to a file, which may be the one that is read"
-		noOutput   = "it replaces a file only after the new one was opened; to keep the old one, copy it before"
+		noOutput   = "it replaces a file only after it has opened the new one; to keep the old one, copy it first"
 	)
 	return []cli.Mistake{
 		{Flags: "recipients", With: "key-provider", Meant: "did you mean -r, or -R for a file of them"},

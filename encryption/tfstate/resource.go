@@ -161,7 +161,10 @@ func (index resourceIndex) only() (*Resource, error) {
 			return stored.find(address.Key{})
 		}
 	}
-	return nil, fmt.Errorf("the state has %d resources; say which one with address", len(index))
+	if len(index) == 0 {
+		return nil, errors.New("the state has no resources")
+	}
+	return nil, fmt.Errorf("the state has %d resources; choose one with address", len(index))
 }
 
 // nearby helps to find a resource that has another name, is in another module, or is data.

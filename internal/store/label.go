@@ -38,7 +38,7 @@ func Next(state []byte) ([]byte, error) {
 	case serial == nil:
 		return state, nil
 	case *serial == math.MaxInt64:
-		return nil, errors.New("its serial is the highest that there is, so there is no next one")
+		return nil, errors.New("its serial is the highest possible, so it cannot be increased")
 	default:
 		next := []byte{'{'}
 		err := jsonwalk.Members(state, func(name string, value []byte) (bool, error) {

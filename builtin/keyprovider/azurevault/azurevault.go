@@ -111,7 +111,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, p.explain(ctx, "decrypt", err)
 	}
 	if n := len(response.Result); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("the vault decrypted a key of %d bytes; a key has 1 to %d", n, maxKeyLength)
+		return nil, fmt.Errorf("the decrypted key has %d bytes; 1 to %d are required", n, maxKeyLength)
 	}
 	return response.Result, nil
 }

@@ -47,7 +47,7 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		return fmt.Errorf("no answer from %s: %s", what, reason)
 	}
 	status, at := fmt.Sprintf(" (status %d)", refused.StatusCode), path+s.inNamespace()
-	denied := answers.Row{Status: "401 403", Wraps: driver.ErrNoKey, Text: what + " denies it" + status,
+	denied := answers.Row{Status: "401 403", Wraps: driver.ErrNoKey, Text: what + " denies the request" + status,
 		Advice: "the token must be valid there" + s.inNamespace() + ", and its policy must allow update on " + path}
 	if s.token == "" && s.login == nil {
 		denied.Text, denied.Advice = what+" asks for a token"+status, "set token, BAO_TOKEN or one of the auth_ blocks"

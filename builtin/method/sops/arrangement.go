@@ -47,7 +47,7 @@ func arrange(state object) error {
 
 func misplaced(where, what string) error {
 	return fmt.Errorf("the state is not arranged as Terraform and OpenTofu write it: at %s, %s. Somebody may have changed the file: "+
-		"in JSON and YAML, sops does not protect how lists are arranged. As one value, in its binary mode, it does", quote(where), what)
+		"sops does not protect the order of lists in JSON and YAML, but it does in binary mode, where the file is one value", quote(where), what)
 }
 
 // shape describes an object of the state format as Terraform and OpenTofu write it.

@@ -119,9 +119,10 @@ func permit(attribute string, allowed []string, named string) error {
 	}
 	line := fmt.Sprintf("%s = [%s]", attribute, outside.Quoted(named, maxNamed))
 	if len(allowed) == 0 {
-		return errors.New("the file names it, and nothing of this kind is allowed; if it is yours, set " + line)
+		return fmt.Errorf("%s is empty, and the file names %s; if that is yours, set %s", attribute, outside.Quoted(named, maxNamed), line)
 	}
-	return errors.New("the file names a key that is not allowed; if it is yours, add it as in " + line)
+	return fmt.Errorf("the file names %s, which is not in %s; if it is yours, add it as in %s", outside.Quoted(named, maxNamed), attribute,
+		line)
 }
 
 // permitCloud works as permit, and also accepts "*", for requests that send no secret to a

@@ -297,7 +297,7 @@ func lookUp(args []cty.Value) (cty.Value, error) {
 	case t.IsMapType() && in.HasIndex(key).True():
 		return in.Index(key), nil
 	case len(args) < 3:
-		return cty.NilVal, &callError{"there is no such element in the value, and no default behind its name"}
+		return cty.NilVal, &callError{"the value has no such element, and the call has no third argument, the default"}
 	case t.IsMapType():
 		return convert.Convert(args[2], t.ElementType())
 	}
@@ -408,7 +408,7 @@ func templateFunction(dir string) function.Function {
 			return cty.DynamicVal, nil
 		}
 		if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {
-			return cty.NilVal, &callError{"its second argument is an object with the variables of the file"}
+			return cty.NilVal, &callError{"its second argument must be an object with the variables of the file"}
 		}
 		text, err := readText(dir, args[0].AsString())
 		if err != nil {

@@ -41,8 +41,8 @@ const (
 // token.go) and json (parser.go, structure.go).
 func words() []word {
 	return []word{
-		{"Attribute redefined", "The argument \"method\"", "method is set twice; another one that reads belongs in a block of its " +
-			"own: fallback { method = method.aes_gcm.old }"},
+		{"Attribute redefined", "The argument \"method\"", "method is set twice; a second method, which only reads, belongs in a " +
+			"block of its own: fallback { method = method.aes_gcm.old }"},
 		{"Attribute redefined", "", "this argument is set twice; remove one of the two"},
 		{"Invalid argument name", "", "the name of an argument must not have quotation marks around it; remove them (JSON begins with {)"},
 		{"Unclosed configuration block", "", "the block that begins here is not closed; add the } that ends it"},

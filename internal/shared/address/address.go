@@ -114,9 +114,9 @@ func traverse(text string) (hcl.Traversal, error) {
 	}
 	first, at := diags[0], ""
 	if first.Subject != nil {
-		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
+		at = fmt.Sprintf("at character %d, ", first.Subject.Start.Column)
 	}
-	return nil, fmt.Errorf("this is not an address%s: %s; write it as the CLI prints it, such as module.net.aws_instance.web[0]", at,
+	return nil, fmt.Errorf("this is not an address: %s%s; write it as the CLI prints it, such as module.net.aws_instance.web[0]", at,
 		strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
 }
 

@@ -85,7 +85,7 @@ func (f NoMethod) InText() string {
 		case len(f.Selected) > 0 && f.In == "":
 			return fmt.Sprintf("set method = %s on the data source, or add a fallback with it", syntax.Or(methods, strconv.Quote))
 		case len(f.Selected) > 0: // a second block would be an error
-			return fmt.Sprintf("let %s have method = %s, or a fallback with it", f.In, strings.Join(methods, " or "))
+			return fmt.Sprintf("in the %s block, set method = %s, or add a fallback with it", f.In, strings.Join(methods, " or "))
 		}
 		return "add " + syntax.Or(methods, func(method string) string { return fmt.Sprintf("%s { method = %s }", target, method) })
 	}

@@ -97,7 +97,7 @@ var things = []struct {
 	{secret, Thing{NoSecret, notEvaluated, replace}, func(text string) bool { return syntax.IsKeyProviderAddress(inside(text)) }},
 	{secret, Thing{NoSecret, notEvaluated, replace},
 		bare(`^(ephemeral\.)?(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+(\[[^]]*\])?\.[\w.-]+$`)},
-	{anyText, Thing{NoSecret, "is a mask, as logs show it in place of a secret", set},
+	{anyText, Thing{NoSecret, "is the placeholder that logs show in place of a secret", set},
 		bare(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)},
 	{anyText, Thing{NoSecret, "is a placeholder that was not filled in", same("; put the value in its place")},
 		bare(`^(<[A-Za-z]?[a-z]+([-_ .][a-z]+)*>|<[A-Z]+([-_ ][A-Z]+)*>|(?i:[-_a-z]*…|(change[-_ ]?(me|it|this)[-_ !.0-9]{0,6})+|` +

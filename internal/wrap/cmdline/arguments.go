@@ -223,8 +223,11 @@ func (l *Line) parse(words []string) error {
 
 func (l *Line) checkArguments() error {
 	for _, arg := range l.Args {
-		if arg == "" || len(arg) > 1 && arg[0] == '-' {
-			return fmt.Errorf("the argument %s is refused: an argument is not empty, and flags come before all arguments", outside.Quoted(arg, 100))
+		if arg == "" {
+			return errors.New("an empty argument is refused; is a variable empty?")
+		}
+		if len(arg) > 1 && arg[0] == '-' {
+			return fmt.Errorf("the argument %s is refused: flags come before all arguments", outside.Quoted(arg, 100))
 		}
 	}
 	if len(l.Args) > l.Command.Max {

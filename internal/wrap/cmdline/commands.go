@@ -141,12 +141,12 @@ func refused() []cli.Mistake {
 		{Flags: "backend-config", Meant: `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
 			"STATECRYPT_HTTP_* variables, say where it is"},
 		{Flags: "state state-out backup backup-out",
-			Meant: "it names a state that is not encrypted; leave it out: the state is where the backend has it"},
+			Meant: "it names a file for a state that is not encrypted; leave it out: the state stays in the backend"},
 		{Flags: "migrate-state force-copy reconfigure", Meant: "wrap -encrypt-existing moves a state in, and wrap -leave moves one out"},
 		{Flags: "enable-pluggable-state-storage-experiment state-provider-lock-file",
 			Meant: "a provider would keep the state, where wrap cannot encrypt it; leave it out"},
 		{Flags: "from-module", Meant: "it brings a module that wrap has not read"},
 		{Flags: "chdir", Meant: "it belongs before the subcommand"},
-		{Flags: "config encrypt-existing leave", Meant: "the flag of wrap belongs before the program"},
+		{Flags: "config encrypt-existing leave", Meant: "the flag of wrap with this name belongs before the program"},
 	}
 }

@@ -128,7 +128,8 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 	case l.held == nil || !l.given && code <= signalled || !there && p.effect == cmdline.Reads:
 		return nil
 	case !there:
-		return errors.New("the program ended before it was done: its changes may be in no state. Check that before the next run")
+		return errors.New("the program was stopped before it finished, so its changes may be missing from the state. Check the " +
+			"resources before the next run")
 	case l.stuck:
 		if err := p.backend.GiveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // or it was given back, and the answer was lost
 			return err
@@ -137,12 +138,12 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 	case p.effect == cmdline.Reads:
 		return p.backend.GiveBack(ctx, l.id)
 	case p.backend.EndsWithProcess:
-		return errors.Join(p.backend.GiveBack(ctx, l.id), errors.New("the program has ended without releasing its lock, so its changes "+
-			"may be in no state. Check that before the next run"))
+		return errors.Join(p.backend.GiveBack(ctx, l.id), errors.New("the program ended without releasing its lock, so its changes "+
+			"may be missing from the state. Check the resources before the next run"))
 	}
-	const left = "the program has ended without releasing the lock%s, which stays, so its changes may be in no state"
+	const left = "the program ended without releasing the lock%s, so its changes may be missing from the state. Check the resources first"
 	if l.id == "" {
-		return fmt.Errorf(left+". Check that first, then remove it where the backend keeps it", "")
+		return fmt.Errorf(left+", then remove the lock where the backend keeps it", "")
 	}
-	return fmt.Errorf(left+". Check that first; then %s", " "+outside.Quoted(l.id, 100), store.Unlocking(l.id))
+	return fmt.Errorf(left+"; then %s", " "+outside.Quoted(l.id, 100), store.Unlocking(l.id))
 }

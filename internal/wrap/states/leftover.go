@@ -202,13 +202,13 @@ func (l *Leftover) locate() (path, name string, err error) {
 	}
 	switch len(paths) {
 	case 0:
-		return "", "", fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
-			"if the run has named another file, add that", Errored)
+		return "", "", fmt.Errorf("there is no %s here, and the home directory holds no unwritten state of this module; "+
+			"if the run named another file, add its name", Errored)
 	case 1:
 		return paths[0], names[0], nil
 	}
-	return "", "", fmt.Errorf("there are %s and %s: add the name of the one with the higher serial, which statecrypt inspect shows, and "+
-		"then delete both", names[0], names[1])
+	return "", "", fmt.Errorf("both %s and %s exist: compare their serials with statecrypt inspect, run recover with the name of the "+
+		"newer one, then delete both", names[0], names[1])
 }
 
 // CanLeave reports whether the child can leave a state in the folder of the module, and wrap the

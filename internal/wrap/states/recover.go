@@ -283,14 +283,14 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && (there.Serial == nil || m.label.Serial == nil):
 		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer"+stay, m.name)
 	case m.there != "" && *there.Serial >= *m.label.Serial:
-		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
-			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
+		return fmt.Errorf("the state in the backend (serial %d) is not older than %s (serial %d): somebody has written it since"+stay+
+			". Move the file away, and import the resources that only it has", *there.Serial, m.name, *m.label.Serial)
 	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // in the place of none, nothing is lost
 		return nil
 	case base != nil:
-		return fmt.Errorf("the state in the backend is not the one with which the run that left %s began: somebody has gone on, or "+
-			"has given it another key"+stay+". Once you have checked that nothing is lost, add -force", m.name)
+		return fmt.Errorf("the state in the backend is not the one with which the run that left %s began: somebody has changed it, or "+
+			"given it another key"+stay+". Once you have checked that nothing is lost, add -force", m.name)
 	}
-	return fmt.Errorf("nothing here says with which state the run that left %s began, so somebody may have gone on without it"+stay+
-		". Run this where that run was, or, once you have checked that nothing is lost, add -force", m.name)
+	return fmt.Errorf("nothing here says with which state the run that left %s began, so that state may have been changed since"+stay+
+		". Run this on the machine of that run, in its folder, or, once you have checked that nothing is lost, add -force", m.name)
 }
