@@ -172,13 +172,16 @@ func (a *access) useRepository(where remote) {
 func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	github := source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"}
 	isGitHub := github.Is(r.lookup, where.url)
-	if !isGitHub && !block && a.username == "" {
-		return nil
+	const inVariable, inFile = "GITHUB_TOKEN", "GITHUB_TOKEN_FILE"
+	elsewhere := world.Beside{OtherServer: !isGitHub && !block && a.username == ""}
+	isUsed := func(name string) (text string, used bool) {
+		text, set := r.lookup.Get(name)
+		return text, world.Decide(world.Variable{Name: name, IsSet: set}, world.Attribute{IsIdentity: true}, elsewhere).Answer == world.Used
 	}
-	if token, set := r.lookup.Get("GITHUB_TOKEN"); set {
+	if token, used := isUsed(inVariable); used {
 		a.password = token
-	} else if path, _ := r.lookup.Get("GITHUB_TOKEN_FILE"); path != "" {
-		a.password, err = secretFile("GITHUB_TOKEN_FILE", path)
+	} else if path, used := isUsed(inFile); used {
+		a.password, err = secretFile(inFile, path)
 	}
 	if a.password == "" {
 		return err
