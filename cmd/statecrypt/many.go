@@ -71,7 +71,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	others := 0
 	for f := range c.inOrder(func(name string) finding {
 		f, err := examine(ctx, name)
-		if f.File = name; c.prefix == nil && recognize.IsContent(name) {
+		if f.File = name; !c.isGiven("prefix") && recognize.IsContent(name) {
 			f.File = shown(name)
 		}
 		if err != nil {
@@ -99,7 +99,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 // noteOthers prints a note about files with the prefix that are not states.
 func (c *call) noteOthers(others, all int) {
 	switch {
-	case c.prefix != nil && all == 0:
+	case c.isGiven("prefix") && all == 0:
 		c.say(yellow, "note:", "there is nothing with that prefix")
 	case others > 0:
 		c.say(yellow, "note:", fmt.Sprintf("%d of %d with that prefix are no states", others, all))
@@ -195,11 +195,11 @@ func (c *call) tell(f finding) error {
 			c.say(yellow, "warning:", c.shown(f.File)+": "+note)
 		}
 	}
-	if f.Holder != "" && !c.json {
+	if f.Holder != "" && !c.on("json") {
 		c.say(yellow, "note:", f.Holder)
 	}
 	text := c.line(f)
-	if c.json {
+	if c.on("json") {
 		encoded, _ := json.Marshal(f) // of texts and numbers
 		text = outside.JSON(string(encoded))
 	}
@@ -241,16 +241,16 @@ func (c *call) line(f finding) string {
 // verify prints a line for each file, or for the state in the backend.
 func (c *call) verify(ctx context.Context) error {
 	switch {
-	case c.inBackend != (len(c.args) == 0):
+	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
-	case c.inBackend && c.plan:
+	case c.on("backend") && c.on("plan"):
 		return usageError("a backend has no plans; -plan is for files")
 	}
-	target, err := c.target(c.config)
+	target, err := c.target(c.text("config"))
 	if err != nil {
 		return err
 	}
-	if c.inBackend {
+	if c.on("backend") {
 		return c.verifyBackend(ctx, target)
 	}
 	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
@@ -263,7 +263,7 @@ func (c *call) verify(ctx context.Context) error {
 }
 
 func (c *call) verifyBackend(ctx context.Context, target encryption.Target) error {
-	return c.inStates(ctx, c.config, target, func(ctx context.Context, kept *states.States, name string) (finding, error) {
+	return c.inStates(ctx, c.text("config"), target, func(ctx context.Context, kept *states.States, name string) (finding, error) {
 		state, holder, err := kept.Look(ctx, name)
 		if err != nil {
 			return finding{Result: resultFailed}, err
@@ -294,7 +294,7 @@ func (c *call) inStates(
 
 // inStore returns the store's name of a state.
 func (c *call) inStore(name string) string {
-	if c.prefix == nil {
+	if !c.isGiven("prefix") {
 		return ""
 	}
 	return name
@@ -303,15 +303,15 @@ func (c *call) inStore(name string) string {
 // states opens the backend, and has its states in the place of arguments.
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*states.States, error) {
 	where := states.Where{Backend: c.backend, Settings: settings}
-	if c.prefix != nil {
+	if c.isGiven("prefix") {
 		where = where.ForOthers()
 	}
 	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr))
 	if err != nil {
 		return nil, err
 	}
-	if c.args = []string{stateInBackend}; c.prefix != nil {
-		if c.args, err = kept.List(ctx, *c.prefix); err != nil {
+	if c.args = []string{stateInBackend}; c.isGiven("prefix") {
+		if c.args, err = kept.List(ctx, c.text("prefix")); err != nil {
 			return nil, errors.Join(err, kept.Close())
 		}
 		slices.Sort(c.args)
