@@ -60,7 +60,8 @@ func commands() cli.Table[action] {
 	return all
 }
 
-// flagsIn returns the flags that a help explains, as a command has them: each has a row such as "  -config FILE  settings".
+// flagsIn returns the flags that a help explains, each in a row such as "  -config FILE  settings", as a command
+// has them.
 func flagsIn(help string) string {
 	var flags []string
 	text, _ := texts.ReadFile("text/" + help) // of each command
