@@ -13,6 +13,8 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -118,14 +120,18 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 		found[i] = make(chan finding, 1)
 	}
 	go func() {
-		room := room{maxAtOnce, maxAtOnce, make(chan int64, len(c.args))}
+		memory := semaphore.NewWeighted(maxAtOnce)
 		workers := make(chan struct{}, runtime.GOMAXPROCS(0))
 		for i, name := range c.args {
 			workers <- struct{}{}
-			taken := room.take(sizes[i])
+			size := min(sizes[i], maxAtOnce)
+			if size < 0 { // nobody knows
+				size = maxAtOnce
+			}
+			_ = memory.Acquire(context.Background(), size) // it waits for memory, and fails only with its context
 			go func() {
 				found[i] <- work(name)
-				room.freed <- taken
+				memory.Release(size)
 				<-workers
 			}()
 		}
@@ -152,24 +158,6 @@ func (c *call) sizes() []int64 {
 		}
 	}
 	return sizes
-}
-
-// room is the remaining memory for files.
-type room struct {
-	left, most int64
-	freed      chan int64
-}
-
-// take waits for room for a file, and returns how much it took.
-func (r *room) take(size int64) int64 {
-	if size = min(size, r.most); size < 0 { // nobody knows
-		size = r.most
-	}
-	for r.left < size {
-		r.left += <-r.freed
-	}
-	r.left -= size
-	return size
 }
 
 // readUntil reads a file until ctx ends: a pipe may bring nothing for a long time.
