@@ -14,9 +14,9 @@ var (
 	ErrChanged = errors.New("the state there is another one than was read: somebody has written it meanwhile, and it stays as it is")
 	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody has removed it or replaced what it is on, or the " +
 		"store has never kept it")
-	ErrMissing = errors.New("nobody has this lock; it was given back already")
-	ErrDenied  = errors.New("access is denied")
-	ErrUntold  = errors.New("who has the lock is not told without locking")
+	ErrMissing       = errors.New("nobody has this lock; it was given back already")
+	ErrDenied        = errors.New("access is denied")
+	ErrHolderUnknown = errors.New("who has the lock is not told without locking")
 
 	// ErrUnseen means that a store reported success and the state cannot be read back. ErrUnkept and
 	// ErrUnremoved mean that the report was false.
@@ -30,6 +30,14 @@ var (
 	// ErrUnfinished is never taken for a lost answer.
 	ErrUnfinished = errors.New("the state was written, and what belongs to it was not")
 )
+
+// Denied makes an error one of [ErrDenied] without its words.
+func Denied(err error) error { return denied{err} }
+
+type denied struct{ error }
+
+// Unwrap returns both.
+func (d denied) Unwrap() []error { return []error{d.error, ErrDenied} }
 
 // HeldError is that somebody else has the lock.
 type HeldError struct {
