@@ -178,11 +178,6 @@ func (w Given) isSecretOfCode() bool {
 	return w.Secrecy.IsSent() && !isEmpty(w.Value)
 }
 
-// refuses reports whether a value that is not a variable, such as a setting of TF_ENCRYPTION, is an error.
-func refuses(name string, a world.Attribute, b world.Beside) bool {
-	return world.Decide(world.Variable{Name: name, IsSet: true}, a, b).Answer == world.Refused
-}
-
 const layer = "TF_ENCRYPTION"
 
 // checkCommands returns an error for a command that only TF_ENCRYPTION names.
@@ -207,7 +202,7 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	}
 	for _, w := range e.written(t) {
 		for _, secret := range secrets {
-			if w.FromEnvironment && refuses(layer, w.beside(secret), world.Beside{Secret: true}) {
+			if w.FromEnvironment && world.Decide(layer, w.beside(secret), world.Beside{Secret: true}).Answer == world.Refused {
 				return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
 			}
 		}
@@ -267,13 +262,14 @@ func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
 // variable returns the name and the value of the environment variable that fills a, and "" if
 // there is none. It returns an error for a variable that could send a secret elsewhere.
 func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error) {
-	for _, name = range a.Env {
-		if text, _ = r.Lookup.Get(name); text != "" {
+	for _, variable := range a.Env {
+		if text, _ = r.Lookup.Get(variable); text != "" {
+			name = variable
 			break
 		}
 	}
 	secret := r.secretBeside(a.Name)
-	verdict := world.Decide(world.Variable{Name: name, IsSet: text != ""}, world.Attribute{
+	verdict := world.Decide(name, world.Attribute{
 		IsWritten:  g.closed[a.Group] || g.closed[a.UnlessGroup],
 		IsHarmless: isHarmless(a, text),
 		IsIdentity: a.StandsFor != "" || a.Secrecy != attr.Public || g.secrets[a.Group] || g.secrets[a.UnlessGroup],
@@ -322,7 +318,7 @@ func (v *values) LeadsToCommand(names ...string) error {
 
 // refusesProgram reports whether a program is an error that only the environment names if named is true.
 func (s Scope) refusesProgram(named bool) bool {
-	return refuses(layer, world.Attribute{IsCommand: named}, world.Beside{AllowsCommand: s.AllowCommands})
+	return world.Decide(layer, world.Attribute{IsCommand: named}, world.Beside{AllowsCommand: s.AllowCommands}).Answer == world.Refused
 }
 
 func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
@@ -337,7 +333,7 @@ func (v *values) handed(names []string) int {
 
 func (v *values) Refuse(attribute, what string, handed ...string) error {
 	i := v.handed(handed)
-	if !refuses(what, world.Attribute{}, world.Beside{Secret: i >= 0}) {
+	if world.Decide(what, world.Attribute{}, world.Beside{Secret: i >= 0}).Answer != world.Refused {
 		return nil
 	}
 	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
@@ -348,9 +344,8 @@ func (v *values) Refuse(attribute, what string, handed ...string) error {
 func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 	for _, a := range slices.Concat(t.Attrs, t.Variables) {
 		for _, name := range a.Env {
-			_, set := env.Get(name)
-			isSecret := world.Attribute{IsIdentity: a.Secrecy != attr.Public}
-			if world.Decide(world.Variable{Name: name, IsSet: set}, isSecret, world.Beside{NoServer: true}).Answer == world.Refused {
+			of := world.Attribute{IsIdentity: a.Secrecy != attr.Public}
+			if _, set := env.Get(name); set && world.Decide(name, of, world.Beside{NoServer: true}).Answer == world.Refused {
 				return name
 			}
 		}

@@ -5,14 +5,7 @@ import (
 	"strings"
 )
 
-// Variable is a value of the environment: a variable, a setting of TF_ENCRYPTION, or a file that
-// a client finds by itself.
-type Variable struct {
-	Name  string // such as "AWS_REGION"
-	IsSet bool   // and not empty
-}
-
-// Attribute describes the setting that a [Variable] would fill.
+// Attribute describes the setting that a variable would fill.
 type Attribute struct {
 	IsWritten  bool // the settings contain the attribute, or another member of its group
 	IsHarmless bool // the variable's value endangers no secret
@@ -23,7 +16,7 @@ type Attribute struct {
 	IsSplit    bool // the secret beside it is a member of the same group
 }
 
-// Beside describes the company of a [Variable].
+// Beside describes the company of a variable.
 type Beside struct {
 	Secret        bool // a secret of the configuration, which is sent
 	Withholds     bool // the [World] of the client, or of the entry, does not contain the variable
@@ -50,9 +43,12 @@ const (
 
 // Decide tells what becomes of a variable that would fill an attribute, and which rule says so.
 // Everything that takes a value from the environment asks it. The first rule that applies counts.
-func Decide(v Variable, a Attribute, b Beside) Verdict {
+//
+// The variable is named, such as "AWS_REGION". It may be "TF_ENCRYPTION", for a setting in it, or the name
+// of a file that a client finds by itself. It is "" if no variable is set.
+func Decide(variable string, a Attribute, b Beside) Verdict {
 	switch {
-	case !v.IsSet: // or the environment is not read
+	case variable == "":
 		return Verdict{Ignored, "unset"}
 
 	// A person who can set a variable of a pipeline must not be able to choose the programs that run in it.
@@ -88,7 +84,7 @@ func Decide(v Variable, a Attribute, b Beside) Verdict {
 		return Verdict{Used, "harmless"}
 
 	// A proxy of the machine cannot read a verified connection.
-	case slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, strings.ToUpper(v.Name)):
+	case slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, strings.ToUpper(variable)):
 		return Verdict{Used, "proxy"}
 
 	case !b.Secret:

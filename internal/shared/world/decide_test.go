@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 		{"VAULT_ADDR beside a token of the configuration", facts{name: "VAULT_ADDR", Beside: world.Beside{Secret: true}}},
 	}
 	decide := func(f facts) world.Verdict {
-		return world.Decide(world.Variable{Name: f.name, IsSet: f.name != ""}, f.Attribute, f.Beside)
+		return world.Decide(f.name, f.Attribute, f.Beside)
 	}
 	golden := testkit.OpenGolden(t, "testdata/rules.txt", "rules")
 	has := map[string]bool{}

@@ -63,8 +63,8 @@ func (w World) Refuse(c Client) error {
 		for name := range strings.FieldsSeq(some.Names) {
 			_, known := w.Lookup(name)
 			value := os.Getenv(name)
-			followed := Attribute{IsFollowed: true, IsHarmless: slices.Contains(strings.Fields(some.Except), value)}
-			if Decide(Variable{name, value != ""}, followed, Beside{Withholds: !known}).Answer == Refused {
+			followed := Attribute{IsFollowed: true, IsHarmless: value == "" || slices.Contains(strings.Fields(some.Except), value)}
+			if Decide(name, followed, Beside{Withholds: !known}).Answer == Refused {
 				return fmt.Errorf("%s, but "+some.Error, w.Reason(), name)
 			}
 		}

@@ -52,9 +52,9 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if s.access.Impersonate != "" {
 		s.access.Scopes = []string{allScope}
 	}
-	_, set := lookup.Get(fileVar)
 	followed := world.Attribute{IsFollowed: true, IsWritten: s.access.Credentials != "" || s.access.Token != ""}
-	if world.Decide(world.Variable{Name: fileVar, IsSet: set}, followed, world.Beside{Withholds: name != ""}).Answer == world.Refused {
+	_, set := lookup.Get(fileVar)
+	if set && world.Decide(fileVar, followed, world.Beside{Withholds: name != ""}).Answer == world.Refused {
 		return settings{}, v.Errorf("credentials", "%s does not fill a block with a name; set credentials or access_token", fileVar)
 	}
 	if s.endpoint, err = parseEndpoint(v.String("storage_custom_endpoint"), s.universe); err != nil {

@@ -172,16 +172,14 @@ func (a *access) useRepository(where remote) {
 func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	github := source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"}
 	isGitHub := github.Is(r.lookup, where.url)
-	const inVariable, inFile = "GITHUB_TOKEN", "GITHUB_TOKEN_FILE"
-	elsewhere := world.Beside{OtherServer: !isGitHub && !block && a.username == ""}
-	isUsed := func(name string) (text string, used bool) {
-		text, set := r.lookup.Get(name)
-		return text, world.Decide(world.Variable{Name: name, IsSet: set}, world.Attribute{IsIdentity: true}, elsewhere).Answer == world.Used
+	beside := world.Beside{OtherServer: !isGitHub && !block && a.username == ""}
+	if world.Decide("GITHUB_TOKEN", world.Attribute{IsIdentity: true}, beside).Answer != world.Used {
+		return nil
 	}
-	if token, used := isUsed(inVariable); used {
+	if token, set := r.lookup.Get("GITHUB_TOKEN"); set {
 		a.password = token
-	} else if path, used := isUsed(inFile); used {
-		a.password, err = secretFile(inFile, path)
+	} else if path, _ := r.lookup.Get("GITHUB_TOKEN_FILE"); path != "" {
+		a.password, err = secretFile("GITHUB_TOKEN_FILE", path)
 	}
 	if a.password == "" {
 		return err
