@@ -41,8 +41,8 @@ func (c *call) rotate(ctx context.Context) error {
 		c.noteDoubts()
 	}
 	change, examine, older := c.changeFile, c.all, "backups, and other copies"
-	if c.inBackend {
-		kept, err := c.states(ctx, c.to, r.to)
+	if c.on("backend") {
+		kept, err := c.states(ctx, c.text("to"), r.to)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (c *call) rotate(ctx context.Context) error {
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 			return kept.Rotate(ctx, c.inStore(name), change)
 		}
-		if c.prefix != nil {
+		if c.isGiven("prefix") {
 			examine = func(ctx context.Context, rotate func(ctx context.Context, name string) (finding, error)) error {
 				return c.all(ctx, r.needed(kept, rotate))
 			}
@@ -71,7 +71,7 @@ func (c *call) rotate(ctx context.Context) error {
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
 		case isStuck: // which is all that went wrong
-		case isHeld && c.prefix != nil:
+		case isHeld && c.isGiven("prefix"):
 			if f.Result = resultHeld; held.By != nil {
 				err = errors.New(held.By.Describe())
 			}
@@ -132,13 +132,13 @@ func (c *call) rotation() (r rotation, err error) {
 	if err := c.checkRotation(); err != nil {
 		return r, err
 	}
-	r.again, r.alone = c.again, c.from == ""
-	if r.from, err = c.target(cmp.Or(c.from, c.to)); err != nil && c.from != "" {
+	r.again, r.alone = c.on("again"), c.text("from") == ""
+	if r.from, err = c.target(cmp.Or(c.text("from"), c.text("to"))); err != nil && c.text("from") != "" {
 		return r, fmt.Errorf("-from: %w", err)
 	}
 	old := c.backend
-	r.to, err = c.target(c.to) // last, because its backend counts
-	if err == nil && c.inBackend && c.backend == nil && old != nil && c.from != "" {
+	r.to, err = c.target(c.text("to")) // last, because its backend counts
+	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
 		c.say(yellow, "note:", `the block backend "http" of -from is not used; -to has none`)
 	}
 	if err == nil {
@@ -153,17 +153,17 @@ func (c *call) rotation() (r rotation, err error) {
 // checkRotation returns an error for flags that contradict each other.
 func (c *call) checkRotation() error {
 	switch {
-	case c.inBackend != (len(c.args) == 0):
+	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
 	case twice(c.args) != "":
 		return usageError("the file " + shown(twice(c.args)) + " is named twice; name each file once")
-	case c.inBackend && c.plan:
+	case c.on("backend") && c.on("plan"):
 		return usageError("a backend has no plans; -plan is for files")
-	case c.to == "" || c.from == "" && !c.again:
+	case c.text("to") == "" || c.text("from") == "" && !c.on("again"):
 		return usageError("both -from and -to are required, or -again and -to; see statecrypt rotate -h")
-	case c.from == syntax.Unencrypted:
+	case c.text("from") == syntax.Unencrypted:
 		return usageError("-from requires a file of settings; statecrypt encrypt encrypts what is not encrypted")
-	case c.to == syntax.Unencrypted:
+	case c.text("to") == syntax.Unencrypted:
 		return usageError("-to requires a file of settings; statecrypt decrypt decrypts what is encrypted")
 	case c.hasEnvironment():
 		return usageError("TF_ENCRYPTION is set, and would change what -from says as well as what -to says; unset it")

@@ -12,11 +12,11 @@ import (
 // These are the failures that any store may have, with the texts that users read.
 var (
 	ErrChanged = errors.New("the state has changed since it was read: somebody else wrote it, and it stays as it is")
-	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody removed it or replaced the file or object that " +
-		"it is on, or the store never kept it")
-	ErrMissing = errors.New("nobody holds this lock; it was released already")
-	ErrDenied  = errors.New("access is denied")
-	ErrUntold  = errors.New("the server says who holds the lock only to a program that asks for the lock")
+	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody removed it or replaced the locked file " +
+		"or object, or the store never kept it")
+	ErrMissing       = errors.New("nobody holds this lock; it was released already")
+	ErrDenied        = errors.New("access is denied")
+	ErrHolderUnknown = errors.New("the server says who holds the lock only to a program that asks for the lock")
 
 	// ErrUnseen means that a store reported success and the state cannot be read back. ErrUnkept and
 	// ErrUnremoved mean that the report was false.
@@ -30,6 +30,14 @@ var (
 	// ErrUnfinished is never taken for a lost answer.
 	ErrUnfinished = errors.New("the state was written, but not the data that belongs to it")
 )
+
+// Denied makes an error one of [ErrDenied] without its words.
+func Denied(err error) error { return denied{err} }
+
+type denied struct{ error }
+
+// Unwrap returns both.
+func (d denied) Unwrap() []error { return []error{d.error, ErrDenied} }
 
 // HeldError is returned if somebody else holds the lock.
 type HeldError struct {

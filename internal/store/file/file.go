@@ -28,7 +28,7 @@ import (
 
 // Kind is the file store.
 func Kind() store.Kind {
-	return store.Kind{Table: filesource.Backend(), Place: "path", Older: "the .backup beside it, and other copies", Open: open}
+	return store.Kind{Table: filesource.Backend(), Named: "path", Older: "the .backup beside it, and other copies", Open: open}
 }
 
 // files keeps the states of one module.

@@ -77,8 +77,8 @@ func (b *Backend) mayEncrypt() error {
 // succeeds compares the state with one that the module has had without wrap. It returns an error if the lock keeps
 // out nobody who goes on there.
 func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
-	if s, ok := store.As[store.Successor](b.State); ok {
-		return s.Former(r.Backend.Type, r.Backend.Config)
+	if s, ok := store.As[store.Shared](b.State); ok {
+		return s.IsStateOf(r.Backend.Type, r.Backend.Config)
 	}
 	return false, nil
 }

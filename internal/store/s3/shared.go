@@ -13,9 +13,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Former reports whether the state is the state of an s3 backend with these arguments. It returns an
+// IsStateOf reports whether the state is the state of an s3 backend with these arguments. It returns an
 // error if the lock of that backend is another one, which would not exclude its users.
-func (s *state) Former(kind string, arguments map[string]any) (same bool, err error) {
+func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
 	theirEndpoints, _ := arguments["endpoints"].(map[string]any)
 	ourEndpoints, _ := s.Block("endpoints")

@@ -11,15 +11,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// catalog is everything that a user can name: kinds of key providers, methods
+// kinds is everything that a user can name: kinds of key providers, methods
 // and sources. The schemas are made from it.
-type catalog struct {
+type kinds struct {
 	registry encryption.Registry
 	sources  []source.Kind
 }
 
 // forgiving returns a copy of c whose sources do not require arguments that a variable may set.
-func (c catalog) forgiving(env attr.LookupEnv) catalog {
+func (c kinds) forgiving(env attr.LookupEnv) kinds {
 	c.sources = slices.Clone(c.sources)
 	for i := range c.sources {
 		attrs := slices.Clone(c.sources[i].Attrs)
@@ -33,7 +33,7 @@ func (c catalog) forgiving(env attr.LookupEnv) catalog {
 }
 
 // providerFields are the arguments of the provider block.
-func (c catalog) providerFields() []field {
+func (c kinds) providerFields() []field {
 	keyProviders, methods := unstable.Tables(c.registry)
 	var credentials []field
 	for _, kind := range c.sources {
