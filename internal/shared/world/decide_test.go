@@ -24,14 +24,16 @@ func TestDecide(t *testing.T) {
 		facts
 	}{
 		{"AWS_REGION is not set", facts{}},
-		{"only TF_ENCRYPTION has a command for the key provider external", facts{name: "TF_ENCRYPTION", Attribute: world.Attribute{IsCommand: true}}},
+		{"only TF_ENCRYPTION has a command for the key provider external",
+			facts{name: "TF_ENCRYPTION", Attribute: world.Attribute{IsCommand: true}}},
 		{"PG_CONN_STR, and the block of credentials has a conn_str", facts{name: "PG_CONN_STR", Attribute: world.Attribute{IsWritten: true}}},
 		{"AZURE_REGIONAL_AUTHORITY_NAME beside a client_secret of the configuration",
 			facts{name: "AZURE_REGIONAL_AUTHORITY_NAME", Attribute: world.Attribute{IsFollowed: true}, Beside: world.Beside{Withholds: true}}},
 		{"SSL_CERT_DIR with the system's own folder, and use_environment = false",
 			facts{name: "SSL_CERT_DIR", Attribute: world.Attribute{IsFollowed: true, IsHarmless: true}, Beside: world.Beside{Withholds: true}}},
 		{"TF_HTTP_PASSWORD, and TF_HTTP_ADDRESS names another server than the data source",
-			facts{name: "TF_HTTP_PASSWORD", Attribute: world.Attribute{IsIdentity: true, IsHarmless: true}, Beside: world.Beside{OtherServer: true}}},
+			facts{name: "TF_HTTP_PASSWORD", Attribute: world.Attribute{IsIdentity: true, IsHarmless: true},
+				Beside: world.Beside{OtherServer: true}}},
 		{"TF_HTTP_PASSWORD without TF_HTTP_ADDRESS, and no block covers the server",
 			facts{name: "TF_HTTP_PASSWORD", Attribute: world.Attribute{IsIdentity: true}, Beside: world.Beside{NoServer: true}}},
 		{"TF_ENCRYPTION uses var.token as the name of a key, which files contain",
@@ -59,7 +61,8 @@ func TestDecide(t *testing.T) {
 	}
 	for n := range 1 << 12 {
 		is := func(bit int) bool { return n&(1<<bit) > 0 }
-		f := facts{"HTTPS_PROXY", world.Attribute{is(0), is(1), is(2), is(3), is(4), is(5), is(6)}, world.Beside{is(7), is(8), is(9), is(10), is(11)}}
+		f := facts{"HTTPS_PROXY", world.Attribute{is(0), is(1), is(2), is(3), is(4), is(5), is(6)},
+			world.Beside{is(7), is(8), is(9), is(10), is(11)}}
 		verdict := decide(f)
 		if !has[verdict.Rule] {
 			t.Errorf("the rule %q has no example", verdict.Rule)
