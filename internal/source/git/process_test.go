@@ -416,7 +416,8 @@ func TestTemporaryDirectory(t *testing.T) {
 		}
 		_, err = src.Fetch(t.Context())
 		r.tempDir = good
-		says.Error(t, strings.TrimPrefix(t.Name(), "TestTemporaryDirectory/"), err)
+		own, _, _ := strings.Cut(fmt.Sprint(err), ": ") // the name of the directory is random
+		says.Check(t, strings.TrimPrefix(t.Name(), "TestTemporaryDirectory/"), own)
 	}
 	t.Run("is none", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file")
