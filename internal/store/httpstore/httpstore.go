@@ -104,12 +104,7 @@ func (b *backend) Properties() store.Properties {
 
 // doubts returns the probable mistakes in the settings, for the end of an error.
 func (b *backend) doubts() string {
-	said := httpsource.Doubts(errors.New(""), b.values)
-	text := said.Error()
-	for _, odd := range source.Oddities(said, b.values) {
-		text += "; " + odd
-	}
-	return text
+	return httpsource.Doubts(errors.New(""), b.values).Error()
 }
 
 // answered returns the error for a status that is not a success.
