@@ -28,7 +28,7 @@ type Process struct {
 	More           []string // its other variables
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Inherits       *os.File // nil if there is nothing
+	Inherits       []*os.File
 	Signals        *Signals
 }
 
@@ -40,13 +40,8 @@ func (p Process) Run(ctx context.Context) (int, error) {
 	forward := prepare(cmd)
 	var copied pipes
 	err := copied.connect(cmd, p.Stdout, p.Stderr)
-	lent := copied.from
-	if p.Inherits != nil {
-		lent = append(lent, p.Inherits)
-		defer p.Inherits.Close()
-	}
 	if err == nil {
-		err = p.Signals.start(cmd, lent)
+		err = p.Signals.start(cmd, append(copied.from, p.Inherits...))
 	}
 	copied.begin()
 	if err != nil {

@@ -32,7 +32,6 @@ type Proxy struct {
 	backend  *states.Backend
 	leftover *states.Leftover
 	effect   cmdline.Effect // of the run
-	leaves   bool           // the state leaves for another backend
 	password string
 	say      func(text string)
 
@@ -53,9 +52,9 @@ const (
 )
 
 // New returns the proxy of a command line, between the child and the backend.
-func New(l *cmdline.Line, g *states.Guard, left *states.Leftover, leaves bool) *Proxy {
+func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
 	p := &Proxy{
-		guard: g, backend: g.Backend, leftover: left, effect: l.Effect(), leaves: leaves, say: g.Say,
+		guard: g, backend: g.Backend, leftover: left, effect: l.Effect(), say: g.Say,
 		password: rand.Text(), mux: http.NewServeMux(),
 	}
 	if l.Name == "force-unlock" && len(l.Args) > 0 {
