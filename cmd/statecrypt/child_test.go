@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // asTerraform is a program that does with its backend as Terraform does, and leaves a state that it does
@@ -44,16 +45,22 @@ func asTerraform() int {
 	return code
 }
 
-// backend returns an argument of the backend that the record names.
+// backend returns an argument of the backend that the record names, which is read once, as the CLIs do.
 func backend(argument string) string {
-	var record struct {
-		Backend struct{ Config map[string]any }
-	}
-	text, _ := os.ReadFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"))
-	_ = json.Unmarshal(text, &record)
-	value, _ := record.Backend.Config[argument].(string)
+	value, _ := recorded().Backend.Config[argument].(string)
 	return value
 }
+
+type record struct {
+	Backend struct{ Config map[string]any }
+}
+
+// recorded returns the record in the data directory.
+var recorded = sync.OnceValue(func() (r record) {
+	text, _ := os.ReadFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"))
+	_ = json.Unmarshal(text, &r)
+	return r
+})
 
 func send(method, address, body string) int {
 	authorities := x509.NewCertPool()

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -224,16 +225,22 @@ func wrapAgain(command []string) int {
 // hash is the hash of the block backend "http" {} of this program.
 const hash = "4711"
 
-// backend returns an argument of the backend that the record names.
+// backend returns an argument of the backend that the record names, which is read once, as the CLIs do.
 func backend(argument string) string {
-	var record struct {
-		Backend struct{ Config map[string]any }
-	}
-	text, _ := os.ReadFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"))
-	_ = json.Unmarshal(text, &record)
-	value, _ := record.Backend.Config[argument].(string)
+	value, _ := recorded().Backend.Config[argument].(string)
 	return value
 }
+
+type record struct {
+	Backend struct{ Config map[string]any }
+}
+
+// recorded returns the record in the data directory.
+var recorded = sync.OnceValue(func() (r record) {
+	text, _ := os.ReadFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"))
+	_ = json.Unmarshal(text, &r)
+	return r
+})
 
 func request(method, address, body string) int {
 	req, _ := http.NewRequestWithContext(context.Background(), method, address, strings.NewReader(body))

@@ -84,6 +84,9 @@ func TestAccNested(t *testing.T) {
 		"cd ../OTHER && unset TF_DATA_DIR && CLI" + initialize + " -reconfigure && CLI" + apply,
 		"cd ../OTHER && CLI" + initialize + " && CLI destroy -auto-approve",
 		"cd ../OTHER && CLI" + initialize + " && CLI force-unlock -force x",
+		"cd ../OTHER && CLI" + initialize + " && CLI" + apply + " -lock=false",
+		"cd INNER && CLI" + initialize + " && CLI destroy -auto-approve -lock=false",
+		"cd ../OTHER && unset TF_DATA_DIR && CLI" + initialize + " && CLI" + apply + " -lock=false",
 		"CLI -chdir=../OTHER output",
 		"cd ../wrapped && CLI" + apply + " -lock=false", // a module with a record that wrap has written
 		"cd ../wrapped && CLI output",
@@ -134,6 +137,9 @@ func TestAccNested(t *testing.T) {
 				name := fmt.Sprintf("nested_%d", i)
 				if code := strings.TrimSpace(read(t, filepath.Join(root, "code_"+name))); code == "0" || code == "" {
 					t.Errorf("%s ended with %q\n%s", command, code, read(t, filepath.Join(root, "said_"+name)))
+				}
+				if said := read(t, filepath.Join(root, "said_"+name)); strings.Contains(said, "Destroying") {
+					t.Errorf("%s destroys something\n%s", command, said)
 				}
 				if !bytes.Contains(opened.Data, []byte(`"`+name+`"`)) {
 					t.Errorf("%s: the state has no %s", command, name)

@@ -246,11 +246,16 @@ func (r *run) writeRecord(ctx context.Context) (err error) {
 	}
 	asked := r.child()
 	asked.Stderr, asked.More = io.Discard, []string{"CHECKPOINT_DISABLE=1"}
-	return r.data.Share(ctx, func(dir, data string, words ...string) error {
+	err = r.data.Share(ctx, func(dir, data string, words ...string) error {
 		asked.Data = data
 		_, _, err := asked.Output(ctx, dir, words...)
 		return err
 	})
+	r.proxy.OnceFound(func() {
+		r.data.Forget()
+		r.plans.Forget()
+	})
+	return err
 }
 
 func (r *run) sealLeftover(ctx context.Context) error {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -74,9 +75,10 @@ type RunData struct {
 	Path  string   // of the data directory of the child, relative to the module
 	Alive *os.File // tells others that the run goes on, as long as the child inherits it
 
-	module *Module
-	run    files.Directory
-	end    func()
+	module    *Module
+	run       files.Directory
+	forgotten atomic.Bool
+	end       func()
 }
 
 const runPrefix = "run-"
@@ -114,6 +116,22 @@ func (d *RunData) Remove() {
 	_ = os.RemoveAll(d.run.File(""))
 	_ = d.Alive.Close()              // if there is one
 	_ = os.RemoveAll(d.run.File("")) // where an open file stays
+}
+
+// Forget removes the record, which the child has read.
+func (d *RunData) Forget() {
+	d.forgotten.Store(true)
+	_ = os.Remove(d.run.File(recordName))
+}
+
+// Check looks at the record after the run, which is there if the child has not asked for its state, or has gone
+// elsewhere.
+func (d *RunData) Check() error {
+	err := d.Record.Check()
+	if d.forgotten.Load() && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Initialize has the child use the data directory of all runs, alone. It returns the name of a file for -backend-config.
@@ -155,13 +173,17 @@ func isShared(name string) bool {
 	return name == "modules" || name == "providers" || name == "plugin_path"
 }
 
-// link has a path lead where the target does, relative to it. On a system that lets this user make no links, files
-// of folders get a second name.
+// link has a path lead where the target does, relative to it. On a system that lets this user make no links, each file
+// gets a second name.
 func link(target, path string) error {
 	if os.Symlink(target, path) == nil {
 		return nil
 	}
-	from := filepath.Join(filepath.Dir(path), target)
+	return secondNames(filepath.Join(filepath.Dir(path), target), path)
+}
+
+// secondNames gives each file at from a second name, at path.
+func secondNames(from, path string) error {
 	return filepath.WalkDir(from, func(at string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err

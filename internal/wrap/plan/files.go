@@ -36,6 +36,7 @@ type Files struct {
 	Line      *cmdline.Line
 	Say       func(text string)
 	temporary files.Temporary
+	applied   string // the copy of the plan that is applied, which names the backend of this run
 
 	destination string // where the plan that is made belongs, "" if none is
 	made        string // where the child writes it
@@ -51,6 +52,9 @@ func (p *Files) Prepare(ctx context.Context) error {
 			if err := p.copy(ctx, &p.Line.Args[at], open); err != nil {
 				return err
 			}
+			if p.Line.Name == "apply" {
+				p.applied = p.Line.Args[at]
+			}
 		}
 	}
 	for at, f := range p.Line.Flags {
@@ -63,6 +67,9 @@ func (p *Files) Prepare(ctx context.Context) error {
 	}
 	return p.intercept(ctx)
 }
+
+// Forget removes the copy of the plan that is applied, which the child has opened.
+func (p *Files) Forget() { _ = os.Remove(p.applied) }
 
 // copy makes a private copy of the file called name, and replaces name by the name of the copy.
 func (p *Files) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {

@@ -38,6 +38,7 @@ type Proxy struct {
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
+	found     atomic.Pointer[func()]        // called at the next request of the child, once
 	notes     lastNote                      // of the requests of the child
 	lock      childLock                     // the locks of a child, of ours and of the real backend
 	used      atomic.Bool                   // a state was asked for, or sent
@@ -71,6 +72,9 @@ func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
 	return p
 }
 
+// OnceFound calls forget when the child has found the proxy, and before it goes on.
+func (p *Proxy) OnceFound(forget func()) { p.found.Store(&forget) }
+
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(username+":"+p.password)) != 1 {
@@ -84,6 +88,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.work.RUnlock()
+	if forget := p.found.Swap(nil); forget != nil {
+		(*forget)()
+	}
 	p.notes.begin(r.Method)
 	p.mux.ServeHTTP(w, r)
 }
