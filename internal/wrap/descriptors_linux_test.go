@@ -144,7 +144,7 @@ func TestDescriptors(t *testing.T) {
 		"few numbers":           {handed: []int{3, 4, 200}, limit: "256", lent: []int{247, 248, 249, 250}},
 		"few numbers alone":     {limit: "256", lent: []int{250, 251, 252, 253}},
 		"no number left":        {handed: []int{3, 4, 255}, limit: "256"},
-		"hardly any number":     {limit: "18"},
+		"hardly any number":     {limit: "20"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -251,10 +251,12 @@ func (r *run) writeRecord(ctx context.Context) (err error) {
 		_, _, err := asked.Output(ctx, dir, words...)
 		return err
 	})
-	r.proxy.OnceFound(func() {
-		r.data.Forget()
-		r.plans.Forget()
-	})
+	if r.guard.Changes || r.line.Name == "plan" { // others read the record again, and run nothing of the module
+		r.proxy.OnceFound(func() {
+			r.data.Forget()
+			r.plans.Forget()
+		})
+	}
 	return err
 }
 
