@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,7 +136,8 @@ func (d *RunData) Check() error {
 	return err
 }
 
-// Initialize has the child use the data directory of all runs, alone. It returns the name of a file for -backend-config.
+// Initialize has the child use the data directory of all runs, alone, and returns the name of a file for
+// -backend-config.
 func (d *RunData) Initialize(ctx context.Context) (config string, err error) {
 	if d.end, err = d.module.lock(); err != nil {
 		return "", err
@@ -154,23 +157,24 @@ func writeSettings(path string, s Settings) error {
 
 // Share links the modules and providers of all runs, and writes the record for a program that has run init.
 func (d *RunData) Share(ctx context.Context, run func(dir, data string, words ...string) error) error {
-	entries, err := os.ReadDir(d.module.own().File(""))
-	for _, e := range entries {
-		name := e.Name()
-		if err == nil && isShared(name) {
-			err = link(filepath.Join("..", name), filepath.Join(d.run.File(name)))
+	var err error
+	for _, name := range []string{"modules", "providers", "plugin_path"} {
+		if _, none := os.Stat(d.module.own().File(name)); none == nil {
+			err = cmp.Or(err, link(filepath.Join("..", name), d.run.File(name)))
 		}
 	}
-	hash, errHash := d.hash(run)
-	if err = errors.Join(err, errHash); err != nil {
-		return fmt.Errorf("the folder of the run, %s, cannot be filled: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err))
+	if err != nil {
+		return d.cannotFill(err)
+	}
+	hash, err := d.hash(run)
+	if err != nil {
+		return err
 	}
 	return d.Write(ctx, hash)
 }
 
-// isShared reports whether an entry of the data directory is one for all runs.
-func isShared(name string) bool {
-	return name == "modules" || name == "providers" || name == "plugin_path"
+func (d *RunData) cannotFill(err error) error {
+	return fmt.Errorf("the folder of the run, %s, cannot be filled: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err))
 }
 
 // link has a path lead where the target does, relative to it. On a system that lets this user make no links, each file
@@ -202,21 +206,21 @@ func secondNames(from, path string) error {
 func (d *RunData) hash(run func(dir, data string, words ...string) error) (uint64, error) {
 	const data = "data"
 	dir := d.run.File("block")
-	none := Settings{}
-	for name, value := range d.Settings {
-		none[name] = value
-	}
+	none := maps.Clone(d.Settings)
 	none["address"] = fmt.Sprint(d.Settings["address"], "/none")
+	config := filepath.Join(dir, "backend.json")
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
 		defer os.RemoveAll(dir)
-		config := filepath.Join(dir, "backend.json")
-		err = errors.Join(writeSettings(config, none), os.WriteFile(filepath.Join(dir, "main.tf"), []byte("terraform {\n  backend \"http\" {}\n}\n"), 0o600))
-		if err == nil {
-			err = run(dir, data, "init", "-input=false", "-no-color", "-backend-config="+config)
-		}
+		err = writeSettings(config, none)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "main.tf"), []byte("terraform {\n  backend \"http\" {}\n}\n"), 0o600)
 	}
 	if err != nil {
+		return 0, d.cannotFill(err)
+	}
+	if err := run(dir, data, "init", "-input=false", "-no-color", "-backend-config="+config); err != nil {
 		return 0, err
 	}
 	found, err := ReadRecord(filepath.Join(dir, data))
