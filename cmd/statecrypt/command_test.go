@@ -798,14 +798,14 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// printsEnvironment returns a module, and a terraform that prints its environment.
+// printsEnvironment returns a module, and a terraform that prints its environment, and the record of its backend.
 func printsEnvironment(t *testing.T) (dir, program string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a script")
 	}
 	dir = t.TempDir()
-	program = write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\n")
+	program = write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\ncat \"${1#-chdir=}/$TF_DATA_DIR/terraform.tfstate\" 2>/dev/null\ntrue\n")
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -874,13 +874,13 @@ func TestWrapBackend(t *testing.T) {
 		environ []string
 		want    string // what the child gets; "" if it is not run
 	}{
-		"a block": {block: "address = \"http://127.0.0.1:1/\"\npassword = var.state", want: "TF_HTTP_ADDRESS=https://127.0.0.1:"},
-		"a lock": {block: `address = "http://127.0.0.1:1/"`, want: "TF_HTTP_LOCK_ADDRESS=",
+		"a block": {block: "address = \"http://127.0.0.1:1/\"\npassword = var.state", want: `"address":"https://127.0.0.1:`},
+		"a lock": {block: `address = "http://127.0.0.1:1/"`, want: `"lock_address":"https:`,
 			environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_UNLOCK_ADDRESS=http://127.0.0.1:1/"}},
 		"a lock for good": {block: `address = "http://127.0.0.1:1/"`, environ: []string{"STATECRYPT_HTTP_LOCK_ADDRESS=http://127.0.0.1:1/"}},
-		"retries":         {block: "address = \"http://127.0.0.1:1/\"\nretry_max = 7", want: "TF_HTTP_RETRY_MAX=7\n"},
+		"retries":         {block: "address = \"http://127.0.0.1:1/\"\nretry_max = 7", want: `"retry_max":7`},
 		"variables": {environ: []string{"STATECRYPT_HTTP_ADDRESS=http://127.0.0.1:1/", "STATECRYPT_HTTP_PASSWORD=" + canary},
-			want: "TF_HTTP_ADDRESS=https://127.0.0.1:"},
+			want: `"address":"https://127.0.0.1:`},
 		"none":        {},
 		"old names":   {environ: []string{"TF_HTTP_ADDRESS=http://127.0.0.1:1/"}},
 		"no address":  {block: `address = "ftp://` + canary + `"`},

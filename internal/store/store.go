@@ -84,7 +84,7 @@ type Properties struct {
 	HasLocks        bool     // locks keep others out
 	Verifies        bool     // Write and Remove find out whether the store's report is true
 	EndsWithProcess bool     // nobody can leave a lock
-	Retries         []string // variables that tell the child how often to try again
+	Retries         map[string]int64 // :: argument of the child's backend → how often, and when, it tries again
 	Unkept          error    // replaces [ErrUnkept], the error if the store reported a write and the state is not there
 }
 

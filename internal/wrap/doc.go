@@ -3,8 +3,8 @@
 //
 // The child must not know any other place of a state, because it would write plaintext there.
 // Therefore wrap decides what the child receives. It parses the command line by a table and writes it
-// anew, see [cmdline.Line]; it records the backend, so that Terraform refuses any other, see
-// [module.WriteRecord]; and it passes copies of saved plans, see [plan.Files].
+// anew, see [cmdline.Line]; it records the backend for this run, so that Terraform refuses any other, see
+// [module.RunData]; and it passes copies of saved plans, see [plan.Files].
 //
 // The steps of a run are listed in run.go. These words have one meaning in all rooms:
 //

@@ -123,14 +123,15 @@ func (b *backend) answered(status int, challenge string) string {
 	}, status, "", "").Text
 }
 
-// retries are variables of Terraform's http backend.
-func (b *backend) retries() (variables []string) {
+// retries returns the arguments of Terraform's http backend that are set.
+func (b *backend) retries() map[string]int64 {
+	set := map[string]int64{}
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
 		if b.values.Has(name) {
-			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), b.values.Int(name)))
+			set[name] = b.values.Int(name)
 		}
 	}
-	return variables
+	return set
 }
 
 // address is the URL in an attribute, nil if there is none.

@@ -289,6 +289,9 @@ func (l *Line) Arguments() []string {
 	return append(args, l.Args...)
 }
 
+// Add adds a flag with a value.
+func (l *Line) Add(name, value string) { l.Flags = append(l.Flags, flag{name, value, true}) }
+
 // Has reports whether a flag is set.
 func (l *Line) Has(name string) bool {
 	return slices.ContainsFunc(l.Flags, func(f flag) bool { return f.Name == name })
