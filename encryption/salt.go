@@ -17,6 +17,19 @@ func (t Target) Separate() Target {
 	return t
 }
 
+// Prepare begins to derive the key with which a salted target seals, see [Target.IsSalted], and returns at
+// once. A program that reads its files meanwhile waits less for the first that it seals.
+func (t Target) Prepare(ctx context.Context) {
+	providers, err := t.salters()
+	if err != nil || t.separate || ctx == nil {
+		return
+	}
+	for address := range providers {
+		keys := &newKeys{encryption: t.encryption, made: map[string][]byte{}, meta: map[string][]byte{}}
+		go func() { _, _ = keys.key(ctx, address) }() // an error comes back when a file is sealed
+	}
+}
+
 // IsSalted reports whether the target seals with nothing but keys that a [driver.Salter] derives from
 // the settings. Such a key can always be made: no service, program or file is asked for it.
 func (t Target) IsSalted() bool {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
@@ -50,7 +51,7 @@ func commands() cli.Table[action] {
 		{Name: "verify", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).verify,
 			Flags: "config backend var var-file lineage minimum-serial plan json"},
 		{Name: "rotate", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).rotate,
-			Flags: "from to again backend prefix var var-file plan json"},
+			Flags: "from to again separate backend prefix var var-file plan json"},
 		{Name: "outputs", Wants: oneFile, Max: 1, Flags: "only sensitive o force", Does: (*call).outputs},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap,
 			Flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
@@ -69,6 +70,7 @@ type call struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	registry       func() encryption.Registry // one, so that all settings share the keys that are derived
 
 	config, from, to             string
 	output                       string
@@ -82,7 +84,7 @@ type call struct {
 	accept                       bool
 	encryptExisting, leave       bool
 	configInVariable             bool // and not in a flag
-	inBackend, again             bool
+	inBackend, again, separate   bool
 	prefix                       *string // of states; nil for the prefix in the block
 	unlock                       string  // the ID of a lock
 
@@ -101,6 +103,7 @@ func (c *call) flagSet() *flag.FlagSet {
 	switches := map[string]*bool{
 		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
 		"accept": &c.accept, "encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend, "again": &c.again,
+		"separate": &c.separate,
 	}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -216,7 +219,7 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 // run executes the command in args and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	c := &call{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
+	c := &call{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, registry: sync.OnceValue(builtin.Registry)}
 	err := c.dispatch(ctx, args)
 	if status, ok := errors.AsType[exitStatus](err); ok || err == nil {
 		return int(status)
