@@ -2,7 +2,6 @@ package encryption_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -11,56 +10,14 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/cryptotest"
 	"testing/iotest"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
-	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
-
-// tallied counts the keys that a salted key provider derives.
-type tallied struct {
-	whole
-	derived *atomic.Int64
-}
-
-type whole interface {
-	driver.KeyProvider
-	driver.Salter
-}
-
-func (c tallied) Key(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
-	if stored != nil {
-		c.derived.Add(1)
-	}
-	return c.whole.Key(ctx, keys, stored)
-}
-
-// tallying returns the registry for tests, whose pbkdf2 counts.
-func tallying(t *testing.T) (encryption.Registry, *atomic.Int64) {
-	t.Helper()
-	registry, derived := lighttest.Registry(), &atomic.Int64{}
-	block := registry.KeyProviders[0]
-	build := block.Build
-	block.Build = func(v attr.Values) (driver.KeyProvider, error) {
-		built, err := build(v)
-		if err != nil {
-			return nil, err
-		}
-		all, ok := built.(whole)
-		if !ok {
-			return nil, errors.New("pbkdf2 has no salt")
-		}
-		return tallied{all, derived}, nil
-	}
-	registry.KeyProviders[0] = block
-	return registry, derived
-}
 
 const oneWord = "method \"aes_gcm\" \"m\" { keys = key_provider.pbkdf2.p }\nstate {\n  method = method.aes_gcm.m\n}\n"
 
@@ -108,7 +65,7 @@ func mustOpen(t *testing.T, target encryption.Target, file []byte) *encryption.O
 // nothing else; those of another process, and of a target that is separate, do not.
 func TestOneSalt(t *testing.T) {
 	t.Parallel()
-	registry, derived := tallying(t)
+	registry, derived := lighttest.Counting()
 	enc := newEncryption(t, registry, words(horse))
 	enc.State().Prepare(t.Context())
 	seen := map[string]int{}
@@ -192,7 +149,7 @@ func TestRehearsal(t *testing.T) {
 		"by the fallback": {another + "state { method = method.aes_gcm.old }\n", fallback, 2, false},
 		"in a chain":      {chain, chain, 2, false},
 	} {
-		registry, derived := tallying(t)
+		registry, derived := lighttest.Counting()
 		file := mustSeal(t, newEncryption(t, lighttest.Registry(), c.file).State())
 		target := newEncryption(t, registry, c.settings).State()
 		opened := mustOpen(t, target, file)
