@@ -42,7 +42,8 @@ import (
 )
 
 // Registry lists the kinds of key providers and methods that settings may name,
-// each once, in any order.
+// each once, in any order. Settings that are loaded with one registry share the keys that are derived from the same
+// passphrase and salt.
 type Registry struct {
 	KeyProviders []driver.Block[driver.KeyProvider]
 	Methods      []driver.Block[driver.Method]

@@ -62,7 +62,9 @@ func mustOpen(t *testing.T, target encryption.Target, file []byte) *encryption.O
 }
 
 // TestOneSalt: files that are sealed with the same settings share a salt, which one derivation opens, and
-// nothing else; those of another process, and of a target that is separate, do not.
+// nothing else; those of other settings, and of a target that is separate, do not.
+//
+// Promise: Salts
 func TestOneSalt(t *testing.T) {
 	t.Parallel()
 	registry, derived := lighttest.Counting()
@@ -88,7 +90,9 @@ func TestOneSalt(t *testing.T) {
 	}
 }
 
-// TestSaltOfReadFile: whatever was opened before, its salt is in no file that is sealed.
+// TestSaltOfReadFile: a program that has opened a file seals none with its salt.
+//
+// Promise: Salts
 func TestSaltOfReadFile(t *testing.T) {
 	t.Parallel()
 	old := mustSeal(t, newEncryption(t, lighttest.Registry(), words(horse)).State())
@@ -197,6 +201,8 @@ func TestMayShareKey(t *testing.T) {
 
 // TestEverySealDraws: salt and nonce come from the random source of the system, and from nothing else, so
 // that files differ as it does: a source that repeats makes the same file again.
+//
+// Promise: Salts
 func TestEverySealDraws(t *testing.T) {
 	sealed := func(seed uint64) []byte {
 		cryptotest.SetGlobalRandom(t, seed)
@@ -236,6 +242,8 @@ func nonce(t *testing.T, file []byte) []byte {
 }
 
 // TestRandomSourceFails: without random bytes, nothing is sealed: the process ends.
+//
+// Promise: Salts
 func TestRandomSourceFails(t *testing.T) {
 	const variable = "SEAL_WITHOUT_RANDOM_BYTES"
 	if os.Getenv(variable) != "" {
