@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,5 +112,19 @@ func TestRotateToOldKey(t *testing.T) {
 	if keys, told := derives(t, append([]string{"rotate", "-from", from, "-to", to}, names...)...); keys != 2 ||
 		strings.Count(told, "has the new key already") != 2 {
 		t.Errorf("%d keys derived: %s", keys, told)
+	}
+}
+
+// TestRotateStoreDerives: of many states in a store, too, each costs its old key.
+func TestRotateStoreDerives(t *testing.T) {
+	t.Parallel()
+	r := newRotating(t)
+	const n = 3
+	names := r.wordedFiles(t, n)
+	from := r.file(t, "from.hcl", worded(oldWords))
+	to := r.file(t, "to.hcl", worded(newWords)+fmt.Sprintf("backend \"file\" { path = %q }\n", filepath.ToSlash(names[0])))
+	keys, told := derives(t, "rotate", "-from", from, "-to", to, "-backend", "-prefix", filepath.ToSlash(r.dir)+"/s")
+	if keys != n+1 || strings.Count(told, ": rotated") != n || len(salts(t, names)) != 1 {
+		t.Errorf("%d keys derived, %d salts: %s", keys, len(salts(t, names)), told)
 	}
 }
