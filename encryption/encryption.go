@@ -23,6 +23,7 @@
 package encryption
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,7 +42,8 @@ import (
 )
 
 // Registry lists the kinds of key providers and methods that settings may name,
-// each once, in any order.
+// each once, in any order. Settings that are loaded with one registry share the keys that are derived from the same
+// passphrase and salt.
 type Registry struct {
 	KeyProviders []driver.Block[driver.KeyProvider]
 	Methods      []driver.Block[driver.Method]
@@ -73,6 +75,10 @@ func areSettings(c *config.Config) bool {
 // concurrent use. It builds an entry when a file first needs it, and keeps the last 1,000 keys
 // by the stored metadata, so that it calls a key provider once for all files that share a key.
 // [Encryption.Close] forgets these keys.
+//
+// The files that it seals with a key provider such as pbkdf2 share a salt, which it makes when it
+// seals the first of them, and so a key; see [Target.Separate]. With one key, at most 2^32 files may
+// be sealed. A program that seals as many loads its settings again.
 type Encryption struct {
 	config       config.Config
 	strict       bool                                        // there are settings, so plaintext opens only by name
@@ -90,6 +96,7 @@ type keyProvider struct {
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
 	values      attr.Values
+	document    func() json.RawMessage // of a [driver.Salter], the same each time; nil for other kinds
 }
 
 type method struct {
@@ -199,13 +206,17 @@ func buildKeyProvider(entry *entries.Entry, kinds map[string]driver.Block[driver
 	if err != nil {
 		return keyProvider{values: values}, err
 	}
-	return keyProvider{
+	provider := keyProvider{
 		KeyProvider: built,
 		metadataKey: metadataKey(entry, kinds),
 		exportable:  values.Bool("exportable"),
 		references:  references(values),
 		values:      values,
-	}, nil
+	}
+	if salter, ok := built.(driver.Salter); ok {
+		provider.document = sync.OnceValue(salter.NewDocument)
+	}
+	return provider, nil
 }
 
 func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Method], cfg *config.Config) (method, error) {

@@ -2,6 +2,7 @@ package encryption
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,8 @@ type Target struct {
 	enforced   bool
 	lenient    bool // there are no settings, so plaintext is read as OpenTofu reads it
 	kept       *keptKeys
+	separate   bool                       // each file has a salt of its own
+	rehearses  map[string]json.RawMessage // :: address of a key provider → metadata of the opened file; see [Opened.Rehearsal]
 	pos        attr.Pos
 }
 
@@ -59,7 +62,8 @@ type Opened struct {
 	Attempts     []Attempt        // methods that were tried before and had no key
 	Warnings     []driver.Warning // of the methods that opened it, see [driver.Warner]
 
-	target Target // the target that opened the file
+	target Target            // the target that opened the file
+	meta   map[string][]byte // :: alias or address of a key provider → document that the envelope stores
 }
 
 // Decrypt opens a file with the first method that has a key for it, and does not change the
@@ -150,7 +154,7 @@ func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err
 	}
-	return t.encryption.seal(ctx, t.kept, t.methods[0], plain)
+	return t.seal(ctx, t.methods[0], plain)
 }
 
 // checkPlain returns an error if plain is not a state or a plan that the target could open

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
@@ -81,6 +82,7 @@ type call struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	registry       func() encryption.Registry // one, so that all settings share the keys that are derived
 
 	flags            map[string][]string // :: name of a flag → its values, "true" for a switch
 	given            []given             // -var and -var-file, in their order
@@ -205,7 +207,10 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 // run executes the command in args and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	c := &call{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, flags: map[string][]string{}}
+	c := &call{
+		stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, registry: sync.OnceValue(builtin.Registry),
+		flags: map[string][]string{},
+	}
 	err := c.dispatch(ctx, args)
 	if status, ok := errors.AsType[exitStatus](err); ok || err == nil {
 		return int(status)

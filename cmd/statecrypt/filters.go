@@ -48,6 +48,7 @@ func (c *call) encrypt(ctx context.Context) error {
 		return err
 	}
 	c.noteDoubts()
+	target.Prepare(ctx)
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, _, err := states.SealForOthers(ctx, target, file)
 		if err == nil {

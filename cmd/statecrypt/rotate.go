@@ -25,6 +25,7 @@ type rotation struct {
 	from, to encryption.Target
 	again    bool // files that have the new key, too
 	alone    bool // there are no old settings
+	apart    bool // a file that the old settings open cannot open with the first method of the new ones
 	counts   bool // a state that gets another key gets the next serial
 }
 
@@ -39,6 +40,9 @@ func (c *call) rotate(ctx context.Context) error {
 	}
 	if !r.again {
 		c.noteDoubts()
+	}
+	if !c.on("separate") && (r.apart || r.again) {
+		r.to.Prepare(ctx)
 	}
 	change, examine, older := c.changeFile, c.all, "backups, and other copies"
 	if c.on("backend") {
@@ -112,6 +116,11 @@ func (r rotation) needed(
 		if kind, err := inspectFile(name, state); err != nil || kind.Kind != "encrypted" && kind.Kind != "state" {
 			return finding{Result: resultOther}, nil //nolint:nilerr // nobody has said that it is a state
 		}
+		if r.apart {
+			if _, err := r.from.Decrypt(ctx, state); err == nil {
+				return rotate(ctx, name)
+			}
+		}
 		f := finding{Result: resultSkipped}
 		if opened, err := r.to.Decrypt(ctx, state); err == nil && !opened.UsedFallback && !r.again {
 			f.add(opened)
@@ -145,9 +154,13 @@ func (c *call) rotation() (r rotation, err error) {
 		err = refusePlaintext(r.to)
 	}
 	if err != nil {
-		err = fmt.Errorf("-to: %w", err)
+		return r, fmt.Errorf("-to: %w", err)
 	}
-	return r, err
+	r.apart = !r.to.MayShareKey(r.from)
+	if c.on("separate") {
+		r.to = r.to.Separate()
+	}
+	return r, nil
 }
 
 // checkRotation returns an error for flags that contradict each other.
@@ -214,24 +227,16 @@ func refusePlaintext(target encryption.Target) error {
 // and that is enough. It overwrites the memory of the file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	readers := states.Recipients(file)
-	opened, errNew := r.to.Decrypt(ctx, file)
-	isNew := errNew == nil && !opened.UsedFallback
+	opened, isNew, err := r.open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
 	if isNew && !r.again {
 		f.add(opened)
 		return nil, nil
 	}
-	if errNew != nil && r.alone {
-		return nil, errNew
-	}
-	if !isNew {
-		var errOld error
-		if opened, errOld = r.from.DecryptInPlace(ctx, file); errOld != nil {
-			return nil, notOpened(errOld, errNew)
-		}
-	}
 	plain := opened.Data
 	if r.counts {
-		var err error
 		if plain, err = store.Next(plain); err != nil {
 			return nil, err
 		}
@@ -247,6 +252,30 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 		f.notes = append(f.notes, note)
 	}
 	return sealed, nil
+}
+
+// open opens a file, and reports whether the first method of the new settings does it. It overwrites the memory of the
+// file. It tries the settings first with which no key is derived in vain.
+func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, isNew bool, err error) {
+	var errOld error
+	if r.apart {
+		if opened, errOld = r.from.Decrypt(ctx, file); errOld == nil {
+			return opened, false, nil
+		}
+	}
+	opened, errNew := r.to.Decrypt(ctx, file)
+	switch {
+	case errNew == nil && !opened.UsedFallback:
+		return opened, true, nil
+	case errNew != nil && r.alone:
+		return nil, false, errNew
+	case !r.apart:
+		opened, errOld = r.from.DecryptInPlace(ctx, file)
+	}
+	if errOld != nil {
+		return nil, false, notOpened(errOld, errNew)
+	}
+	return opened, false, nil
 }
 
 // notOpened is about a file that the old settings do not open.

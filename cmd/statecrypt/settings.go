@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
@@ -40,7 +39,7 @@ func (c *call) settings(from string) (*encryption.Encryption, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encryption.Load(builtin.Registry(), code, encryption.Environment(world.Lookup(c.environ)))
+	return encryption.Load(c.registry(), code, encryption.Environment(world.Lookup(c.environ)))
 }
 
 // hasEnvironment reports whether TF_ENCRYPTION says something.

@@ -199,9 +199,18 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	return err
 }
 
-// Rehearse seals a state before a run whose own could not be written otherwise.
-func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) error {
+// rehearse seals a state before a run whose own could not be written otherwise.
+func rehearse(ctx context.Context, target encryption.Target) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
+	return err
+}
+
+// Rehearse finds out before the run whether its state could be written. Keys that are derived from a salt
+// wait for the state, see [Guard.Open], because that brings one along.
+func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) (err error) {
+	if !target.IsSalted() {
+		err = rehearse(ctx, target)
+	}
 	if prover, ok := store.As[store.Prover](b.State); ok && err == nil {
 		err = prover.Ready(ctx)
 	}
