@@ -30,23 +30,8 @@ type module struct {
 // error for a value with a wrong type, and for a file that is not JSON.
 func parseDocument(data []byte) (*document, error) {
 	var doc document
-	small, err := jsonwalk.Pick(data, func(name string, value []byte) bool {
-		switch jsonwalk.Fold(name) {
-		case "outputs":
-			doc.Outputs = value
-		case "modules":
-			doc.Modules = value
-		case "resources":
-			doc.Resources = value
-		case "version", "terraform_version", "serial", "lineage":
-			return true
-		}
-		return false
-	})
-	if err != nil {
-		small = data // encoding/json returns the error
-	}
-	return &doc, json.Unmarshal(small, &doc)
+	large := map[string]*json.RawMessage{"outputs": &doc.Outputs, "modules": &doc.Modules, "resources": &doc.Resources}
+	return &doc, jsonwalk.Decode(data, &doc, large, "version", "terraform_version", "serial", "lineage")
 }
 
 func errForm(key string) error {

@@ -228,32 +228,23 @@ type storedInstance struct {
 	Provider      string          `json:"provider"` // OpenTofu only, where instances differ
 	SchemaVersion uint64          `json:"schema_version"`
 
-	attributes []byte
-	flat       bool // it has attributes_flat instead
-	sensitive  []byte
+	attributes json.RawMessage
+	flat       json.RawMessage // attributes_flat, which some have instead
+	sensitive  json.RawMessage
 	key        address.Key
 }
 
-func readInstance(raw []byte) (i storedInstance, err error) {
-	small, err := jsonwalk.Pick(raw, func(name string, value []byte) bool {
-		switch jsonwalk.Fold(name) {
-		case "attributes":
-			i.attributes = value
-		case "attributes_flat":
-			i.flat = string(value) != "null"
-		case "sensitive_attributes":
-			i.sensitive = value
-		case "index_key", "deposed", "provider", "schema_version":
-			return true
-		}
-		return false
-	})
-	if err == nil {
-		err = json.Unmarshal(small, &i)
+func readInstance(raw []byte) (storedInstance, error) {
+	var i storedInstance
+	large := map[string]*json.RawMessage{"attributes": &i.attributes, "attributes_flat": &i.flat, "sensitive_attributes": &i.sensitive}
+	err := jsonwalk.Decode(raw, &i, large, "index_key", "deposed", "provider", "schema_version")
+	switch {
+	case err != nil:
+		return i, err
+	case string(raw) == "null":
+		return i, errors.New("an instance is null")
 	}
-	if err == nil {
-		err = i.readKey()
-	}
+	err = i.readKey()
 	return i, err
 }
 
@@ -439,7 +430,7 @@ func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, erro
 
 func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error) {
 	switch {
-	case i.flat:
+	case i.flat != nil && string(i.flat) != "null":
 		return open, sensitive, errors.New("its attributes are text without types, from Terraform 0.11 or older; the next apply with a later " +
 			"version writes them anew")
 	case len(i.attributes) == 0 || i.attributes[0] != '{':

@@ -6,6 +6,7 @@ package jsonwalk
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -70,6 +71,25 @@ func Place(data []byte, err *json.SyntaxError) int {
 	for ; at > 1 && !utf8.RuneStart(data[at-1]); at-- {
 	}
 	return at
+}
+
+// Decode decodes the members of the object in data that have the names small into the struct
+// into. It stores members with the names in large as they are, as parts of data, and skips all
+// others. All names are in small letters, and are compared as [Fold] does.
+//
+// As with encoding/json, whose errors it returns, null changes nothing.
+func Decode(data []byte, into any, large map[string]*json.RawMessage, small ...string) error {
+	picked, err := Pick(data, func(name string, value []byte) bool {
+		name = Fold(name)
+		if whole := large[name]; whole != nil {
+			*whole = value
+		}
+		return slices.Contains(small, name)
+	})
+	if err != nil {
+		picked = data // encoding/json returns the error
+	}
+	return json.Unmarshal(picked, into)
 }
 
 // Pick returns data with only those members for which want is true, as an object
