@@ -81,7 +81,7 @@ func (t Target) useless() (all findings) {
 	for _, address := range t.methods {
 		var found findings
 		found.ofMethod(e, t.name, address)
-		for _, address := range e.withUpstream(e.candidate(address, nil, nil).references) {
+		for _, address := range e.withUpstream(e.method(address).references) {
 			found.ofKeyProvider(e, t.name, address)
 		}
 		if len(found) == 0 {
@@ -184,12 +184,12 @@ func (f *findings) doubt(t Target) {
 	seen := map[string]bool{}
 	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // the method, and the methods of its then
 		seen[address] = true
-		for _, odd := range e.oddities(e.candidate(address, nil, nil)) {
+		m, err := e.methods[address]()
+		for _, odd := range e.oddities(m) {
 			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fault.Odd(odd.What)}); odd.Sure == recognize.Surely {
 				*f = append(*f, Finding{Err: err, Target: t.name, Doubt: true})
 			}
 		}
-		m, err := e.methods[address]()
 		if err != nil {
 			return
 		}
@@ -307,5 +307,6 @@ func notConfigured(address string, others []string, then string) error {
 
 // isPlaintext reports whether the method at address reads unencrypted data.
 func (e *Encryption) isPlaintext(address string) bool {
-	return address == syntax.Unencrypted || e.kindOf(address) == syntax.Unencrypted
+	entry := e.config.Methods[address]
+	return address == syntax.Unencrypted || entry != nil && entry.Kind == syntax.Unencrypted
 }

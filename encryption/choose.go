@@ -15,10 +15,8 @@ import (
 
 type candidate struct {
 	method
-	address    string
 	broken     error // why the method cannot be built
 	primary    bool
-	plaintext  bool // it reads unencrypted data
 	whole      bool // it is given the whole file, not the data of an envelope
 	recognizes bool // the file has the method's own format
 }
@@ -28,11 +26,10 @@ type candidate struct {
 // of its own into an envelope.
 func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
-	kind, plaintext := e.kinds[e.kindOf(address)], e.isPlaintext(address)
-	inside := env != nil && recognizesExactly(kind, env.start())
+	inside := env != nil && recognizesExactly(m.kind, env.start())
 	return candidate{
-		method: m, address: address, broken: err, plaintext: plaintext,
-		whole: (kind.OwnFormat != nil || plaintext) && !inside, recognizes: err == nil && kind.OwnFormat != nil && kind.OwnFormat(file),
+		method: m, broken: err, whole: m.opensFiles() && !inside,
+		recognizes: err == nil && m.kind.OwnFormat != nil && m.kind.OwnFormat(file),
 	}
 }
 
@@ -40,14 +37,6 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 // other files.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
 	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
-}
-
-// kindOf returns the kind of the method at an address, which may be the kind itself.
-func (e *Encryption) kindOf(address string) string {
-	if entry, ok := e.config.Methods[address]; ok {
-		return entry.Kind
-	}
-	return address
 }
 
 // choose returns the selected methods that may open a file of this kind, in order. Env is nil
@@ -78,12 +67,11 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 }
 
 func (c candidate) suits(kind FileKind, env *envelope) bool {
-	isPlain := kind == KindState || kind == KindPlan
 	switch {
 	case c.plaintext:
-		return isPlain
+		return kind.isPlain()
 	case c.broken != nil:
-		return !isPlain // the error says why the method cannot be built
+		return !kind.isPlain() // the error says why the method cannot be built
 	case c.whole:
 		return c.recognizes
 	}
@@ -128,7 +116,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case KindEncrypted:
 		return t.encryptedError("", env, fmt.Errorf("the file is encrypted%s, and %s", env.names(), t.encryption.unselected(selected)))
 	case KindState, KindPlan:
-		if err := t.accept(kind); err != nil {
+		if err := t.expectKind(kind); err != nil {
 			return err
 		}
 		among := ", and no method is selected"
@@ -194,14 +182,9 @@ func (e *Encryption) format(file []byte) string {
 // configuredFor returns the addresses of the configured methods for files of a format: a kind
 // of method, or "" for OpenTofu's envelope.
 func (e *Encryption) configuredFor(format string) []string {
-	var out []string
-	for _, address := range addresses(e.config.Methods) {
-		entry := e.config.Methods[address]
-		if entry.Kind == format || format == "" && !e.candidate(address, nil, nil).whole {
-			out = append(out, address)
-		}
-	}
-	return out
+	return slices.DeleteFunc(addresses(e.config.Methods), func(address string) bool {
+		return e.config.Methods[address].Kind != format && (format != "" || e.method(address).opensFiles())
+	})
 }
 
 // refuseInside returns the error for decrypted content that is not plaintext, if then is not

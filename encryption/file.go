@@ -41,6 +41,9 @@ func (k FileKind) String() string {
 	return "file of an unknown kind"
 }
 
+// isPlain reports whether the file is a plaintext state or plan.
+func (k FileKind) isPlain() bool { return k == KindState || k == KindPlan }
+
 // content returns "state" or "plan".
 func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plaintext ") }
 
