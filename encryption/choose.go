@@ -9,7 +9,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -199,22 +198,13 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	return notOurs()
 }
 
-// names returns the first names in the metadata, in parentheses after a space; "" for none. Of a hostile file, it
-// escapes only the names that it shows.
+// names returns the first names in the metadata, in parentheses after a space; "" for none.
 func (env *envelope) names() string {
-	const most = 5
 	if len(env.Meta) == 0 {
 		return ""
 	}
-	var shown []string
-	for i, name := range slices.Sorted(maps.Keys(env.Meta)) {
-		if i == most {
-			shown = append(shown, "…")
-			break
-		}
-		shown = append(shown, outside.Quoted(name, maxName))
-	}
-	return " (its metadata names " + strings.Join(shown, ", ") + ")"
+	const most = 5
+	return " (its metadata names " + syntax.List(slices.Sorted(maps.Keys(env.Meta)), most, quoted) + ")"
 }
 
 // stores returns 1 if the metadata has an entry of this name, and else 0.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -187,21 +186,10 @@ func (index resourceIndex) nearby(a address.Address) string {
 		elsewhere = slices.Collect(maps.Keys(index))
 	}
 	slices.Sort(elsewhere)
-	return "; it has " + list(elsewhere)
+	return "; it has " + syntax.List(elsewhere, maxListed, show)
 }
 
-// list shows some texts from the file.
-func list(all []string) string {
-	const most = 5
-	var shown []string
-	for _, one := range all[:min(most, len(all))] {
-		shown = append(shown, show(one))
-	}
-	if len(all) > most {
-		shown = append(shown, fmt.Sprintf("and %d more", len(all)-most))
-	}
-	return strings.Join(shown, ", ")
-}
+const maxListed = 5 // texts from the file that an error shows
 
 // Resource is a resource, or one instance of it, not decoded yet.
 type Resource struct {
@@ -345,7 +333,8 @@ func noInstance(a address.Address, keys []address.Key) error {
 		texts = append(texts, k.String())
 	}
 	slices.Sort(texts)
-	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.Resource()), show(a.Key.String()), list(texts))
+	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.Resource()), show(a.Key.String()),
+		syntax.List(texts, maxListed, show))
 }
 
 // Address is where the resource, or the instance, stands in the state, as Terraform and
