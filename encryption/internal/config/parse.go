@@ -282,26 +282,26 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 	for i, block := range content.Blocks {
 		kind, pos := block.Labels[0], position(block.DefRange)
 		e := &entries.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]entries.Setting{}, Pos: pos}
-		at := slices.IndexFunc(p.opts.Backends, func(t attr.Table) bool { return t.Name == kind })
+		table, known := Find(p.opts.Backends, kind)
 		switch {
 		case i > 0:
 			p.fail(e.Address, "", pos, errors.New("there is more than one backend block; use only one of them"))
-		case at < 0:
-			p.fail(e.Address, "", pos, fmt.Errorf("there is no backend of this kind here; there is: %s", names(p.opts.Backends)))
+		case !known:
+			p.errs = append(p.errs, entries.UnknownKind(e.Address, "backend", kind, pos, p.opts.Backends))
 		default:
-			p.settings(e, block.Body, p.opts.Backends[at].Attrs)
+			p.settings(e, block.Body, table.Attrs)
 			p.opts.Backend(e)
 		}
 	}
 	return rest
 }
 
-func names(tables []attr.Table) string {
-	all := make([]string, len(tables))
-	for i, t := range tables {
-		all[i] = t.Name
+// Find returns the table of a kind.
+func Find(tables []attr.Table, kind string) (attr.Table, bool) {
+	if i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == kind }); i >= 0 {
+		return tables[i], true
 	}
-	return strings.Join(all, ", ")
+	return attr.Table{}, false
 }
 
 // unwrap returns the body of the encryption block if the file contains one, otherwise body
@@ -418,12 +418,12 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*e
 	}
 	into[e.Address] = e
 
-	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == kind })
-	if i < 0 {
+	table, known := Find(tables, kind)
+	if !known {
 		e.Err = entries.UnknownKind(e.Address, block.Type, kind, e.Pos, tables)
 		return
 	}
-	p.settings(e, block.Body, tables[i].Attrs)
+	p.settings(e, block.Body, table.Attrs)
 }
 
 func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
@@ -569,25 +569,20 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attr
 // renamed returns advice for an unexpected argument or block, from the detail of HCL's error:
 // the argument that is probably meant, or the place of the block.
 func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Attr) string {
-	switch {
-	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
-		return " Only what is inside the encryption block is required here."
-	case strings.Contains(detail, `of type "backend"`):
-		return " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."
-	case strings.Contains(detail, `of type "variable"`):
-		return " Variables need no declaration here: they are used as var.NAME."
-	case strings.Contains(detail, `of type "provider"`):
-		return ` That is how Terraform configures a provider; here, write what is inside OpenTofu's encryption block, ` +
-			`which begins with key_provider "pbkdf2" "main".`
-	}
-	if strings.Contains(detail, "must have 2 labels") {
-		return ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`
-	}
-	if strings.Contains(detail, "must have 1 labels") {
-		return ` It is in quotes, as in backend "http".`
-	}
-	if strings.HasPrefix(detail, "No labels are expected") {
-		return " Leave it out."
+	for _, misplaced := range []struct{ part, advice string }{
+		{`of type "terraform"`, " Only what is inside the encryption block is required here."},
+		{`of type "encryption"`, " Only what is inside the encryption block is required here."},
+		{`of type "backend"`, " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."},
+		{`of type "variable"`, " Variables need no declaration here: they are used as var.NAME."},
+		{`of type "provider"`, ` That is how Terraform configures a provider; here, write what is inside OpenTofu's encryption block, ` +
+			`which begins with key_provider "pbkdf2" "main".`},
+		{"must have 2 labels", ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
+		{"must have 1 labels", ` It is in quotes, as in backend "http".`},
+		{"No labels are expected", " Leave it out."},
+	} {
+		if strings.Contains(detail, misplaced.part) {
+			return misplaced.advice
+		}
 	}
 	if (strings.Contains(detail, `of type "fallback"`) || strings.Contains(detail, `named "enforced"`)) && len(schema.Attributes) == 0 {
 		return ` It belongs in a state or plan block, or in another for which a method is selected.`
