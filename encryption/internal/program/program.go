@@ -23,6 +23,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -69,12 +70,13 @@ var (
 	errTooLong = errors.New("the program answered more than it may")
 )
 
-// Check reports a command that cannot be run.
-func (c Command) Check() error {
+// New returns the command in an attribute, which speaks the protocol of this name.
+func New(v attr.Values, attribute, magic string) (Command, error) {
+	c := Command{Argv: v.Strings(attribute), Magic: magic, World: world.For(v.Environment(), false)}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return errors.New("a program is required as the first element")
+		return c, v.Errorf(attribute, "a program is required as the first element")
 	}
-	return nil
+	return c, nil
 }
 
 // Run passes input to the program and decodes its answer into output. An answer of more than

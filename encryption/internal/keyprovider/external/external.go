@@ -17,7 +17,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const (
@@ -75,14 +74,8 @@ type output struct {
 }
 
 func build(v attr.Values) (driver.KeyProvider, error) {
-	p := &provider{
-		Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
-		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment(), false)},
-	}
-	if err := p.command.Check(); err != nil {
-		return nil, v.Errorf("command", "%w", err)
-	}
-	return p, nil
+	command, err := program.New(v, "command", magic)
+	return &provider{Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse}, command: command}, err
 }
 
 // Key runs the program for the key of a file. A program that is missing or

@@ -17,7 +17,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const magic = "OpenTofu-External-Encryption-Method"
@@ -62,19 +61,12 @@ type output struct {
 }
 
 func build(v attr.Values) (driver.Method, error) {
-	w := world.For(v.Environment(), false)
-	m := &method{
-		keys:    v.String("keys"),
-		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic, World: w},
-		decrypt: program.Command{Argv: v.Strings("decrypt_command"), Magic: magic, World: w},
+	encrypt, err := program.New(v, "encrypt_command", magic)
+	if err != nil {
+		return nil, err
 	}
-	if err := m.encrypt.Check(); err != nil {
-		return nil, v.Errorf("encrypt_command", "%w", err)
-	}
-	if err := m.decrypt.Check(); err != nil {
-		return nil, v.Errorf("decrypt_command", "%w", err)
-	}
-	return m, nil
+	decrypt, err := program.New(v, "decrypt_command", magic)
+	return &method{keys: v.String("keys"), encrypt: encrypt, decrypt: decrypt}, err
 }
 
 // Decrypt gives data to the program. Unlike a key provider's, its failures and
