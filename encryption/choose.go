@@ -80,12 +80,7 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 // recognizing returns the address of the first configured method whose format the file has,
 // and "" if there is none.
 func (e *Encryption) recognizing(file []byte) string {
-	for _, address := range addresses(e.config.Methods) {
-		if e.candidate(address, file, nil).recognizes {
-			return address
-		}
-	}
-	return ""
+	return first(addresses(e.config.Methods), func(address string) bool { return e.candidate(address, file, nil).recognizes })
 }
 
 const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
@@ -170,12 +165,7 @@ func (e *Encryption) unselected(selected string) string {
 
 // format returns the kind of method whose format the file has, and "" if there is none.
 func (e *Encryption) format(file []byte) string {
-	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
-		if recognizesExactly(e.kinds[name], file) {
-			return name
-		}
-	}
-	return ""
+	return first(slices.Sorted(maps.Keys(e.kinds)), func(name string) bool { return recognizesExactly(e.kinds[name], file) })
 }
 
 // configuredFor returns the addresses of the configured methods for files of a format: a kind

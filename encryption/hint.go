@@ -86,12 +86,7 @@ func (env *envelope) noKeyProvider() fault.NoKeyProvider {
 // other returns the address of a configured key provider that stored metadata in the file,
 // and "" if there is none.
 func (e *Encryption) other(env *envelope) string {
-	for _, address := range addresses(e.config.KeyProviders) {
-		if env.stores(e.storesAs(address)) > 0 {
-			return address
-		}
-	}
-	return ""
+	return first(addresses(e.config.KeyProviders), func(address string) bool { return env.stores(e.storesAs(address)) > 0 })
 }
 
 // storesAs returns the name under which a configured key provider stores its metadata.
@@ -108,14 +103,16 @@ func (e *Encryption) isStatic(address string) bool {
 // also has a name of a configured one, and else "".
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
-	isClaimed := func(name string) bool { return e.claimant(name) != "" }
-	if !slices.ContainsFunc(names, isClaimed) {
+	if !slices.ContainsFunc(names, func(name string) bool { return e.claimant(name) != "" }) {
 		return ""
 	}
-	for _, name := range names {
-		if !isClaimed(name) {
-			return name
-		}
+	return first(names, func(name string) bool { return e.claimant(name) == "" })
+}
+
+// first returns the first text that fits, and "" if none does.
+func first(all []string, fits func(string) bool) string {
+	if i := slices.IndexFunc(all, fits); i >= 0 {
+		return all[i]
 	}
 	return ""
 }
@@ -123,14 +120,12 @@ func (e *Encryption) partly(env *envelope) string {
 // namesake returns the address of a configured key provider that may have stored its metadata
 // under the name of another one of its kind, and "" if there is none.
 func (e *Encryption) namesake(env *envelope, other string) string {
-	for _, address := range addresses(e.config.KeyProviders) {
-		entry := e.config.KeyProviders[address]
-		if named := e.config.KeyProviders[other]; named != nil && address != other && entry.Kind == named.Kind && !e.isStatic(other) &&
-			env.stores(e.storesAs(address)) == 0 {
-			return address
-		}
+	if other == "" || e.isStatic(other) {
+		return ""
 	}
-	return ""
+	return first(configured(e.config.KeyProviders, e.config.KeyProviders[other].Kind), func(address string) bool {
+		return address != other && env.stores(e.storesAs(address)) == 0
+	})
 }
 
 // belongs reports whether a configured key provider may have stored metadata in the file.
@@ -161,12 +156,7 @@ func (t Target) user(address string) int {
 // "" if there is none.
 func (t Target) untried() string {
 	used := t.encryption.used(t.methods)
-	for _, address := range addresses(t.encryption.config.KeyProviders) {
-		if !slices.Contains(used, address) {
-			return address
-		}
-	}
-	return ""
+	return first(addresses(t.encryption.config.KeyProviders), func(address string) bool { return !slices.Contains(used, address) })
 }
 
 // used returns the addresses of all key providers that methods use, directly or through others.
