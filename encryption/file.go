@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -399,28 +398,10 @@ func describeJSON(err error) error {
 		if kind.Field == "" {
 			return errors.New("it is JSON, but not an object, which begins with {")
 		}
-		return fmt.Errorf("%s must be %s", quoted(memberName(kind.Field)), kindOf(kind.Type))
+		name := strings.TrimPrefix(kind.Field, "envelope.") // before it, there is the name of the Go struct
+		return fmt.Errorf("%s must be %s", quoted(name), jsonwalk.Expected(kind))
 	}
 	return errors.New("a value is not base64")
-}
-
-// memberName returns the name of a member as the file spells it. Errors of encoding/json put
-// the name of the Go struct before it.
-func memberName(field string) string { return strings.TrimPrefix(field, "envelope.") }
-
-// kindOf returns the name of the JSON type that a Go type is decoded from.
-func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Int64:
-		return "a whole number"
-	case reflect.Slice: // of bytes
-		return "a string in base64"
-	case reflect.Map:
-		return "an object"
-	}
-	return "another kind of value"
 }
 
 const maxName = 100 // bytes of a name that are shown

@@ -6,6 +6,7 @@ package jsonwalk
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -62,6 +63,24 @@ func Fold(name string) string {
 func IsCutOff(err error) bool {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	return ok && syntax.Error() == "unexpected end of JSON input"
+}
+
+// Expected returns the kind of value, such as "a string", that an error of package json expects. The text of the
+// error itself repeats the number in the file.
+func Expected(err *json.UnmarshalTypeError) string {
+	switch err.Type.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "a whole number"
+	case reflect.Slice: // of bytes
+		return "a string in base64"
+	case reflect.Map:
+		return "an object"
+	}
+	return "another kind of value"
 }
 
 // Place returns the byte, counted from 1, with which the character begins that an error of
