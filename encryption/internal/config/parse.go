@@ -110,15 +110,11 @@ func parse(text, filename string, p parser) (*Config, error) {
 		}
 		return nil, cmp.Or(noneOfSettings(filename, trimmed), err)
 	}
-	p.config, p.scope = newConfig(), p.newScope(p.opts.Variables, nil)
-	if len(p.opts.Environment)+len(p.opts.Arguments) > 0 {
-		given, err := p.opts.given(nil)
-		if err != nil {
-			return nil, err
-		}
-		p.scope = p.newScope(given.object(), nil)
-		p.scope.given = given
+	given, err := p.opts.given(nil)
+	if err != nil {
+		return nil, err
 	}
+	p.config, p.scope = newConfig(), p.newScope(given, nil)
 	if !p.fromEnvironment {
 		body = p.unwrap(p.backend(body))
 	}
