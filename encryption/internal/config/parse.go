@@ -365,9 +365,9 @@ func (p *parser) root(body hcl.Body) {
 		case "method":
 			p.entry(block, p.opts.Methods, p.config.Methods)
 		case "state":
-			p.target(block, "state", true, &p.config.State)
+			p.target(block, "state", &enforceableSchema, &p.config.State)
 		case "plan":
-			p.target(block, "plan", true, &p.config.Plan)
+			p.target(block, "plan", &enforceableSchema, &p.config.Plan)
 		case "remote_state_data_sources":
 			p.remote(block.Body)
 		}
@@ -382,12 +382,12 @@ var remoteSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 func (p *parser) remote(body hcl.Body) {
 	for _, block := range p.content(body, &remoteSchema).Blocks {
 		if block.Type == "default" {
-			p.target(block, "remote_state_data_sources.default", false, &p.config.RemoteDefault)
+			p.target(block, "remote_state_data_sources.default", &targetSchema, &p.config.RemoteDefault)
 			continue
 		}
 		name := block.Labels[0]
 		var t *Target
-		p.target(block, "remote_state_data_source", false, &t)
+		p.target(block, "remote_state_data_source", &targetSchema, &t)
 		if _, exists := p.config.Remote[name]; exists {
 			p.fail("", "", position(block.DefRange), errors.New("this remote_state_data_source is configured twice; leave one out"))
 		}
@@ -479,14 +479,14 @@ func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 }
 
 // target reads a state, plan, default or remote_state_data_source block.
-func (p *parser) target(block *hcl.Block, address string, enforceable bool, into **Target) {
+func (p *parser) target(block *hcl.Block, address string, schema *hcl.BodySchema, into **Target) {
 	if *into != nil {
 		p.fail(address, "", position(block.DefRange), errors.New("configured twice; leave one out"))
 		return
 	}
 	t := &Target{Pos: position(block.DefRange)}
 	*into = t
-	content := p.content(block.Body, targetSchema(enforceable))
+	content := p.content(block.Body, schema)
 	if written, ok := content.Attributes["method"]; ok {
 		t.Method = p.targetMethod(address, written)
 	}
@@ -503,7 +503,7 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 			p.fail(address, "", position(block.DefRange), errors.New("only one fallback is allowed here; nest a second one inside the first"))
 			return
 		}
-		inner := p.content(block.Body, targetSchema(false))
+		inner := p.content(block.Body, &targetSchema)
 		written, ok := inner.Attributes["method"]
 		if !ok {
 			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required, such as method = method.aes_gcm.main"))
@@ -514,16 +514,12 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 	}
 }
 
-func targetSchema(enforceable bool) *hcl.BodySchema {
-	s := hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "method"}},
-		Blocks:     []hcl.BlockHeaderSchema{{Type: "fallback"}},
-	}
-	if enforceable {
-		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: "enforced"})
-	}
-	return &s
-}
+// These are the schemas of targets, and of the fallbacks in them. Only states and plans of the own module can be enforced.
+var (
+	fallbackBlock     = []hcl.BlockHeaderSchema{{Type: "fallback"}}
+	targetSchema      = hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "method"}}, Blocks: fallbackBlock}
+	enforceableSchema = hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "method"}, {Name: "enforced"}}, Blocks: fallbackBlock}
+)
 
 func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	v, err := p.scope.value(written.Expr)
