@@ -31,13 +31,11 @@ const (
 
 // String returns a few words for users, such as "plaintext state".
 func (k FileKind) String() string {
-	names := []string{"empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend"}
-	for i, name := range names {
-		if k == KindUnknown+1+FileKind(i) {
-			return name
-		}
+	names := []string{"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend"}
+	if k < 0 || int(k) >= len(names) {
+		k = KindUnknown
 	}
-	return "file of an unknown kind"
+	return names[k]
 }
 
 // isPlain reports whether the file is a plaintext state or plan.
