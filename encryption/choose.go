@@ -136,7 +136,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 // may open the file. Env is nil for a file in another format, and for a file to be sealed.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fault.NoMethod{
-		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
+		Format: format, Methods: t.encryption.methodsFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
 		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
 	if named, ok := t.encryption.methods[format]; ok {
@@ -155,7 +155,7 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 // configured, or only not selected.
 func (e *Encryption) unselected(selected string) string {
 	switch {
-	case len(e.configuredFor("")) == 0:
+	case len(e.methodsFor("")) == 0:
 		return "no method for encrypted data is configured" + selected
 	case selected == "":
 		return "no method is selected"
@@ -168,11 +168,11 @@ func (e *Encryption) format(file []byte) string {
 	return first(slices.Sorted(maps.Keys(e.kinds)), func(name string) bool { return recognizesExactly(e.kinds[name], file) })
 }
 
-// configuredFor returns the addresses of the configured methods for files of a format: a kind
+// methodsFor returns the addresses of the configured methods for files of a format: a kind
 // of method, or "" for OpenTofu's envelope.
-func (e *Encryption) configuredFor(format string) []string {
+func (e *Encryption) methodsFor(format string) []string {
 	return slices.DeleteFunc(addresses(e.config.Methods), func(address string) bool {
-		return e.config.Methods[address].Kind != format && (format != "" || e.method(address).opensFiles())
+		return e.config.Methods[address].Kind != format && (format != "" || e.methodAt(address).opensFiles())
 	})
 }
 

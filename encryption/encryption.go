@@ -228,9 +228,9 @@ func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Meth
 	return m, nil
 }
 
-// method returns the method at a configured address. One that cannot be built has only the parts
+// methodAt returns the method at a configured address. One that cannot be built has only the parts
 // that its settings give.
-func (e *Encryption) method(address string) method {
+func (e *Encryption) methodAt(address string) method {
 	m, _ := e.methods[address]()
 	return m
 }

@@ -209,7 +209,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion && err != nil:
 		return KindEncrypted, nil, damaged(err)
 	case header.Version == envelopeVersion && len(encoded) == 0:
-		return KindEncrypted, nil, broken("the file has metadata and no encrypted_data, so it was edited or cut off")
+		return KindEncrypted, nil, edited("the file has metadata and no encrypted_data, so it was edited or cut off")
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
@@ -299,10 +299,10 @@ func notOurs() error {
 	return fault.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), "check which file is read")
 }
 
-func damaged(err error) error { return broken("the encrypted file is damaged: %w", describeJSON(err)) }
+func damaged(err error) error { return edited("the encrypted file is damaged: %w", describeJSON(err)) }
 
-// broken returns the error for a file that was edited or cut off.
-func broken(format string, args ...any) error {
+// edited returns the error for a file that was edited or cut off.
+func edited(format string, args ...any) error {
 	return fault.With(because(ErrDamaged, format, args...), "restore an intact copy")
 }
 
@@ -365,16 +365,16 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, broken("there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
+		return KindUnknown, edited("there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
 			"the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
-		return KindUnknown, broken("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+		return KindUnknown, edited("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
 			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, broken("there is a lineage beside the encrypted data, but none inside: somebody changed the file")
+		return KindUnknown, edited("there is a lineage beside the encrypted data, but none inside: somebody changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
-		return KindUnknown, broken("the lineage beside the encrypted data is not the one inside: somebody changed the file")
+		return KindUnknown, edited("the lineage beside the encrypted data is not the one inside: somebody changed the file")
 	}
 	return KindState, nil
 }

@@ -148,7 +148,7 @@ func (e *Encryption) belongs(env *envelope) bool {
 // there is none.
 func (t Target) user(address string) int {
 	return slices.IndexFunc(t.methods, func(m string) bool {
-		return slices.Contains(t.encryption.method(m).references, address)
+		return slices.Contains(t.encryption.methodAt(m).references, address)
 	})
 }
 
@@ -162,7 +162,7 @@ func (t Target) untried() string {
 // used returns the addresses of all key providers that methods use, directly or through others.
 func (e *Encryption) used(methods []string) (all []string) {
 	for _, m := range methods {
-		all = append(all, e.method(m).references...)
+		all = append(all, e.methodAt(m).references...)
 	}
 	return e.withUpstream(all)
 }
