@@ -29,11 +29,7 @@ const (
 
 // Block returns the external key provider.
 func Block() driver.Block[driver.KeyProvider] {
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:    "external",
 		Example: []string{`command = ["./get-key.sh"]`},
 		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for at most a minute. It gets the " +
@@ -43,7 +39,7 @@ func table() attr.Table {
 				"arguments. The program is looked up in `PATH`. " +
 				"Arguments are visible to everybody on the machine: they must not hold secrets."},
 		},
-	}
+	}}
 }
 
 type provider struct {

@@ -43,11 +43,7 @@ const kind = "a pbkdf2 key provider" // in errors
 
 // Block returns the pbkdf2 key provider.
 func Block() driver.Block[driver.KeyProvider] {
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:       "pbkdf2",
 		OtherNames: []string{"passphrase", "password"},
 		Example:    []string{"passphrase = var.passphrase"},
@@ -70,7 +66,7 @@ func table() attr.Table {
 					"file that requires more is refused before any work is done. Defaults to `10000000`, which takes a " +
 					"few seconds."},
 		},
-	}
+	}}
 }
 
 type provider struct {

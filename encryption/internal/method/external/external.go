@@ -23,11 +23,7 @@ const magic = "OpenTofu-External-Encryption-Method"
 
 // Block returns the external method.
 func Block() driver.Block[driver.Method] {
-	return driver.Block[driver.Method]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.Method]{Build: build, Table: attr.Table{
 		Name: "external",
 		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method, for at most a minute each. They get the " +
 			"environment without the secrets of this provider and of Terraform.",
@@ -39,7 +35,7 @@ func table() attr.Table {
 			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Form: attr.Command, Doc: "The program " +
 				"that decrypts, and its arguments."},
 		},
-	}
+	}}
 }
 
 type method struct {
