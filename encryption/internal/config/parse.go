@@ -514,7 +514,8 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 	}
 }
 
-// These are the schemas of targets, and of the fallbacks in them. Only states and plans of the own module can be enforced.
+// These are the schemas of targets, and of the fallbacks in them. Only the state and the plan of the module
+// itself can be enforced.
 var (
 	fallbackBlock     = []hcl.BlockHeaderSchema{{Type: "fallback"}}
 	targetSchema      = hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "method"}}, Blocks: fallbackBlock}

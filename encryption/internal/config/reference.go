@@ -38,8 +38,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	return p.address(expr, "method", syntax.IsMethodAddress, syntax.ErrMethodRequired)
 }
 
-// address reads the address of an entry, written bare, as a string or as a template. It returns the error required beside
-// a known value that is no address.
+// address reads the address of an entry, written bare, as a string or as a template. It returns the error
+// required beside a known value that is no address.
 func (p *parser) address(expr hcl.Expression, root string, isAddress func(string) bool, required error) (cty.Value, error) {
 	if address, ok := traversal(expr, root); ok {
 		return cty.StringVal(address), nil

@@ -94,7 +94,7 @@ func Place(data []byte, err *json.SyntaxError) int {
 
 // Decode decodes the members of the object in data that have the names small into the struct
 // into. It stores members with the names in large as they are, as parts of data, and skips all
-// others. All names are in small letters, and are compared as [Fold] does.
+// other members. The names are in lowercase letters, and are compared in the form that [Fold] gives.
 //
 // As with encoding/json, whose errors it returns, null changes nothing.
 func Decode(data []byte, into any, large map[string]*json.RawMessage, small ...string) error {

@@ -85,8 +85,8 @@ func Configured(address string, addresses []string) string {
 	return "; there are: " + List(addresses, most, func(address string) string { return address })
 }
 
-// List returns the first texts, at most so many, each as show has it, and says how many more there are. It calls show for
-// no others, so that a long list from a file costs little.
+// List returns the first texts, at most so many, each in the form that show gives it, and says how many
+// more there are. It calls show for these texts alone, so that a long list from a file costs little.
 func List(all []string, most int, show func(string) string) string {
 	var shown []string
 	for _, one := range all[:min(most, len(all))] {
