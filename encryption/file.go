@@ -32,10 +32,10 @@ const (
 // String returns a few words for users, such as "plaintext state".
 func (k FileKind) String() string {
 	names := []string{"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend"}
-	if k < 0 || int(k) >= len(names) {
-		k = KindUnknown
+	if k > KindUnknown && int(k) < len(names) {
+		return names[k]
 	}
-	return names[k]
+	return names[KindUnknown]
 }
 
 // isPlain reports whether the file is a plaintext state or plan.
