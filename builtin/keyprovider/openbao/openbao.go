@@ -114,12 +114,17 @@ func (p *provider) key(
 	if associatedData != "" {
 		body["associated_data"] = associatedData
 	}
-	answer, err := p.ask(ctx, operation, body)
+	client, token, err := p.server.ready(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := plaintext(answer)
-	return key, answer, err
+	where := p.transit + "/" + operation + "/" + p.keyName // which the client encodes
+	answer, err := p.server.put(ctx, client, token, where, body)
+	if err != nil {
+		return nil, nil, p.server.explain(ctx, err, where, p.keyName)
+	}
+	key, err := plaintext(answer.Data)
+	return key, answer.Data, err
 }
 
 // NewKey requests a data key, as OpenTofu does.

@@ -195,16 +195,3 @@ func (s *server) put(ctx context.Context, client *api.Client, token, where strin
 	}
 	return secret, nil
 }
-
-func (p *provider) ask(ctx context.Context, operation string, body map[string]any) (map[string]any, error) {
-	client, token, err := p.server.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	where := p.transit + "/" + operation + "/" + p.keyName // which the client encodes
-	secret, err := p.server.put(ctx, client, token, where, body)
-	if err != nil {
-		return nil, p.server.explain(ctx, err, where, p.keyName)
-	}
-	return secret.Data, nil
-}

@@ -91,8 +91,8 @@ func (m *method) key(from masterKey, runs *programs) key {
 	return k
 }
 
-// identity is equal for files that have the same data key for the same reasons.
-func identity(groups []group, threshold int) string {
+// identityOf is equal for files that have the same data key for the same reasons.
+func identityOf(groups []group, threshold int) string {
 	h := sha256.New()
 	fmt.Fprintln(h, threshold)
 	for _, g := range groups {
@@ -104,15 +104,15 @@ func identity(groups []group, threshold int) string {
 	return string(h.Sum(nil))
 }
 
-// open uses keys until there are enough parts of the data key.
-func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
+// dataKeyOf uses keys until there are enough parts of the data key.
+func dataKeyOf(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	var parts [][]byte
 	failed := &groupsError{needed: threshold, all: len(groups)}
 	for _, g := range groups {
 		if len(parts) == threshold {
 			break
 		}
-		part, errs := g.open(ctx)
+		part, errs := g.part(ctx)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -139,8 +139,8 @@ func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	return dataKey, nil
 }
 
-// open returns the part of the first key that gives it, or why none does.
-func (g group) open(ctx context.Context) (part []byte, failed []keyError) {
+// part returns the part of the first key that gives it, or why none does.
+func (g group) part(ctx context.Context) (part []byte, failed []keyError) {
 	for _, k := range g.keys {
 		part, err := k.open(ctx)
 		if err == nil {

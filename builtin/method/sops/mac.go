@@ -44,7 +44,7 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 		start := sha256.Sum256([]byte("sops"))
 		w.hash.Write(start[:])
 	}
-	if _, err := w.open(d.state, false); err != nil {
+	if _, err := w.decrypt(d.state, false); err != nil {
 		return err
 	}
 	stored, err := c.open(d.meta.MAC, []byte(d.meta.LastModified.Format(time.RFC3339)))
@@ -55,9 +55,9 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 	return nil
 }
 
-// open opens a value; named is whether the selection matches one of the names that
+// decrypt opens a value and those in it; named is whether the selection matches one of the names that
 // lead to it.
-func (w *walker) open(value any, named bool) (any, error) {
+func (w *walker) decrypt(value any, named bool) (any, error) {
 	var err error
 	switch v := value.(type) {
 	case nil:
@@ -71,7 +71,7 @@ func (w *walker) open(value any, named bool) (any, error) {
 		return v, nil
 	case []any:
 		for i := range v {
-			if v[i], err = w.open(v[i], named); err != nil {
+			if v[i], err = w.decrypt(v[i], named); err != nil {
 				return nil, err
 			}
 		}
@@ -89,7 +89,7 @@ func (w *walker) member(item member, named bool) (any, error) {
 	}
 	above := len(w.path)
 	w.path = append(append(w.path, item.name...), ':')
-	value, err := w.open(item.value, named)
+	value, err := w.decrypt(item.value, named)
 	w.path = w.path[:above]
 	return value, err
 }

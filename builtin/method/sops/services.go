@@ -22,7 +22,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // services calls the key services that are allowed. Each of its methods
@@ -190,7 +189,7 @@ func (s services) vault(k masterKey) (opener, error) {
 		return ask, err
 	}
 	return func(ctx context.Context) ([]byte, error) {
-		token := s.savedToken()
+		token := savedToken()
 		set(attrs, "token", token)
 		part, err := ask(ctx)
 		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may not want one
@@ -201,16 +200,9 @@ func (s services) vault(k masterKey) (opener, error) {
 	}, nil
 }
 
-// savedToken returns the token that "vault login" saved.
-func (s services) savedToken() string {
-	path, err := world.ExpandHome("~/.vault-token")
-	if err != nil {
-		return ""
-	}
-	token, err := keyfile.ReadText(path)
-	if err != nil {
-		return "" // then the server asks for one
-	}
+// savedToken returns the token that "vault login" saved, and "" if there is none: then the server asks for one.
+func savedToken() string {
+	token, _ := keyfile.ReadText("~/.vault-token")
 	return strings.TrimSpace(string(token))
 }
 

@@ -39,7 +39,7 @@ type method struct {
 	services services
 	partial  bool // unencrypted values are allowed
 
-	dataKeys *memo.Secrets // :: see document.identity → data key
+	dataKeys *memo.Secrets // :: see identityOf → data key
 }
 
 var (
@@ -103,8 +103,8 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 		return nil, err
 	}
 	groups := m.groups(doc)
-	dataKey, err := m.dataKeys.Do(ctx, identity(groups, doc.threshold), func(ctx context.Context) ([]byte, error) {
-		return open(ctx, groups, doc.threshold)
+	dataKey, err := m.dataKeys.Do(ctx, identityOf(groups, doc.threshold), func(ctx context.Context) ([]byte, error) {
+		return dataKeyOf(ctx, groups, doc.threshold)
 	})
 	if err != nil {
 		return nil, err

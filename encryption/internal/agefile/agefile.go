@@ -24,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -241,13 +242,8 @@ func describe(types []string) string {
 	if slices.Equal(types, []string{"X25519"}) {
 		return "none belongs to a recipient of the file"
 	}
-	if len(types) > 5 {
-		types = append(types[:5], "…")
-	}
-	for i, t := range types {
-		types[i] = outside.Quoted(t, maxShown)
-	}
-	return "it is encrypted for " + strings.Join(types, ", ")
+	const most = 5
+	return "it is encrypted for " + syntax.List(types, most, func(t string) string { return outside.Quoted(t, maxShown) })
 }
 
 // Seal seals plain for all recipients.

@@ -78,7 +78,9 @@ func Merge(layers ...*Config) *Config {
 		}
 		mergeEntries(merged.KeyProviders, layer.KeyProviders)
 		mergeEntries(merged.Methods, layer.Methods)
-		mergeTargets(merged.Remote, layer.Remote)
+		for name, t := range layer.Remote {
+			merged.Remote[name] = mergeTarget(merged.Remote[name], t)
+		}
 		merged.State = mergeTarget(merged.State, layer.State)
 		merged.Plan = mergeTarget(merged.Plan, layer.Plan)
 		merged.RemoteDefault = mergeTarget(merged.RemoteDefault, layer.RemoteDefault)
@@ -117,12 +119,6 @@ func mergeEntries(into, from map[string]*entries.Entry) {
 			}
 		}
 		into[address] = &merged
-	}
-}
-
-func mergeTargets(into, from map[string]*Target) {
-	for name, t := range from {
-		into[name] = mergeTarget(into[name], t)
 	}
 }
 

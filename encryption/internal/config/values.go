@@ -174,7 +174,7 @@ func (o Options) given(m *module) (values, error) {
 			all[name] = m.declared(name).text(text)
 		}
 	}
-	if o.Variables != cty.NilVal && !o.Variables.IsNull() && o.Variables.IsKnown() {
+	if t := o.Variables.Type(); (t.IsObjectType() || t.IsMapType()) && !o.Variables.IsNull() && o.Variables.IsKnown() {
 		for name, v := range o.Variables.AsValueMap() {
 			all[name] = value{Value: v}
 		}

@@ -59,8 +59,7 @@ func Parse(text string) (Address, error) {
 	case len(names) == 3 && names[0] == "resource":
 		return Address{}, errors.New("the address of a resource begins with its type; leave out \"resource.\" before it")
 	case len(names) > 2:
-		return Address{}, errors.New("the address of a resource ends with its name, or an instance key behind it; what follows is an " +
-			"attribute, which is read as attributes.NAME of the result")
+		return Address{}, errAttribute
 	case len(names) != 2:
 		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or " +
 			"data.aws_ami.linux")
@@ -73,11 +72,13 @@ func Parse(text string) (Address, error) {
 		steps = steps[1:]
 	}
 	if len(steps) > 0 {
-		return Address{}, errors.New("the address of a resource ends with its name or one instance key; what follows it is an attribute, which " +
-			"is read as attributes.NAME of the result")
+		return Address{}, errAttribute
 	}
 	return a, nil
 }
+
+var errAttribute = errors.New("the address of a resource ends with its name, or an instance key behind it; what follows is an attribute, " +
+	"which is read as attributes.NAME of the result")
 
 // The modes of a resource.
 const (

@@ -3,6 +3,7 @@ package keyfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,11 +29,7 @@ const limit = 1 << 20
 // writer. From an error, [fs.ErrNotExist] can be told; it holds nothing of the content,
 // and the name only as [Shown] has it.
 func Read(name string) ([]byte, error) {
-	shown := Shown(name)
-	if shown == "" {
-		shown = "the file, whose name is not shown because it may be a secret,"
-	}
-	return readAs(name, shown)
+	return readAs(name, cmp.Or(Shown(name), "the file, whose name is not shown because it may be a secret,"))
 }
 
 // ReadText reads a file as [Read] does. It returns an error for UTF-16, and removes the byte order

@@ -28,11 +28,7 @@ const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
 
 // Block returns the static key provider.
 func Block() driver.Block[driver.KeyProvider] {
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:    "static",
 		Example: []string{"key = var.key"},
 		Doc:     "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
@@ -44,7 +40,7 @@ func table() attr.Table {
 			{Name: "key_file", Type: cty.String, Secrecy: attr.NamesLocalSecret, Doc: "The path of a file that holds the bytes of " +
 				"the key and nothing else. It is read when the key is needed."},
 		},
-	}
+	}}
 }
 
 type provider struct {
