@@ -18,8 +18,8 @@ type client struct {
 	transport *http.Transport
 }
 
-// newClient returns a client. It opens the credentials. If roots is nil, the system's certificates are
-// trusted.
+// newClient signs in and returns a client. If roots is nil, the client trusts the system's
+// certificates.
 func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, error) {
 	header, err := s.keyHeader()
 	if err != nil {
