@@ -30,9 +30,9 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 	return nil
 }
 
-// assume replaces the credentials of cfg by the credentials of the roles, in the order of
-// hashicorp/aws-sdk-go-base: an access key takes precedence over a web identity, and a role is assumed
-// with either. It sends no request. Each cache renews its credentials before they expire.
+// assume returns cfg with the credentials of the roles, in the order of hashicorp/aws-sdk-go-base: an
+// access key takes precedence over a web identity, and a role is assumed with either. It sends no
+// request. Each cache renews its credentials before they expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.values.String("access_key") == "" {
 		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))

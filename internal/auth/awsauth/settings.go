@@ -1,6 +1,6 @@
 // Package awsauth configures access to AWS. It has the arguments that all key providers and sources on
-// AWS have in common, and the configuration of AWS's clients. It has the names, defaults and variables
-// of OpenTofu: opentofu/internal/backend/remote-state/s3.
+// AWS have in common, and the configuration of AWS's clients. Names, defaults and variables are
+// OpenTofu's: opentofu/internal/backend/remote-state/s3.
 package awsauth
 
 import (

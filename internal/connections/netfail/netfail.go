@@ -246,8 +246,8 @@ func (e *Exposed) Warning() Warning {
 	return Unencrypted("The credentials were", "the endpoint of "+strings.Join(services, ", and that of ")+" begins with http", "read them")
 }
 
-// IsLoopback reports whether connections to host stay on this machine. The name localhost stands
-// for this machine (RFC 6761); in capitals, Go's clients would ask a proxy for it.
+// IsLoopback reports whether connections to host stay on this machine. The name localhost stands for
+// this machine (RFC 6761). In capitals, it does not count, because Go's clients would then use a proxy.
 func IsLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

@@ -65,8 +65,8 @@ func Unencrypted(because string) netfail.Warning {
 	return netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state")
 }
 
-// Warnings returns the warnings about a working connection: its server is not verified, because of
-// setting, or others can read it, because of because.
+// Warnings returns the warning about a working connection whose server was not verified, because of
+// setting, or else about an exposed connection, which others can read for the reason because.
 func Warnings(unverified bool, setting string, exposed bool, because string) []netfail.Warning {
 	switch {
 	case unverified:

@@ -36,7 +36,7 @@ const (
 type run struct {
 	credentials source.Credentials
 	transport   policy.Transporter // carries every request
-	retryDelay  time.Duration      // before the second try; 0 leaves it to the SDK
+	retryDelay  time.Duration      // wait before the second attempt; 0 leaves it to the SDK
 
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]

@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-const maxRefusal = 4 << 10 // bytes that are read of the body of an error
+const maxRefusal = 4 << 10 // bytes of an error's body that are read
 
 // where holds the parameters of a request.
 type where struct{ datacenter, namespace, partition string }

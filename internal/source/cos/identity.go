@@ -84,8 +84,8 @@ func (i *identity) readRole(g source.Grant) {
 	i.role.seconds = cmp.Or(g.Int(durationVar), usualSession)
 }
 
-// resolve returns the keys that sign a request. It reads the profile, gets the keys of the instance, or
-// assumes the role, if one is set.
+// resolve returns the keys that sign a request. It reads the profile or gets the keys of the instance,
+// if one of them is set, and then assumes the role, if there is one.
 func (i identity) resolve(ctx context.Context, n object.Network, region string) (keys aws.Credentials, err error) {
 	if i.profile != "" {
 		if err = i.readProfile(); err != nil && !errors.Is(err, errNoKeys) {

@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-const maxRefusal = 64 << 10 // bytes that are read of the body of an error
+const maxRefusal = 64 << 10 // bytes of an error's body that are read
 
 // complaint is Cloud Storage's answer to a failed request. It is compared with known texts, and never
 // shown.

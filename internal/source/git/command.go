@@ -155,7 +155,7 @@ func (c *capped) Write(p []byte) (int, error) {
 var versionLine = lazyregexp.New(`^git version (\d+)\.(\d+)`)
 
 // checkVersion returns an error unless git is installed and knows GIT_CONFIG_COUNT (2.31) and fetch
-// --stdin (2.29). It also sets r.largest. After a success, it runs git no more.
+// --stdin (2.29). It also sets r.largest. After a success, it does not run git again.
 func (r *run) checkVersion(ctx context.Context) error {
 	r.versionMu.Lock()
 	defer r.versionMu.Unlock()

@@ -90,8 +90,8 @@ func (a *access) withhold(environ world.Environ) world.Environ {
 	})
 }
 
-// without returns environ without the git settings that match: a numbered setting becomes a meaningless
-// one, and GIT_CONFIG_PARAMETERS is left out as a whole if it matches word.
+// without returns environ without some git settings: a numbered one whose name matches setting becomes
+// a meaningless one, and GIT_CONFIG_PARAMETERS is left out as a whole if it matches word.
 func without(environ world.Environ, setting, word *lazyregexp.Regexp) world.Environ {
 	withheld := []string{}
 	kept := environ.Only(func(name string) bool {

@@ -88,7 +88,7 @@ func (a *Access) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// sends reports whether the last request carried a secret.
+// sends reports whether requests carry a secret. A client certificate counts once a server got it.
 func (a *Access) sends() bool {
 	return len(a.header) > 0 || a.query != "" || a.certified.Load()
 }

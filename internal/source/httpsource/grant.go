@@ -86,8 +86,8 @@ func query(g source.Grant) string {
 	return q.Encode()
 }
 
-// isReserved reports whether a header would change the framing or the destination of the request, or is
-// set by this package.
+// isReserved reports whether a header changes the framing or the destination of a request, or belongs
+// to this package.
 func isReserved(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Accept-Encoding", "Referer":

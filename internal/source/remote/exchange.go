@@ -54,7 +54,8 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	})
 }
 
-// getDocument decodes a document of the API, of at most maxDocument bytes, into into.
+// getDocument reads a document of the API of at most maxDocument bytes, and decodes its JSON to the
+// pointer into.
 func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
 		_, err := readJSON(resp, maxDocument, errLong, into)
@@ -62,8 +63,8 @@ func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) err
 	})
 }
 
-// getOutputs decodes a document with values of outputs into into. All such documents of a fetch
-// together may have maxDocument bytes more than a state.
+// getOutputs works like [exchange.getDocument], for documents with values of outputs. All such
+// documents of a fetch together may have maxDocument bytes more than a state.
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
 	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument - x.read
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
@@ -106,8 +107,8 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
 
-// readJSON decodes a document of at most limit bytes into into, and returns its length. For a longer
-// document, it returns the error tooLarge.
+// readJSON reads a document of at most limit bytes, decodes its JSON to the pointer into, and returns
+// its length. For a longer document, it returns the error tooLarge.
 func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64, error) {
 	data, err := web.ReadBody(resp, limit, io.Discard)
 	if meter.IsTooLarge(err) {
