@@ -80,7 +80,7 @@ type Home struct {
 type Match int
 
 const (
-	Undecided   Match = iota // the variables have no home
+	Undecided   Match = iota // unknown, because the variables have no home, or one that cannot be compared
 	OtherServer              // the variables are meant for another server: at most harmless ones are used
 	SameServer               // the variables may complete a block for this server
 	SamePlace                // the variables are used even without a block

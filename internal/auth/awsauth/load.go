@@ -63,7 +63,7 @@ func CloseIdle(client aws.HTTPClient) {
 	}
 }
 
-// Retrieve returns credentials that have not expired, or an error that repeats no text of a server.
+// Retrieve returns credentials that have not expired, or an error whose text may be shown.
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {

@@ -56,8 +56,8 @@ type Answer struct {
 
 func (a *Answer) Error() string { return a.text }
 
-// Explain returns an error that explains err. Neither the error nor the errors that it wraps repeat
-// text of the store.
+// Explain returns an error that explains err. Apart from error codes and names of regions in their
+// usual form, neither the error nor the errors that it wraps repeat text of the store.
 func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header

@@ -181,7 +181,7 @@ func secure(config *pgconn.Config) {
 }
 
 // withoutPassword returns the value of require_auth with "!password", which forbids the password in
-// plaintext, unless the value mentions that method or is a list of allowed methods.
+// plaintext, unless the value contains it or lists the allowed methods.
 func withoutPassword(requireAuth string) string {
 	const no = "!password"
 	switch {
