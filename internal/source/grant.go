@@ -86,7 +86,7 @@ const (
 	SamePlace                // the variables are used even without a block
 )
 
-// SameServerIf returns the [Match] of kinds that compare servers only.
+// SameServerIf returns SameServer or OtherServer, for kinds that compare only servers.
 func SameServerIf(is bool) Match {
 	if is {
 		return SameServer

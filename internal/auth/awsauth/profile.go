@@ -236,7 +236,8 @@ func usesBrowser(p awsconfig.SharedConfig) bool {
 }
 
 // EndpointOf returns the endpoint of a service for which there is no client of the SDK. As in the SDK,
-// it comes from variables, from the profile, or is AWS's own, whose host begins with the text host.
+// it comes from variables or from the profile, and otherwise is AWS's own, whose host begins with the
+// text host.
 func (s Settings) EndpointOf(ctx context.Context, service, host string) (string, error) {
 	cfg, err := s.Load(ctx)
 	if err != nil {

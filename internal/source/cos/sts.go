@@ -64,7 +64,7 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 	return answer.Response.Credentials.keys(sts.Name, answer.Response.ExpiredTime)
 }
 
-// temporary holds temporary keys in the JSON of the services.
+// temporary holds the temporary keys in an answer of the services.
 type temporary struct {
 	TmpSecretID  string `json:"TmpSecretId"`
 	TmpSecretKey string

@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// environment returns the variables of this process that git gets: those that git, ssh and their
+// environment returns the variables of this process that git gets: the ones that git, ssh and their
 // helpers are known to use. The flag secret tells that git receives a secret of the configuration; then
 // variables that could send it elsewhere are left out. Files in the home directory stay in effect in
 // both cases.

@@ -73,8 +73,9 @@ func (r *run) limitsOf(wanted map[string]int64) limits {
 	return l
 }
 
-// apply returns the environment for git with the limits. Unless the limits allow streaming, the
-// threshold is the largest number, so that git unpacks every object in memory, where the limit applies.
+// apply returns the environment for git with the limits. Unless the limits allow streaming,
+// core.bigFileThreshold is the largest number, so that git unpacks every object in memory, where the
+// limit applies.
 func (l limits) apply(environ world.Environ, largest int64) world.Environ {
 	threshold := largest
 	if l.streams {

@@ -46,8 +46,7 @@ func (s Store) missing(why string) error {
 	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
 }
 
-// Answer is the error for a request that did not get the object: by an answer of the store, or without
-// one.
+// Answer is the error for a failed request: the store answered without the object, or did not answer.
 type Answer struct {
 	Status int    // HTTP status of the answer; 0 without an answer
 	Code   string // error code of the store, which must not be shown

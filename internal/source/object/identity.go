@@ -26,7 +26,7 @@ import (
 // time, and clocks differ.
 const early = 2 * time.Minute
 
-// Identity returns the first of attrs that is set to a text that is not empty, "" if none is.
+// Identity returns the first of attrs whose text is not empty, and "" if there is none.
 func Identity(g source.Grant, attrs ...string) string {
 	i := slices.IndexFunc(attrs, func(name string) bool { return g.String(name) != "" })
 	if i < 0 {
@@ -52,8 +52,8 @@ func Keys(id, secret, token string) aws.Credentials {
 	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: token}
 }
 
-// Temporary returns keys that expire at end, which a service returned. If one of its arguments is
-// missing or invalid, it returns an error that names the service, who.
+// Temporary returns keys of a service that expire at end. If one of its arguments is missing or
+// invalid, it returns an error that names the service, who.
 func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, error) {
 	keys := Keys(id, secret, token)
 	if id == "" || secret == "" || token == "" || end.IsZero() || CheckKeys(keys) != nil {

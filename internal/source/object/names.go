@@ -21,8 +21,8 @@ import (
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
 const maxKey = 1024
 
-// otherBucket matches names of other things than general purpose buckets: of directory buckets, for
-// which the SDK first requests a session, and of other services, some of which run programs of their
+// otherBucket matches names that do not belong to general purpose buckets, but to directory buckets,
+// for which the SDK first requests a session, or to other services, some of which run programs of their
 // owners:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 var otherBucket = lazyregexp.New(`--[a-z0-9]{1,3}-s3$`)

@@ -105,7 +105,7 @@ func (r *run) exposedOf(name string) *netfail.Exposed {
 	return exposed
 }
 
-// state is an object with a state.
+// state is the source of a state that is an object in a bucket.
 type state struct {
 	*run
 	Location

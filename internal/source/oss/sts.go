@@ -67,7 +67,7 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 	return answer.Credentials.keys(sts.Name)
 }
 
-// temporary holds temporary keys in the JSON of the services.
+// temporary holds the temporary keys in an answer of the services.
 type temporary struct {
 	AccessKeyID     string `json:"AccessKeyId"`
 	AccessKeySecret string

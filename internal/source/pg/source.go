@@ -21,8 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run holds what the sources of one configured provider share. It keeps no connection, because an idle
-// one would take a slot of the server.
+// run holds the credentials and limits that the sources of one configured provider share. It keeps no
+// connection, because an idle one would take a slot of the server.
 type run struct {
 	credentials source.Credentials
 	world       world.World
