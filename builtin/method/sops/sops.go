@@ -20,10 +20,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Block returns the sops method. Services are the key providers that ask the
-// key services of a file for it, found by their names: aws_kms, gcp_kms,
-// azure_vault and openbao. Keys of a service that is not among them are not
-// asked for.
+// Block returns the sops method. Services are the key providers through which it asks the key
+// services of a file: aws_kms, gcp_kms, azure_vault and openbao, found by their names. It asks no
+// service without a key provider.
 func Block(services ...driver.Block[driver.KeyProvider]) driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: table(),
@@ -37,9 +36,9 @@ type method struct {
 	age      ageKeys
 	pgp      pgpKeys
 	services services
-	partial  bool // unencrypted values are allowed
+	partial  bool // whether unencrypted values are allowed
 
-	dataKeys *memo.Secrets // :: see document.identity → data key
+	dataKeys *memo.Secrets // data keys by the [identity] of key groups
 }
 
 var (
@@ -54,7 +53,7 @@ func build(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (driver.Met
 	}, nil
 }
 
-const maxDataKeys = 1000 // that a method remembers
+const maxDataKeys = 1000 // data keys that a method remembers
 
 // Close forgets the data keys of files.
 func (m *method) Close() { m.dataKeys.Clear() }
