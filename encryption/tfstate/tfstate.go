@@ -24,8 +24,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// State holds the outputs of the root module and the metadata of a state. Any number of
-// goroutines may use one.
+// State holds the outputs of the root module and the metadata of a state. Any number of goroutines
+// may use it at once.
 //
 // [State.Resource] and [State.Resources] read the bytes that were parsed, which stay
 // in memory as long as the State, and must not be changed.

@@ -175,7 +175,7 @@ func contextSize(pairs map[string]string) int {
 	return n
 }
 
-// service names KMS and the key in errors.
+// service returns a name of KMS and the key, for errors.
 func (p *provider) service() string {
 	return fmt.Sprintf("AWS KMS in %s (key %s)", p.settings.Region, p.keyID)
 }

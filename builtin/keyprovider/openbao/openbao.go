@@ -2,8 +2,8 @@
 // Vault, whose API is the same.
 //
 // It has the options, the defaults, the environment variables and the metadata of OpenTofu's key
-// provider of the same name (opentofu/internal/encryption/keyprovider/openbao), and adds
-// namespaces and logins. The API: https://openbao.org/api-docs/secret/transit/
+// provider of the same name (opentofu/internal/encryption/keyprovider/openbao), and adds namespaces
+// and logins. The API is documented in https://openbao.org/api-docs/secret/transit/
 package openbao
 
 import (

@@ -33,12 +33,12 @@ type services struct {
 	blocks  []driver.Block[driver.KeyProvider]
 	env     attr.LookupEnv // the environment; nil if the clouds must not be asked
 
-	vaults                   []string // normalized; see vaultOf
+	vaults                   []string // normalized names of Vault's engines, see vaultOf
 	vaultToken, vaultSpace   string
 	ownToken                 bool // whether vaultToken comes from the configuration, not from a variable
 	awsKeys, roles, profiles []string
 	gcpKeys                  []string
-	azureVaults              []string // normalized
+	azureVaults              []string // normalized URLs of Azure's vaults
 	useMSI                   bool
 	allowCommands            bool // whether commands that credentials in the environment name may run
 

@@ -2,10 +2,9 @@
 //
 // It reads the format, the key groups and the MAC of github.com/getsops/sops:
 // https://getsops.io/docs/. It does not use sops's library, for three reasons: the library uses
-// every server, role and profile that a file names, takes settings and secrets from the
-// environment of the process, and links the SDKs of all clouds. This method first checks that
-// its settings allow each key of the file, and calls key services by the key providers of the
-// program.
+// every server, role and profile that a file names, takes settings and secrets from the environment
+// of the process, and links the SDKs of all clouds. This method first checks that its settings
+// allow each key of the file, and calls key services through the key providers of the program.
 package sops
 
 import (

@@ -20,8 +20,8 @@ type Config struct {
 	Methods      map[string]*entries.Entry // entries by address, such as "method.aes_gcm.main"
 
 	State         *Target            // nil if there is no such block
-	Plan          *Target            // likewise
-	RemoteDefault *Target            // remote_state_data_sources.default; likewise
+	Plan          *Target            // nil if there is no such block
+	RemoteDefault *Target            // remote_state_data_sources.default; nil if there is no such block
 	Remote        map[string]*Target // targets by the name of the remote_state_data_source
 
 	// LookupEnv fills absent attributes from the environment. Nil reads no variable, and keeps the

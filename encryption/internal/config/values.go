@@ -252,7 +252,7 @@ func (m *module) valueFiles() (paths []string, err error) {
 	return paths, err
 }
 
-// declared returns the declaration of a variable, nil if there is none.
+// declared returns the declaration of a variable, and nil if there is none.
 func (m *module) declared(name string) *variable {
 	if m == nil {
 		return nil

@@ -18,7 +18,7 @@ type Entry struct {
 	Address  string             // "key_provider.pbkdf2.main"; the path of a block without a name
 	Kind     string             // "pbkdf2"
 	Settings map[string]Setting // settings by the name of the attribute
-	Err      error              // why the entry as a whole cannot be used, such as an unknown kind
+	Err      error              // the reason why the entry as a whole cannot be used, such as an unknown kind
 	Pos      attr.Pos
 
 	FromEnvironment bool // whether the entry is written in TF_ENCRYPTION, and not also in the configuration

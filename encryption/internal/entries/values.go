@@ -20,7 +20,7 @@ type values struct {
 	within  string // the nested block that contains the values, such as "assume_role."; "" for the entry itself
 
 	attrs  map[string]cty.Value // values by the name of the attribute; null if it is absent
-	blocks map[string]*values   // values by the name of the nested block
+	blocks map[string]*values   // values of nested blocks, by name
 	pos    map[string]attr.Pos  // places in text by the name of the attribute; "" for the entry
 	given  []Given              // all attributes, including attributes of nested blocks
 

@@ -20,8 +20,8 @@ import (
 // maxAddress is the longest address that is parsed, in bytes. Real addresses are far shorter.
 const maxAddress = 16 << 10
 
-// Address says where a resource, or one instance of it, stands in a state. The
-// zero value is no address.
+// Address is the place of a resource, or of one instance of it, in a state. The zero value is no
+// address.
 type Address struct {
 	Module string // canonical, such as module.net["a"]; "" for the root
 	Mode   string // [Managed] or [Data]
@@ -77,7 +77,7 @@ func Parse(text string) (Address, error) {
 	return a, nil
 }
 
-// The modes of a resource.
+// These are the modes of a resource.
 const (
 	Managed = "managed"
 	Data    = "data"
@@ -204,7 +204,7 @@ type Key struct {
 // KeyKind is the argument that creates the instances: none, count or for_each.
 type KeyKind int
 
-// The kinds of keys.
+// These are the kinds of keys.
 const (
 	NoKey     KeyKind = iota
 	IntKey            // count
@@ -238,7 +238,7 @@ func keyOf(step hcl.Traverser) (Key, error) {
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{", "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
-// escapeKey writes a string as HCL reads it between quotes.
+// escapeKey returns a string in the form in which HCL reads it between quotes.
 func escapeKey(s string) string {
 	var b strings.Builder
 	for _, r := range escapes.Replace(s) {

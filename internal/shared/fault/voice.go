@@ -8,9 +8,9 @@ import (
 // Voice holds the words of a program for the places in which its users write settings: a provider
 // block, a file or a flag.
 type Voice struct {
-	// Words fill the placeholders: "credentials" is where the credentials of a source are set,
-	// such as "the git block of credentials, in the provider block", and "settings" is where the
-	// other settings are.
+	// Words maps placeholders to words: "credentials" to the place for the credentials of a source,
+	// such as "the git block of credentials, in the provider block", and "settings" to the place
+	// for the other settings.
 	Words map[string]string
 
 	// Say returns the words of the program for a fact; "" stands for the words that are true for

@@ -34,7 +34,7 @@ var ErrCost = errors.New("far more work than a file of its size should")
 // New returns a meter for a file of size bytes.
 func New(size int) *Meter { return Of(Free + Earned(size)) }
 
-// Of returns a meter with units units.
+// Of returns a meter with the given number of units.
 func Of(units int64) *Meter { return &Meter{units} }
 
 // Earned returns the units that size bytes of a file allow in addition to [Free].

@@ -175,8 +175,8 @@ var (
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 
-// isWord reports whether a file is text without spaces that does not begin as JSON, and is long enough
-// to be a state of Kubeform.
+// isWord reports whether a file is text without spaces that does not begin like JSON, and is long
+// enough to be a state of Kubeform.
 func isWord(file []byte) bool {
 	const least, most = 49, 1000 // bytes; the rest of the file is not read
 	word := bytes.TrimSpace(file[:min(len(file), most)])

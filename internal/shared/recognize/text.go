@@ -18,10 +18,10 @@ type Place int
 const (
 	Value      Place = 1 << iota // a text of any kind, such as an address, a path or a name
 	Word                         // a text in a request, such as in a header, without control characters
-	Secret                       // that is sent
+	Secret                       // a secret that is sent
 	Token                        // a secret that is sent in a header
 	Passphrase                   // a secret from which keys are derived
-	Identity                     // of age
+	Identity                     // an identity of age
 	Settings                     // the settings of the encryption, in HCL or JSON
 	Content                      // the content of a file, such as a certificate in PEM
 
@@ -84,7 +84,7 @@ var things = []struct {
 	Thing
 	fits func(text string) bool
 }{
-	// Texts without any secret, with any characters around them.
+	// These rules find texts without any secret, with any characters around them.
 	{Passphrase, Thing{NoSecret, "is what a program printed when it failed", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
 		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
@@ -111,7 +111,7 @@ var things = []struct {
 	{anyText, Thing{NoSecret, notExpanded, replace}, bare(`^(\$(\{[A-Za-z_]\w*\}|[A-Z]+(_[A-Z0-9]+)+|` +
 		`PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)},
 
-	// Characters around a text.
+	// These rules look at the characters around a text.
 	{Word, Thing{Surely, "holds a line break or another control character", same("; remove it")},
 		func(text string) bool {
 			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
@@ -124,7 +124,7 @@ var things = []struct {
 		whole(`^( .*|.* )$`)},
 	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
 
-	// The form of a text.
+	// These rules look at the form of a text.
 	{Token, Thing{is: "begins with Bearer, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
 	{Token, Thing{is: "begins with token, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
 	{Identity, Thing{is: "is a public key (age1…), which only encrypts",

@@ -79,8 +79,8 @@ var ofMachine = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE",
 }
 
-// keep returns the variables whose names, in capitals, are wanted: Windows does
-// not tell the cases apart.
+// keep returns the variables whose names, in capitals, are wanted: Windows does not distinguish
+// upper and lower case.
 func keep(environ []string, wanted func(name string) bool) []string {
 	kept := []string{} // not nil, because exec then passes on all variables
 	for _, pair := range environ {

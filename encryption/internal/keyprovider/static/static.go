@@ -133,7 +133,7 @@ func checkLength(key []byte) error {
 	return nil
 }
 
-// Key returns the key. Metadata is not needed, but an error if it is not of this kind.
+// Key returns the key. It needs no metadata, but returns an error for metadata of another kind.
 func (p *provider) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored != nil && !p.Recognizes(stored) {
 		return nil, errors.New("the metadata in the file is not that of a static key provider; restore an intact copy")
