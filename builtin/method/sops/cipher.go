@@ -94,7 +94,7 @@ func typed(plain []byte, kind string) (value any, err error) {
 		value = t
 	case "comment":
 		return comment(text), nil
-	default: // also for "bytes", which sops writes but cannot decrypt
+	default: // also for "bytes", which sops never writes and cannot open
 		err = errNoValue
 	}
 	if err != nil {

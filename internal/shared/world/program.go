@@ -15,8 +15,8 @@ const (
 )
 
 // Command returns a command to run. Its program has neither a shell nor a terminal, and ends with
-// ctx, together with its own children. The first argument is looked up in PATH. No other function
-// makes commands.
+// ctx, together with its own children. The first argument is looked up in PATH. Other packages
+// start programs only with it.
 func Command(ctx context.Context, environ Environ, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = environ.Pairs()
