@@ -15,21 +15,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// changed ends an error about a file that is not as sops wrote it.
+// changed is the end of errors about a file that is not as sops wrote it.
 const changed = "somebody changed the file; restore an intact copy"
 
-// walker decrypts values in place and hashes all of them, as Tree.Decrypt in sops.go of the
-// library does.
+// walker decrypts values in place and hashes them, like Tree.Decrypt in sops.go of the library.
 type walker struct {
 	ctx       context.Context
 	cipher    *valueCipher
 	selection *selection
 	hash      hash.Hash
-	sealed    bool // only encrypted values are hashed
+	sealed    bool // whether only encrypted values are hashed
 	cost      *meter.Meter
 
-	// path holds the names that lead to where it is, each with a colon after it.
-	// There is one for all values: a copy for each would be quadratic.
+	// path holds the names from the root to the current value, each with a colon after it. All
+	// values share it, because a copy for each would take quadratic time.
 	path []byte
 }
 
@@ -40,7 +39,7 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 		return err
 	}
 	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted, cost: cost}
-	if w.sealed { // which is another kind of MAC
+	if w.sealed { // the prefix distinguishes this kind of MAC
 		start := sha256.Sum256([]byte("sops"))
 		w.hash.Write(start[:])
 	}
