@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		return r.passThrough(until)
 	}
 	code, err := r.protect(until)
-	const changed = 2 // of plan -detailed-exitcode
+	const changed = 2 // the exit code of plan -detailed-exitcode if there are changes
 	if err != nil && (code == 0 || code == changed) {
 		code = 1
 	}

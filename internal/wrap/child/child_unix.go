@@ -49,7 +49,7 @@ func rare() []os.Signal {
 	names := []string{"SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS", "SIGEMT", "SIGSTKFLT"}
 	var signals []os.Signal
 	for _, name := range names {
-		if s := unix.SignalNum(name); s != 0 { // no system has all
+		if s := unix.SignalNum(name); s != 0 { // no system has all of them
 			signals = append(signals, s)
 		}
 	}
@@ -124,7 +124,7 @@ func expectFree() (err error) {
 // descriptors returns the limit of descriptor numbers, and the descriptors from 3 on that programs
 // inherit, because the parent process passed them down.
 func descriptors() (limit int, handed []int) {
-	const most = 1 << 12 // nobody hands down higher ones
+	const most = 1 << 12 // nobody passes down higher numbers
 	limit = most
 	if system := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_NOFILE, &system) == nil && system.Cur < most {
 		limit = int(system.Cur)

@@ -38,7 +38,7 @@ func (l *childLock) check(id string) error {
 	return nil
 }
 
-// isHeld reports whether the child has the lock. If the real backend has locks, it is one of them.
+// isHeld reports whether the child has the lock, which is also a lock of the real backend if that has locks.
 func (l *childLock) isHeld() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

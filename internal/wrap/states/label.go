@@ -37,8 +37,8 @@ func Recipients(file []byte) (n int) {
 	return n
 }
 
-// stanzas counts the stanzas in the header of an age file, one for each recipient. Some programs add one
-// without a recipient.
+// stanzas returns the number of stanzas for recipients in the header of an age file. It leaves out the stanzas
+// without a recipient (grease) that some programs add.
 func stanzas(file []byte) (n int) {
 	header, _, _ := bytes.Cut(file, []byte("\n---"))
 	if !bytes.HasPrefix(header, []byte("age-encryption.org/")) {
@@ -109,7 +109,7 @@ func Describe(file []byte) (encryption.Info, error) {
 // newLineage returns a random UUID of version 4 (RFC 9562). Anybody who can read the store can see it.
 func newLineage() string {
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // which never fails
+	_, _ = rand.Read(id[:]) // this never fails
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
