@@ -81,11 +81,11 @@ type Version string
 // Properties are facts about a store. The zero value is a store without locks whose report of a write cannot be
 // checked.
 type Properties struct {
-	HasLocks        bool     // locks keep others out
-	Verifies        bool     // Write and Remove find out whether the store's report is true
-	EndsWithProcess bool     // nobody can leave a lock
+	HasLocks        bool             // locks keep others out
+	Verifies        bool             // Write and Remove find out whether the store's report is true
+	EndsWithProcess bool             // nobody can leave a lock
 	Retries         map[string]int64 // :: argument of the child's backend → how often, and when, it tries again
-	Unkept          error    // replaces [ErrUnkept], the error if the store reported a write and the state is not there
+	Unkept          error            // replaces [ErrUnkept], the error if the store reported a write and the state is not there
 }
 
 // State is one state in a store. Its methods return the errors of this package where one fits. A state may
