@@ -114,6 +114,7 @@ func (c *call) isGiven(flag string) bool { return len(c.flags[flag]) > 0 }
 // flagSet has the flags of the command. It keeps a mistake in a value for later, because errors of package
 // flag repeat the text, which may be a secret.
 func (c *call) flagSet() *flag.FlagSet {
+	c.flags = map[string][]string{}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	for _, name := range c.FlagNames() {
@@ -205,7 +206,7 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 // run executes the command in args and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	c := &call{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, flags: map[string][]string{}}
+	c := &call{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
 	err := c.dispatch(ctx, args)
 	if status, ok := errors.AsType[exitStatus](err); ok || err == nil {
 		return int(status)
