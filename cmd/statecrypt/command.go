@@ -116,6 +116,7 @@ func (c *call) isGiven(flag string) bool { return len(c.flags[flag]) > 0 }
 // flagSet has the flags of the command. It keeps a mistake in a value for later, because errors of package
 // flag repeat the text, which may be a secret.
 func (c *call) flagSet() *flag.FlagSet {
+	c.flags = map[string][]string{}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	for _, name := range c.FlagNames() {
