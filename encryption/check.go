@@ -256,7 +256,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	}
 	switch _, exists := e.methods[m.then]; {
 	case e.isPlaintext(m.then):
-		return fail("plaintext needs no method here: without then, what is inside is the plaintext")
+		return fail("plaintext needs no method here: without then, the decrypted data is the plaintext")
 	case !exists && !syntax.IsMethod(m.then):
 		return fail("%w", syntax.ErrMethodRequired)
 	case !exists:

@@ -115,7 +115,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		}
 		among := ", and no method is selected"
 		if selected != "" {
-			among = ", which is not among those selected (" + strings.Join(t.methods, ", ") + ")"
+			among = ", which is not among the selected methods (" + strings.Join(t.methods, ", ") + ")"
 		}
 		err := because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
 			kind, syntax.Unencrypted, among)

@@ -267,7 +267,7 @@ func (c *call) understand(args []string) error {
 	case c.mistake == nil && c.isGiven("prefix") && !c.on("backend"):
 		return errors.New("-prefix is for the states in the backend: -backend -prefix PREFIX; files are named")
 	case c.mistake == nil && c.on("plan") && c.pins != (states.Pins{}):
-		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or what pins them")
+		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or -lineage and -minimum-serial")
 	}
 	return c.mistake
 }

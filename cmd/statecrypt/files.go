@@ -146,7 +146,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	switch isInput := slices.ContainsFunc(c.args, isPlace) || isStream(c.stdin, place); {
 	case isInput && c.Name == "outputs":
-		return errors.New("it is the file that is read, and what is left out of it would be lost; name another file")
+		return errors.New("it is the input file, and the parts that are left out would be lost; name another file")
 	case isInput:
 		return nil
 	}

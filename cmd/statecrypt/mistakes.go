@@ -103,7 +103,7 @@ func foreign() []cli.Mistake {
 		{Flags: "raw", With: "outputs", Meant: "it prints a state in JSON: statecrypt outputs FILE | jq -r .outputs.NAME.value"},
 		{Flags: "json", With: "outputs", Meant: "it prints JSON anyway; leave that out"},
 		{Flags: "dry-run check", With: "rotate",
-			Meant: "statecrypt verify -config FILE tells what the settings of -from or -to open, and writes nothing"},
+			Meant: "statecrypt verify -config FILE shows which files the settings of -from or -to open, and writes nothing"},
 		{Flags: "passphrase password key pass p k", With: "config",
 			Meant: "the settings of -config say where the key is, such as var.passphrase, which -var 'passphrase=…' or TF_VAR_passphrase sets"},
 		{Flags: "passphrase password key pass p k", With: "rotate", Meant: "the settings of -from and -to say where the keys are"},
@@ -152,7 +152,7 @@ func (c *call) miscounted() error {
 		return slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, arg)
 	}
 	if len(c.args) > c.Max && slices.ContainsFunc(c.args, isWord) {
-		return errors.New(text + "; a flag such as -plan has no value: leave out true, or what stands for it")
+		return errors.New(text + "; a flag such as -plan has no value: leave out true")
 	}
 	if all := strings.Join(c.args, " "); len(c.args) > 1 && recognize.Exists(all) {
 		return fmt.Errorf("%s; %s is one file: put quotation marks around its name, or the variable", text, shown(all))

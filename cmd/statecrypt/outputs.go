@@ -68,7 +68,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 			"statecrypt outputs",
 			info.Format)
 	case info.Kind == "plan":
-		err = errors.New("a plaintext state is required, and this is a plan; terraform show -json shows what is in it")
+		err = errors.New("a plaintext state is required, and this is a plan; terraform show -json shows its content")
 	case info.Kind != "state":
 		err = notState(state)
 	}
@@ -186,7 +186,7 @@ func notName(text string) string {
 	case strings.ContainsAny(text, " ;"):
 		return "; commas separate the names in -only"
 	case strings.ContainsAny(text, ".["):
-		return "; an output is kept as a whole: name it without what follows the name"
+		return "; an output is kept as a whole: give its name alone"
 	}
 	return ""
 }

@@ -94,7 +94,7 @@ func (c *call) rotate(ctx context.Context) error {
 		c.say(yellow, "note:", "older versions ("+older+") still open with the old keys; if somebody has left, or a key has "+
 			"leaked, replace the secrets in the state")
 	case err == nil:
-		c.say(yellow, "note:", "nothing was changed: what -to says opens it already, so it has the new key, or the key in -to is the "+
+		c.say(yellow, "note:", "nothing was changed: the first method of -to opens it, so it has the new key already, or the key in -to is the "+
 			"old one; -from is for the old settings")
 	}
 	return err
@@ -175,11 +175,11 @@ func (c *call) checkRotation() error {
 	case c.text("to") == "" || c.text("from") == "" && !c.on("again"):
 		return usageError("both -from and -to are required, or -again and -to; see statecrypt rotate -h")
 	case c.text("from") == syntax.Unencrypted:
-		return usageError("-from requires a file of settings; statecrypt encrypt encrypts what is not encrypted")
+		return usageError("-from requires a file of settings; statecrypt encrypt encrypts plaintext")
 	case c.text("to") == syntax.Unencrypted:
-		return usageError("-to requires a file of settings; statecrypt decrypt decrypts what is encrypted")
+		return usageError("-to requires a file of settings; statecrypt decrypt writes plaintext")
 	case c.hasEnvironment():
-		return usageError("TF_ENCRYPTION is set, and would change what -from says as well as what -to says; unset it")
+		return usageError("TF_ENCRYPTION is set, and would change the settings of both -from and -to; unset it")
 	case slices.Contains(c.args, stdinName):
 		return usageError("standard input cannot be replaced; rotate requires the names of files")
 	}

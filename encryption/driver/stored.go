@@ -18,7 +18,7 @@ func DecodeStored(stored json.RawMessage, kind string, into any) error {
 		return fmt.Errorf("%w: %w", ErrNoKey, mark.ErrNothingStored)
 	}
 	if json.Unmarshal(stored, into) != nil {
-		return fault.With(fmt.Errorf("%w: the metadata in it is not that of %s", ErrDamaged, kind), "restore an intact copy")
+		return fault.With(fmt.Errorf("%w: its metadata does not come from %s", ErrDamaged, kind), "restore an intact copy")
 	}
 	return nil
 }

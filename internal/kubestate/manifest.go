@@ -162,7 +162,7 @@ func (o *Object) pick(objects []object) (object, error) {
 			"api_version", o, outside.Quoted(other.text("apiVersion"), maxName))
 	}
 	if len(objects) == 1 && objects[0].text("kind") == "" {
-		return nil, errors.New("the file is no manifest: what it holds has no kind; if it is the state itself, leave out object")
+		return nil, errors.New("the file is no manifest: its content has no kind; if it is the state itself, leave out object")
 	}
 	const most = 5
 	var held []string

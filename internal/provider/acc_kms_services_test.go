@@ -344,7 +344,7 @@ func newTransit(t *testing.T) *keyService {
 		final: map[string]finalError{
 			"unreachable": {"good", fmt.Sprintf("address = \"http://%s\"\nmax_retries = 0\n", nettest.Dead(t)), []string{"connection refused"}},
 			"sealed":      {"sealed", "max_retries = 0\n", []string{"cannot answer now (status 503)"}},
-			"busy":        {"busy", "max_retries = 0\n", []string{"asked too often"}},
+			"busy":        {"busy", "max_retries = 0\n", []string{"too many requests"}},
 			"timeout":     {"hanging", "max_retries = 0\nclient_timeout = \"1s\"\n", []string{"does not answer within 1s"}},
 		},
 	}

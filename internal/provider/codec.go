@@ -100,10 +100,10 @@ func (f *findings) conforms(block cty.Value, fields []field, at path.Path) bool 
 		case !field.Computed || v.IsNull():
 			continue
 		case field.Secrecy.IsHidden(): // at the path of an attribute, Terraform prints its value
-			f.fail(path.Empty(), "the attribute %s is what a read gives, and cannot be "+
+			f.fail(path.Empty(), "the attribute %s is a result of the read, and cannot be "+
 				"set%s", field.Name, cmp.Or(inPlaceOf(field.Name), "; leave it out"))
 		default:
-			f.fail(at.AtName(field.Name), "this is what a read gives, and cannot be set%s", cmp.Or(inPlaceOf(field.Name), "; leave it out"))
+			f.fail(at.AtName(field.Name), "this is a result of the read, and cannot be set%s", cmp.Or(inPlaceOf(field.Name), "; leave it out"))
 		}
 		ok = false
 	}

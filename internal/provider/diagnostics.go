@@ -64,7 +64,7 @@ func (s step) words() (summary, doing string) {
 	case stepParse:
 		return "Cannot use the content of the state", "reading the decrypted state"
 	case stepCheck:
-		return "The state is not what it should be", "checking the state"
+		return "The state is not the expected one", "checking the state"
 	case stepResource:
 		return "Cannot read the resource", "finding the resource"
 	case stepDerive:

@@ -227,7 +227,7 @@ func TestTransitFallback(t *testing.T) {
 		"no engine": {answers(404, "no handler for route"), true, []string{"has nothing at transit/decrypt/k"}},
 		"failure":   {answers(500, "internal error"), false, []string{"cannot answer now (status 500)"}},
 		"sealed":    {answers(503, "Vault is sealed"), false, []string{"cannot answer now (status 503)"}},
-		"too often": {answers(429, "slow down"), false, []string{"asked too often"}},
+		"too often": {answers(429, "slow down"), false, []string{"too many requests"}},
 		"hangs": {func(_ http.ResponseWriter, r *http.Request) bool {
 			<-r.Context().Done()
 			return true

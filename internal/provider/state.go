@@ -110,7 +110,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 }
 
 var errPlan = fault.With(errors.New("this is a plan, and not a state"),
-	": name the file of the state; what is in a plan, statecrypt decrypt -plan shows")
+	": name the file of the state; statecrypt decrypt -plan shows the content of a plan")
 
 // file returns the file of the state. If the source has read a manifest, it takes the file out of the manifest.
 func (r stateRequest) file(ctx context.Context, fetched []byte) ([]byte, error) {

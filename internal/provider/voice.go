@@ -127,10 +127,10 @@ func (r reader) next(err error) string {
 	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
 		if r.deriving {
 			return "The value comes from something that does not exist before apply. " +
-				"Keys can be derived only from what is known when planning."
+				"Keys can be derived only from values that are known when planning."
 		}
 		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
-			"naming what the value comes from, so that it is read during apply."
+			"with the resource that the value comes from, so that it is read during apply."
 	}
 	// These attempts contain their own advice: an external program, a key provider that gave no key, and a suspicious
 	// setting.

@@ -159,7 +159,8 @@ func (c Credentials) Uncovered(target *url.URL) string {
 		return err == nil && Covers(base, target)
 	}
 	if slices.ContainsFunc(c.Entries, covers) {
-		return fmt.Sprintf("the %s block of credentials that covers this address holds none that could be sent there; complete it", c.Table.Name)
+		return fmt.Sprintf("the %s block of credentials that covers this address has no credentials that could be sent there; complete it",
+			c.Table.Name)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Others)) {
 		if slices.ContainsFunc(c.Others[kind], covers) {

@@ -46,7 +46,10 @@ type run struct {
 
 func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
 	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys of the rehearsal remain usable
-	return &run{options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr), hangUp: func() {}}
+	return &run{
+		options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr),
+		hangUp: func() {},
+	}
 }
 
 // step is a part of a run.
@@ -180,7 +183,7 @@ func (r *run) connect(ctx context.Context) error {
 		}
 	}
 	if r.backend.Keeps(filepath.Join(r.module.Dir, states.Errored)) {
-		return errors.New("the state cannot be in " + states.Errored + ", where Terraform leaves what it could not write; " +
+		return errors.New("the state cannot be in " + states.Errored + ", where Terraform leaves a state that it could not write; " +
 			"name another file in the backend block")
 	}
 	r.guard = &states.Guard{

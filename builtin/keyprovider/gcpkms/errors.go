@@ -26,7 +26,7 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 	}
 	// An answer without this error may come from a proxy, which knows nothing of keys.
 	if json.Unmarshal(body, &refused) != nil || refused.Error.Code != status {
-		return fmt.Errorf("an answer that is not of Cloud KMS came back (%s); check any proxy", web.Status(status))
+		return fmt.Errorf("the answer does not come from Cloud KMS (%s); check any proxy", web.Status(status))
 	}
 	return answers.Find([]answers.Row{ // https://cloud.google.com/apis/design/errors
 		{Code: "NOT_FOUND", Wraps: driver.ErrNoKey, Text: "Cloud KMS does not know the key " + p.name, Advice: "check kms_encryption_key"},

@@ -16,7 +16,7 @@ import (
 var (
 	errRedirected = errors.New("it redirects, which is not followed unless disable_redirects = false")
 	errExposed    = errors.New("it redirects to another machine over plain http, where anybody could read the token and the keys")
-	errNotTheAPI  = errors.New("its answer is not that of OpenBao or Vault")
+	errNotTheAPI  = errors.New("its answer does not come from OpenBao or Vault")
 )
 
 // cannotOpen is the error of a key that does not belong to the file.

@@ -72,10 +72,10 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"slow drip":         "does not answer within ",
 
 			"500":                            "cannot answer now (status 500)",
-			"429 with Retry-After":           "is asked too often (status 429)",
+			"429 with Retry-After":           "gets too many requests (status 429)",
 			"429 with Retry-After of a year": "does not answer within ",
 
-			"throttled":            "is asked too often (status 429)",
+			"throttled":            "gets too many requests (status 429)",
 			"throttled for a year": "does not answer within ",
 			"unavailable":          "cannot answer now (status 503): it may be sealed",
 

@@ -156,7 +156,7 @@ func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) e
 		return fmt.Errorf("whether the server binds data keys to associated_data: %w", err)
 	}
 	if subtle.ConstantTimeCompare(again, key) != 1 {
-		return errors.New("the transit engine opens the key that it just made to another one")
+		return errors.New("the transit engine decrypts its new key to another key")
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func parse(document json.RawMessage) (metadata, error) {
 	case len(m.Ciphertext) > maxCiphertext:
 		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
 	case !recognize.IsTransit(m.Ciphertext): // metadata of other kinds may also have a member ciphertext
-		return m, fmt.Errorf("%w: the metadata in the file is not that of a transit engine", driver.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file does not come from a transit engine", driver.ErrNoKey)
 	case err != nil, len(m.AssociatedData) > maxAssociatedData:
 		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")
 	}

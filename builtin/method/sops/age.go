@@ -130,7 +130,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	}
 	ids, err := parseAge(printed)
 	if err != nil {
-		return nil, fmt.Errorf("age_identity_command: what the program printed %w", err)
+		return nil, fmt.Errorf("age_identity_command: the output of the program %w", err)
 	}
 	return ids, nil
 }

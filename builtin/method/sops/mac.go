@@ -93,7 +93,7 @@ func (w *walker) member(item member, named bool) (any, error) {
 	return value, err
 }
 
-var errNotSops = errors.New("the values of the file cannot be decrypted: they are not what sops writes")
+var errNotSops = errors.New("the values of the file cannot be decrypted: sops does not write such values")
 
 func (w *walker) leaf(value any, sealed bool) (any, error) {
 	if w.ctx.Err() != nil {

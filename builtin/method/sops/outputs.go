@@ -30,7 +30,7 @@ func checkOutputs(outputs any) error {
 			return misplaced(where, "it is nested too deep")
 		}
 		if !isType(typ) || !conforms(value, typ) {
-			return misplaced(where, "the value is not what they write for its type")
+			return misplaced(where, "they write another value for its type")
 		}
 	}
 	return nil

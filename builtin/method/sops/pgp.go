@@ -36,7 +36,7 @@ type pgpKeys struct {
 func newPGPKeys(v attr.Values) pgpKeys {
 	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment(), false)}
 	if v.LeadsToCommand() != nil { // TF_ENCRYPTION and GNUPGHOME must not choose the programs that gpg starts
-		p.world, p.why = p.world.Beside(true), "; it gets none of its variables, such as GNUPGHOME, because only TF_ENCRYPTION has it run"
+		p.world, p.why = p.world.Beside(true), "; gpg gets no variables such as GNUPGHOME, because only TF_ENCRYPTION has it run"
 	}
 	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
 		p.own = sync.OnceValues(func() (openpgp.EntityList, error) { return unlock(armoured, passphrase) })

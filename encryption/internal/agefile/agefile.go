@@ -78,10 +78,11 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		return nil, errors.New("this is an SSH private key, which is secret, and a recipient is required: the public key is in the file with " +
 			"the same name and .pub, or ssh-keygen -y -f FILE prints it")
 	case recognize.HoldsPrivateKey(text) && !ageplugin.IsIdentity(text):
-		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints that of an identity")
+		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints " +
+			"the recipient of an identity")
 	case recognize.IsPEM(text):
-		return nil, errors.New("this is a certificate or another public key in PEM, for which age does not encrypt; write that of age or of " +
-			"SSH, such as age1… or ssh-ed25519 …")
+		return nil, errors.New("this is a certificate or another public key in PEM, for which age does not encrypt; write a public key of age or " +
+			"of SSH, such as age1… or ssh-ed25519 …")
 	case hasSeveral(text): // of which package agessh would read the first
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):
@@ -176,7 +177,7 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 			return nil, failed
 		}
 		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
-			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, and none is set here, or another one", driver.ErrNoKey),
+			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, and none or another one is set here", driver.ErrNoKey),
 				"set passphrase to the one that it was encrypted with")
 		}
 		return nil, fault.With(fmt.Errorf("%w: no identity here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),

@@ -361,7 +361,7 @@ func expectYAML(text []byte) error {
 	case begins > most:
 		return fmt.Errorf("it may be nested too deep, with more than %d of [, {, - and ?", most)
 	case manyAliases.Match(text):
-		return errors.New("it has more than 8 aliases, such as *name; write what they stand for")
+		return errors.New("it has more than 8 aliases, such as *name; write the values themselves")
 	}
 	return nil
 }

@@ -320,7 +320,7 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	case len(own.Blocks) > 0:
 		p.fail("", "", position(own.Blocks[0].DefRange), fmt.Errorf("a %s block belongs inside the encryption block", own.Blocks[0].Type))
 	case len(found) == 0:
-		p.fail("", "", position(blocks[0].DefRange), errors.New("there is no encryption block in the terraform block; it is what is "+
+		p.fail("", "", position(blocks[0].DefRange), errors.New("there is no encryption block in the terraform block, and it is "+
 			"required here"))
 	case len(found) > 1:
 		p.errs = append(p.errs, secondBlock(found))
@@ -563,11 +563,11 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attr
 // the argument that is probably meant, or the place of the block.
 func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Attr) string {
 	for _, misplaced := range []struct{ part, advice string }{
-		{`of type "terraform"`, " Only what is inside the encryption block is required here."},
-		{`of type "encryption"`, " Only what is inside the encryption block is required here."},
+		{`of type "terraform"`, " Only the content of the encryption block is required here."},
+		{`of type "encryption"`, " Only the content of the encryption block is required here."},
 		{`of type "backend"`, " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."},
 		{`of type "variable"`, " Variables need no declaration here: they are used as var.NAME."},
-		{`of type "provider"`, ` That is how Terraform configures a provider; here, write what is inside OpenTofu's encryption block, ` +
+		{`of type "provider"`, ` That is how Terraform configures a provider; here, write the content of OpenTofu's encryption block, ` +
 			`which begins with key_provider "pbkdf2" "main".`},
 		{"must have 2 labels", ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
 		{"must have 1 labels", ` It is in quotes, as in backend "http".`},

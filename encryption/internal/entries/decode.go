@@ -81,7 +81,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 func misfit(a attr.Attr, v cty.Value, variable string) error {
 	err := unfit(a, v, variable)
 	if err != nil && a.Secrecy == attr.Public && slices.ContainsFunc(textsIn(v), recognize.IsDocument) {
-		return fmt.Errorf("%w; what it is set to is the content of a file", err)
+		return fmt.Errorf("%w; its value is the content of a file", err)
 	}
 	return err
 }

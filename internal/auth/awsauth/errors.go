@@ -156,7 +156,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	case s.missingFile() != "" && !stopped:
 		what += ": " + s.missingFile()
 	case signedOut.MatchString(err.Error()) && !stopped:
-		what += ": nobody is signed in to IAM Identity Center here, or no longer; run aws sso login"
+		what += ": there is no valid session of IAM Identity Center here; run aws sso login"
 		if s.profile != "" {
 			return Failure(what+fmt.Sprintf(" --profile %q", s.profile), err)
 		}

@@ -104,7 +104,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
 	bare, why := a.values.LeadsToCommand() != nil, ""
 	if bare {
-		why = "; it gets none of its variables, such as AZURE_CONFIG_DIR, because only TF_ENCRYPTION has it run"
+		why = "; it gets none of its variables, such as AZURE_CONFIG_DIR, because only TF_ENCRYPTION makes it run"
 	}
 	environ := a.world.Beside(bare).Environ()
 	p := world.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}

@@ -131,10 +131,10 @@ func unusable(document []byte) error {
 	}
 	for _, name := range needs {
 		if text, _ := fields[name].(string); text == "" {
-			return fmt.Errorf("these Google credentials have no %s; use the whole file that Google gave, or create them anew", name)
+			return fmt.Errorf("these Google credentials have no %s; use the complete file from Google, or create new credentials", name)
 		}
 	}
-	return errors.New("these are not usable Google credentials; use the whole file that Google gave, or create them anew")
+	return errors.New("these are not usable Google credentials; use the complete file from Google, or create new credentials")
 }
 
 // staticToken is an access token that another program renews.

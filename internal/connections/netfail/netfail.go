@@ -48,7 +48,7 @@ func KnownReason(err error, advice string) string {
 	case IsTLS(err):
 		return reasonOfTLS(err, advice)
 	case isDNS && isOfProxy(err, lookup.Name):
-		return strings.TrimSpace("the host "+shown(lookup.Name)) + ", which is that of a proxy, cannot be found; check the argument proxy, or " +
+		return strings.TrimSpace("the host "+shown(lookup.Name)) + ", the host of a proxy, cannot be found; check the argument proxy, or " +
 			"HTTPS_PROXY and HTTP_PROXY: " + shown(lookup.Err)
 	case isDNS:
 		return strings.TrimSpace("the host "+shown(lookup.Name)) + NotFound + ": " + shown(lookup.Err)

@@ -76,7 +76,7 @@ func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (
 func (w Wire) send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
 	req, err := retryablehttp.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil { // the text of err contains the URL
-		return errors.New("the address is not one that can be asked")
+		return errors.New("no request can be sent to this address")
 	}
 	maps.Copy(req.Header, header)
 	done := false
@@ -137,7 +137,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 		return http.ErrUseLastResponse
 	}
 	if len(via) > MaxRedirects {
-		return Final("the server redirected more than %d times; set the address to where it leads", MaxRedirects)
+		return Final("the server redirected more than %d times; set the final address", MaxRedirects)
 	}
 	if err := MayLead(via[len(via)-1].URL, to.URL); err != nil {
 		return Final("the server redirected us: the answer is %w", err)

@@ -56,7 +56,7 @@ func (f NoThen) advice() string {
 	if f.Method == "" {
 		return `add then = "method.…" to it, with the address of the method for the envelope`
 	}
-	return fmt.Sprintf("if the file was encrypted twice, and %s is the method for what is inside, add then = %[1]q to it", f.Method)
+	return fmt.Sprintf("if the file was encrypted twice, and %s is the method for the inner layer, add then = %[1]q to it", f.Method)
 }
 
 // IsUnencrypted reports whether the address names a method of the kind unencrypted.

@@ -102,7 +102,7 @@ func ExpectRegular(path string) error {
 	case info.IsDir():
 		return errors.New("it is not a regular file, but a folder; the path of a file in it is required")
 	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file; save what it holds in one")
+		return errors.New("it is not a regular file; save its content in one")
 	}
 	return nil
 }

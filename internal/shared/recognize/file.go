@@ -42,7 +42,7 @@ func strangers() []stranger {
 		{"it is a zip archive, and no plan",
 			": if there is a state in it, as in an artifact of a pipeline, unzip it; a plan that is cut off must be made again",
 			[]string{"PK\x03\x04"}},
-		{"it is an archive", "extract what is in it", []string{"7z\xbc\xaf\x27\x1c"}},
+		{"it is an archive", "extract its content", []string{"7z\xbc\xaf\x27\x1c"}},
 		{"it is a database of SQLite", "check which file is read", []string{"SQLite format 3\x00"}},
 		{"it is a program", "check which file is read", []string{"\x7fELF"}},
 		{"it is a script", "check which file is read", []string{"#!"}},
@@ -104,11 +104,11 @@ func File(file []byte) error {
 		return Is("it is null, as OpenTofu sends it to the program of a key provider for a new file",
 			": the command for that is statecrypt key-provider age")
 	case bytes.HasPrefix(start[min(tar, len(start)):], []byte("ustar")):
-		return Is("it is a tar archive", "extract what is in it")
+		return Is("it is a tar archive", "extract its content")
 	case settingsBlock.Match(start):
 		return Is("it is configuration in HCL, and a state is JSON, such as terraform.tfstate", "")
 	case assignment.Match(start):
-		return Is("it is HCL, such as values of variables or what terraform output and terraform show print, and a state is JSON",
+		return Is("it is HCL, such as values of variables or the output of terraform output and terraform show, and a state is JSON",
 			"give the state itself (terraform state pull)")
 	case member.Match(start):
 		return Is(yaml, "give the file that Terraform or OpenTofu wrote")
@@ -124,14 +124,14 @@ func File(file []byte) error {
 	if err := cmp.Or(besides(file), printed(file)); err != nil || !message.Match(start) {
 		return err
 	}
-	return Is("it is what a program printed, such as an error; did the program that was to write it fail?", "")
+	return Is("it is the output of a program, such as an error; did the program that should write the state fail?", "")
 }
 
 // besides returns an error for a JSON object that has something before or after it, or that is
 // inside a JSON string. It returns nil for any other file.
 func besides(file []byte) error {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
-		return Is(fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed", line+2),
+		return Is(fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as the output of a program", line+2),
 			"remove that text, or write the file again, with nothing else on standard output")
 	}
 	var text string
@@ -200,7 +200,7 @@ func printed(file []byte) error {
 	}
 	missing := func(name string) bool { return document[name] == nil }
 	for _, s := range []stranger{
-		{"it is what terraform show -json prints, which nothing reads back", "give the state (terraform state pull) or the plan itself",
+		{"it is the output of terraform show -json, which nothing reads back", "give the state (terraform state pull) or the plan itself",
 			[]string{"format_version values", "format_version planned_values"}},
 		{"it is the lock of a state, in which there is no state", "give the file that was locked", []string{"ID Operation Who"}},
 		{kubernetesObject, ofObject, []string{"apiVersion kind"}},
@@ -225,7 +225,7 @@ func printed(file []byte) error {
 			return nil
 		}
 	}
-	return Is("it is what terraform output -json prints", "give the state itself (terraform state pull)")
+	return Is("it is the output of terraform output -json", "give the state itself (terraform state pull)")
 }
 
 var (

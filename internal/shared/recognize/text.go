@@ -64,7 +64,7 @@ func same(text string) mend { return mend{text, text} }
 var (
 	trim    = mend{"trimspace(…) removes it", `a shell leaves it out in "$(cat FILE)"`}
 	trimEnd = mend{": " + trim.settings, ": " + trim.variable}
-	read    = mend{": file(…) reads what is in it", `: "$(cat FILE)" gives what is in it`}
+	read    = mend{": file(…) reads its content", `: "$(cat FILE)" gives its content`}
 	decode  = mend{": base64decode(…) gives the text", ": base64 -d gives the text"}
 	replace = same("; put its value in its place")
 	set     = same("; set the secret itself")
@@ -85,7 +85,7 @@ var things = []struct {
 	fits func(text string) bool
 }{
 	// These rules find texts without any secret, with any characters around them.
-	{Passphrase, Thing{NoSecret, "is what a program printed when it failed", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
+	{Passphrase, Thing{NoSecret, "is the error message of a program", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
 		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
 	{Passphrase, Thing{NoSecret, "is a certificate or a public key, which others may have", same("; set a secret")},

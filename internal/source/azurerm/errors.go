@@ -89,7 +89,7 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 		return fmt.Errorf("%s refuses the read (%d %s): %s", account, status, code, advice)
 	}
 	return answers.Find([]answers.Row{
-		{Status: "429 503", Text: account + " is asked too often or is overloaded (" + web.Status(status) + "); try again later"},
+		{Status: "429 503", Text: account + " gets too many requests or is overloaded (" + web.Status(status) + "); try again later"},
 		{Status: "401 403",
 			Text: account + " refuses the credentials (" + web.Status(status) + "); check them, and whether they have expired"},
 		{Wraps: web.Unexpected(account, status)},

@@ -29,7 +29,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 		brokeOff  = netfail.BrokeOff + " (after 3 tries)"
 		tooSlow   = "; timeout_seconds can be raised"
 		tooLarge  = "the file is larger than 1048576 bytes"
-		throttled = account + " is asked too often or is overloaded (429 Too Many Requests)"
+		throttled = account + " gets too many requests or is overloaded (429 Too Many Requests)"
 		answered  = account + " answered "
 	)
 	var client *http.Client

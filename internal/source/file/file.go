@@ -90,7 +90,7 @@ func CheckPath(path string) error {
 			"git or s3", outside.Quoted(scheme, 20))
 	}
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
-		return errors.New("of the home directories only your own can be written with ~; a file whose name begins with ~ can be written " +
+		return errors.New("~ stands for your own home directory only; a file whose name begins with ~ can be written " +
 			"as ./~")
 	}
 	return nil
@@ -239,7 +239,7 @@ func (l location) mistake(path string) string {
 	case strings.Contains(l.path, "*"):
 		return "; the path looks like a pattern, and patterns are not expanded: name one file"
 	case recognize.IsOfWindows(l.path), strings.Contains(l.path, `\`) && filepath.Separator == '/':
-		return "; the path is one of Windows, and this is another system: give the one that the file has here"
+		return "; this is a path of Windows, and this machine has another system: set the path of the file on this machine"
 	}
 	return ""
 }

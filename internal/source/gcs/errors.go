@@ -92,9 +92,9 @@ func (x *exchange) refusal(resp *http.Response) error {
 		{Status: "401", Text: "Cloud Storage does not accept the access token (" + status + "); it may have expired, or the credentials are " +
 			"for something else; log in again, or create new ones"},
 		{Status: "403", Text: "Cloud Storage does not allow reading the object (" + status + "); grant storage.objects.get on the bucket, or " +
-			"on the object, to who reads. An object that does not exist is answered in the same way to those who lack storage.objects.list"},
+			"on the object, to the account that reads. Without storage.objects.list, it gets the same answer for an object that does not exist"},
 		{Status: "3xx", Text: "the service redirects to another place (" + status + "), which Cloud Storage does not do; nothing was sent there"},
-		{Status: "429", Text: "Cloud Storage is asked too often (" + status + "); try again later"},
+		{Status: "429", Text: "Cloud Storage gets too many requests (" + status + "); try again later"},
 		{Wraps: web.Unexpected("the service", code)},
 	}, code, "", "").Err())
 }
@@ -114,13 +114,13 @@ func (c complaint) explain() string {
 			"the key of Cloud KMS that the object is encrypted with is not there any more"},
 		{"", "Permission denied on Cloud KMS key", "Cloud Storage may not use the key of Cloud KMS that the object is encrypted with; its " +
 			"service agent needs roles/cloudkms.cryptoKeyEncrypterDecrypter on it"},
-		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "whoever reads from this bucket pays; set " +
-			"GOOGLE_CLOUD_QUOTA_PROJECT to the project that does, or quota_project_id in the credentials"},
+		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "the reader of this bucket pays; set " +
+			"GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays, or quota_project_id in the credentials"},
 		{"accountDisabled", "", "the billing account of the project is closed"},
 		{"userProjectAccountProblem", "", "there is a problem with the billing account of the project that pays"},
 		{"", "vpcServiceControlsUniqueIdentifier", "a perimeter of VPC Service Controls forbids to read the object from here"},
-		{"rateLimitExceeded", "", "Cloud Storage is asked too often; try again later"},
-		{"userRateLimitExceeded", "", "Cloud Storage is asked too often; try again later"},
+		{"rateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
+		{"userRateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
 		{"quotaExceeded", "", "a quota of the project is used up; try again later"},
 	} {
 		if known.reason != "" && c.reason == known.reason || known.text != "" && strings.Contains(c.message, known.text) {

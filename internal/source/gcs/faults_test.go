@@ -64,8 +64,8 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 
 			"403":                            "grant storage.objects.get on the bucket",
 			"500":                            "the service answered 500 Internal Server Error; try again later, or see its log (after 2 tries)",
-			"429 with Retry-After":           "Cloud Storage is asked too often (429 Too Many Requests); try again later (after 2 tries)",
-			"429 with Retry-After of a year": "Cloud Storage is asked too often (429 Too Many Requests); try again later (after 2 tries)",
+			"429 with Retry-After":           "Cloud Storage gets too many requests (429 Too Many Requests); try again later (after 2 tries)",
+			"429 with Retry-After of a year": "Cloud Storage gets too many requests (429 Too Many Requests); try again later (after 2 tries)",
 
 			"redirect loop":              redirects,
 			"redirect to another origin": redirects,

@@ -86,7 +86,7 @@ var advice = []struct {
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
-	{words(`returned error: 413`), say("the server takes no upload of this size: whoever runs it, or a proxy in front of it, can change that")},
+	{words(`returned error: 413`), say("the server, or a proxy in front of it, accepts no upload of this size; have its limit raised")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
 	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
@@ -126,7 +126,7 @@ func refAdvice(d *repository, at ref) error {
 		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
 	}
 	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
-		short = fmt.Sprintf("; origin/ is what a clone calls the server, and the branch itself is called %s", shown(branch))
+		short = fmt.Sprintf("; origin/ is the name of the server in a clone, and the branch itself is called %s", shown(branch))
 	}
 	err := fmt.Errorf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 	if near := syntax.Suggest(shortName(at.name), d.others); near != "" && short == near {
@@ -140,8 +140,8 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return d.access.grant.Blame(errors.New("the server's certificate was not accepted: ca_file is set, and is not that of the authority " +
-			"that signed it, or holds no certificate"))
+		return d.access.grant.Blame(errors.New("the server's certificate was not accepted: ca_file is set, but does not contain the certificate of " +
+			"the authority that signed it"))
 	}
 	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in {credentials}")
 }

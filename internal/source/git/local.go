@@ -38,6 +38,6 @@ func whyNoRepository(path string) string {
 			return fmt.Sprintf("this is a folder inside the repository %s; set repository to that, and put the rest before path", shown(at))
 		}
 	}
-	return "this folder is no git repository: it holds no .git, and is not a bare one; check repository (the source file reads " +
-		"files that are in none)"
+	return "this folder is no git repository: it holds no .git, and is not a bare one; check repository (to read files outside of " +
+		"repositories, use the source file)"
 }

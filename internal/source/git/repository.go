@@ -307,7 +307,7 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 		why = "ignored the filter"
 	}
 	if d.complete = why != ""; d.complete {
-		who := "Whoever runs the server can change that there: git -C REPOSITORY"
+		who := "The administrator of the server can change that there: git -C REPOSITORY"
 		if folder := d.remote.folder(); folder != "" {
 			who = "To change that: git -C " + shown(folder)
 		}

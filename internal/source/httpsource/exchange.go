@@ -155,7 +155,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	return web.Final("%w", refused)
 }
 
-const ofSibling = " is meant for another state of this server: for this one, too, it is if a block covers it, even one without credentials"
+const ofSibling = " is meant for another state on this server; to use it for this one, too, add a block that covers it, " +
+	"even one without credentials"
 
 func (x *exchange) redirected() string {
 	if to := source.Public(x.asked); to != x.String() {

@@ -67,7 +67,7 @@ func pluginOf(c *rest.Config) (*plugin, error) {
 		return nil, nil
 	}
 	if e.InteractiveMode == api.AlwaysExecInteractiveMode {
-		return nil, fmt.Errorf("the credential plugin %s insists on a terminal, which there is none", programName(e.Command))
+		return nil, fmt.Errorf("the credential plugin %s requires a terminal, and there is none", programName(e.Command))
 	}
 	p := &plugin{ExecConfig: e}
 	if e.ProvideClusterInfo {
@@ -153,7 +153,7 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	case err != nil || c.Kind != "ExecCredential":
 		return answer{}, errors.New("did not print an ExecCredential; run it in a shell to see what it prints")
 	case c.APIVersion != p.APIVersion:
-		return answer{}, fmt.Errorf("was asked for api_version %s and answered with another", p.APIVersion)
+		return answer{}, fmt.Errorf("answered with another api_version than %s", p.APIVersion)
 	case c.Status == nil || c.Status.Token == "" && c.Status.ClientCertificateData == "":
 		return answer{}, errors.New("printed neither a token nor a client certificate")
 	case (c.Status.ClientCertificateData == "") != (c.Status.ClientKeyData == ""):

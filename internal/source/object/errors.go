@@ -115,7 +115,7 @@ func (s Store) known(o Object, code, message, region string) string {
 		{Code: "InvalidRequest", Text: s.invalid(o)},
 		{Code: "MethodNotAllowed", Text: "the object cannot be read"},
 		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},
-		{Code: "PreconditionFailed", Text: "there is another object than was to be replaced, or one where there must be none"},
+		{Code: "PreconditionFailed", Text: "the object was changed since it was read, or exists although it must not"},
 		{Code: "PermanentRedirect TemporaryRedirect Redirect IllegalLocationConstraintException InvalidRegion " +
 			"AuthorizationHeaderMalformed AuthorizationQueryParametersError", Text: s.elsewhere(region)},
 		{Code: "AccessDenied", Text: s.denied(o, message)},
@@ -205,7 +205,7 @@ func isTwice(host string) bool {
 func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && isTwice(lookup.Name) {
-		return text + "; the bucket stands before the host twice, so the endpoint has it as well: leave it out there"
+		return text + "; the endpoint already contains the bucket, which is put before its host: leave it out of the endpoint"
 	} else if ok {
 		text += "; its name comes from region, or from an endpoint"
 		if o := s.Client.Options(); s.Words.PathStyle != "" && o.BaseEndpoint != nil && !o.UsePathStyle {

@@ -131,7 +131,7 @@ func (c *connection) meaning(l *location, code string) string {
 		{Code: "42501", Text: "the role may not read " + name + "; this requires CONNECT on the database, USAGE on the schema, " +
 			"and SELECT on the columns name and data"},
 		{Code: "42703", Text: name + " does not have the columns name and data"},
-		{Code: "42883 42804 42846", Text: "the columns name and data of " + name + " do not hold text, as those of the backend do"},
+		{Code: "42883 42804 42846", Text: "the columns name and data of " + name + " do not hold text, as the backend's columns do"},
 		{Code: "25006", Text: name + " writes when it is read, which is not allowed"},
 		{Code: "22021 22P05", Text: "the server cannot convert the state, or the workspace's name, to or from UTF-8"},
 		{Code: "53300", Text: "the server has no free connection; try again, or lower -parallelism"},

@@ -71,7 +71,7 @@ func choose(credentials source.Credentials, name string) (target, error) {
 		if g.ReadsEnvironment() {
 			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
 		}
-		nothing := errors.New("nothing says which database is meant; " + hint)
+		nothing := errors.New("no database is set; " + hint)
 		if g.Found {
 			nothing = g.Errorf("", "%w", nothing)
 		}
@@ -235,7 +235,7 @@ func (t target) resolve() (settings, error) {
 		}
 	}
 	if s["user"] == "" {
-		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in {credentials}")
+		return nil, errors.New("no user is set; set one in conn_str, in {credentials}")
 	}
 	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // the server's default, set here because the lookup in ~/.pgpass needs it
 	return s, nil

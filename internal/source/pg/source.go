@@ -182,7 +182,7 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 	switch columns[1].DataTypeOID {
 	case pgtype.TextOID, pgtype.VarcharOID:
 	default:
-		return nil, false, web.Final("the column data of %s does not hold text, as that of the backend does", l.name())
+		return nil, false, web.Final("the column data of %s does not hold text, as the backend's column does", l.name())
 	}
 	for result.NextRow() {
 		values := result.Values()

@@ -175,7 +175,7 @@ func (x *exchange) noOutputs(w *workspace, code int) error {
 // readOutput requests the value of a sensitive output.
 func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (json.RawMessage, error) {
 	if !isID(o.ID) {
-		return nil, errors.New("the service names an output by something that is no ID")
+		return nil, errors.New("the service sent an output with an invalid ID")
 	}
 	var answer struct {
 		Data output `json:"data"`

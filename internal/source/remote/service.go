@@ -94,7 +94,7 @@ func (l *location) checkToken(service *url.URL) error {
 		return fault.Known(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
 			l.noToken(service))
 	}
-	return fault.Known(fmt.Errorf("%s says that its service is at %s, and the token of one is not sent to the other; if this is right, "+
+	return fault.Known(fmt.Errorf("the API of %s is at %s, and a token for one host is not sent to another; if this is right, "+
 		"add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 

@@ -140,7 +140,7 @@ func (s *state) complete(ctx context.Context) error {
 		if err := overwrite(s.f, data); err != nil {
 			return s.failed(err)
 		}
-		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and is now", outside.Quoted(s.path, 300)))
+		notice.Show(ctx, fmt.Sprintf("a write to %s was interrupted, and has been completed", outside.Quoted(s.path, 300)))
 	default:
 		kept := s.path + "." + string(h.State[:8]) + ".unwritten"
 		if err := replace.Name(ctx, kept, data); err != nil {

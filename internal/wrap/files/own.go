@@ -195,7 +195,7 @@ func NoteAbandoned(say func(text string)) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {
 		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), temporaryName) && IsAbandoned(path) {
-			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; what is in it is not encrypted, so delete it")
+			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; its files are not encrypted, so delete it")
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
-		return errors.New("somebody has written the state in the backend meanwhile, in plaintext, and without its lock; have everybody use " +
+		return errors.New("somebody has since overwritten the state in the backend, in plaintext and without its lock; have everybody use " +
 			"wrap, and then run init with -encrypt-existing once more")
 	}
 	return nil

@@ -124,7 +124,7 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 	}
 	if file == "" {
 		if address, _ := world.Lookup(m.Process.Environ)("TF_HTTP_ADDRESS"); address == "" && r.LacksAddress() {
-			return place, nil, errors.New("set that variable and those of its credentials as they were, or, if nothing is there, delete " +
+			return place, nil, errors.New("set that variable and its credentials as they were, or, if there is no state, delete " +
 				outside.Line(m.Unused.Module.Data, 300))
 		}
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)

@@ -38,7 +38,7 @@ type Guard struct {
 func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case g.Pins != Pins{}:
-		return nil, errors.New("there is none, and -lineage or -minimum-serial say that there is; check the address")
+		return nil, errors.New("it does not exist, and -lineage or -minimum-serial says that it does; check the address")
 	case g.Elsewhere != nil && g.Changes:
 		return nil, g.Elsewhere
 	}

@@ -158,7 +158,7 @@ func (m *Memory) accept(state *label) error {
 	case was == nil:
 		return nil
 	case state == nil:
-		return fmt.Errorf("there is none, and an earlier run here has seen one, of the lineage %s%s", outside.Quoted(was.Lineage, 100), look)
+		return fmt.Errorf("it does not exist, and an earlier run here has seen one, of the lineage %s%s", outside.Quoted(was.Lineage, 100), look)
 	case state.Lineage != was.Lineage:
 		return fmt.Errorf("its lineage is %s, and an earlier run here has seen the lineage %s: it is another state%s",
 			outside.Quoted(state.Lineage, 100), outside.Quoted(was.Lineage, 100), look)

@@ -205,7 +205,7 @@ func (m *recovery) remove() error {
 	}
 	others := replace.OtherNames(m.path)
 	if to, err := filepath.EvalSymlinks(m.path); err == nil && filepath.Base(to) != filepath.Base(m.path) {
-		others = "it was a link; delete what it led to, too: " + outside.Line(to, 300)
+		others = "it was a link; delete its target, too: " + outside.Line(to, 300)
 	}
 	now, err := files.ReadFile(m.path)
 	if err == nil && !bytes.Equal(now, m.content) {

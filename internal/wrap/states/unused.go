@@ -93,9 +93,9 @@ func (u *Unused) ExpectNone() error {
 		}
 		switch u.kindOf(found) {
 		case encryption.KindState:
-			return fmt.Errorf("there is none, and there is a plaintext state in %s; %s%sthat file", where, first, moves)
+			return fmt.Errorf("the backend has no state, and there is a plaintext state in %s; %s%sthat file", where, first, moves)
 		case encryption.KindEncrypted:
-			return fmt.Errorf("there is none, and there is an encrypted state in %s; decrypt it, and %s%sthat file", where, first, moves)
+			return fmt.Errorf("the backend has no state, and there is an encrypted state in %s; decrypt it, and %s%sthat file", where, first, moves)
 		}
 	}
 	return nil

@@ -144,8 +144,8 @@ func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 type notOwnError struct{}
 
 func (notOwnError) Error() string {
-	return "the identities here do not open what is encrypted for these recipients; add the recipient of one of them, or leave out the " +
-		"identities if only others are to open it"
+	return "the identities here do not open files that are encrypted for these recipients; add the recipient of one of them, or leave out " +
+		"the identities if only others are to open it"
 }
 
 func (notOwnError) Is(target error) bool { return target == driver.ErrNoKey }
@@ -163,7 +163,7 @@ func parse(document json.RawMessage) (m metadata, err error) {
 	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!recognize.IsAge(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {
-		return m, fmt.Errorf("%w: the metadata in it is not that of %s; restore an intact copy", driver.ErrDamaged, kind)
+		return m, fmt.Errorf("%w: its metadata does not come from %s; restore an intact copy", driver.ErrDamaged, kind)
 	}
 	return m, nil
 }

@@ -96,7 +96,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 		return nil, fault.With(fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that",
 			driver.ErrNoKey), "if the file was encrypted under another name, set encrypted_metadata_alias")
 	case len(out.Keys.DecryptionKey) == 0:
-		return nil, fmt.Errorf("%w: the program gives no decryption_key for what the file stores", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: the program gives no decryption_key for the metadata in the file", driver.ErrNoKey)
 	}
 	return checked(out.Keys.DecryptionKey)
 }
@@ -136,7 +136,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 	return m, nil
 }
 
-var errDamaged = fmt.Errorf("%w: the metadata in it is not that of an external key provider; restore an intact copy", driver.ErrDamaged)
+var errDamaged = fmt.Errorf("%w: its metadata does not come from an external key provider; restore an intact copy", driver.ErrDamaged)
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
 	input := []byte("null") // also for stored metadata of null, as OpenTofu's Encode has it

@@ -232,7 +232,7 @@ func (p *provider) limit(m metadata) error {
 		return fmt.Errorf("the file holds a salt of %d bytes; at most %d are allowed", len(m.Salt), maxSaltLength)
 	case m.Iterations > p.maxIterations/((m.KeyLength+size-1)/size):
 		return fmt.Errorf("the file asks for %d iterations for a key of %d bytes; max_iterations allows %d "+
-			"in all; raise it if you trust who wrote the file", m.Iterations, m.KeyLength, p.maxIterations)
+			"in all; raise it if you trust the writer of the file", m.Iterations, m.KeyLength, p.maxIterations)
 	}
 	return nil
 }

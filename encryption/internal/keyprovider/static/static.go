@@ -132,7 +132,7 @@ func checkLength(key []byte) error {
 // Key returns the key. It needs no metadata, but returns an error for metadata of another kind.
 func (p *provider) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored != nil && !p.Recognizes(stored) {
-		return nil, errors.New("the metadata in the file is not that of a static key provider; restore an intact copy")
+		return nil, errors.New("the metadata in the file does not come from a static key provider; restore an intact copy")
 	}
 	return p.load()
 }
