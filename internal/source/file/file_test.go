@@ -120,6 +120,7 @@ func TestPaths(t *testing.T) {
 		{path: "dir/c.tfstate", want: "relative"},
 		{path: "dir/../dir/c.tfstate", want: "relative"},
 		{path: "link", want: "relative"},
+		{path: "'dir/c.tfstate'"},
 		{path: "dangling"},
 		{path: "nowhere/a/b.tfstate"},
 		{path: "dirr/c.tfstate"},
