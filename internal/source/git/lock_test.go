@@ -425,7 +425,7 @@ func TestForcedPushesWithoutEnd(t *testing.T) {
 		return false
 	}})
 	_, err := read(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "a"})
-	mustFail(t, err, "the branch was probably rewritten: try again")
+	openMistakes(t, "a rewritten branch").Error(t, "twice", err)
 	mustNotBeMissing(t, err)
 	if n := len(server.Requests()); n != 9 {
 		t.Errorf("%d requests, want three fetches", n)
