@@ -210,13 +210,13 @@ func queued(r *run, at place) int {
 	p := r.pins[pinKey{at.repository, "HEAD"}]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.visit == nil {
+	if p.session == nil {
 		return 0
 	}
-	return p.visit.waiting
+	return p.session.waiting
 }
 
-// Who comes after the last has left finds a fresh visit, not the dying one.
+// Who comes after the last has left finds a fresh session, not the dying one.
 func TestJoinAfterTheLastLeft(t *testing.T) {
 	t.Parallel()
 	var stuck atomic.Bool

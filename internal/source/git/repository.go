@@ -186,9 +186,9 @@ func (d *repository) config(promised bool) string {
 	if d.format != "sha1" {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
-	address := cmp.Or(d.access.told, d.access.address(d.remote))
+	address := cmp.Or(d.access.placeholder, d.access.address(d.remote))
 	if d.access.ownPassword { // url.<base>.pushInsteadOf does not apply beside it
-		promisor += "\tpushurl = \"" + d.access.told + "\"\n"
+		promisor += "\tpushurl = \"" + d.access.placeholder + "\"\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
 	// The other end of a local fetch is our child. It must neither run a program to pack objects nor
