@@ -59,12 +59,12 @@ func TestCredentialsForUndecided(t *testing.T) {
 	target, _ := url.Parse("https://example.com/a/b")
 	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "credentials that are not known", "c4n4ry")
 	for name, blocks := range map[string][]cty.Value{
-		"unknown":    []cty.Value{cty.UnknownVal(cty.String)},
-		"absent":     []cty.Value{cty.NullVal(cty.String)},
-		"a number":   []cty.Value{cty.NumberIntVal(1)},
-		"not a URL":  []cty.Value{cty.StringVal("example.com")},
-		"the same":   []cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")},
-		"irrelevant": []cty.Value{cty.StringVal("https://other.example.com"), cty.StringVal("http://")},
+		"unknown":    {cty.UnknownVal(cty.String)},
+		"absent":     {cty.NullVal(cty.String)},
+		"a number":   {cty.NumberIntVal(1)},
+		"not a URL":  {cty.StringVal("example.com")},
+		"the same":   {cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")},
+		"irrelevant": {cty.StringVal("https://other.example.com"), cty.StringVal("http://")},
 	} {
 		creds := Credentials{Table: table}
 		for i, u := range blocks {

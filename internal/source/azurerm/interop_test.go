@@ -201,7 +201,8 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 	}{
 		"no blob":      {place: place().with("key", "nothing"), block: withKey(), missing: true},
 		"no container": {place: place().with("container_name", "nothing"), block: withKey()},
-		"wrong key":    {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"), code: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
+		"wrong key": {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"),
+			code: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
 		"SAS, no blob": {place: place().with("key", "nothing"), block: signed(sas.ContainerPermissions{Read: true}, later), missing: true},
 		"SAS to write": {place: place(), block: signed(sas.ContainerPermissions{Write: true}, later)},
 		"old SAS": {place: place(), block: signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)),

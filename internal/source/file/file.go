@@ -206,14 +206,16 @@ func (l location) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		mistake := l.mistake(path)
-		odd := recognize.Text(l.path, recognize.Value).Said("") // the caller adds this mistake to the error
+		if odd := recognize.Text(l.path, recognize.Value).Said(""); odd != "" {
+			mistake += "; the path " + odd
+		}
 		missing := fmt.Sprintf("%q does not exist%s", path, mistake)
 		if _, err := os.Lstat(path); err == nil {
 			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""
-		} else if folder, _ := keyfile.Near(path); mistake+odd == "" && folder != filepath.Dir(path) {
+		} else if folder, _ := keyfile.Near(path); mistake == "" && folder != filepath.Dir(path) {
 			missing += fmt.Sprintf("; check the path: the last folder of it that exists is %q", folder)
 		}
-		if mistake+odd == "" && !filepath.IsAbs(l.path) {
+		if mistake == "" && !filepath.IsAbs(l.path) {
 			missing += "; a relative path such as this one starts in the working directory, and ${path.module}/ before it makes it start in the " +
 				"module"
 		}

@@ -2,8 +2,10 @@ package file
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -81,7 +83,7 @@ func TestWorkspaces(t *testing.T) {
 			attrs["workspace_dir"] = cty.StringVal(tt.dir)
 		}
 		got, err := read(t, attrs, tt.workspace)
-		check(t, says, tt.workspace+" in "+tt.dir, got, err, tt.want)
+		check(t, says, fmt.Sprintf("%q in %q", tt.workspace, tt.dir), got, err, tt.want)
 	}
 }
 
@@ -120,6 +122,7 @@ func TestPaths(t *testing.T) {
 		{path: "dir/c.tfstate", want: "relative"},
 		{path: "dir/../dir/c.tfstate", want: "relative"},
 		{path: "link", want: "relative"},
+		{path: "'dir/c.tfstate'"},
 		{path: "dangling"},
 		{path: "nowhere/a/b.tfstate"},
 		{path: "dirr/c.tfstate"},
@@ -131,7 +134,7 @@ func TestPaths(t *testing.T) {
 		{path: ""},
 	} {
 		got, err := read(t, pathAttr(tt.path), "default")
-		check(t, says, tt.path, got, err, tt.want)
+		check(t, says, strconv.Quote(tt.path), got, err, tt.want)
 	}
 }
 

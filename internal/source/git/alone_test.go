@@ -197,7 +197,7 @@ func TestInsteadOfBesidePassword(t *testing.T) {
 	r := newTestRun(t, nil, vars{"url": "http://127.0.0.1:1/", "username": "u", "password": canary})
 	r.environ = append(r.environ, "HOME="+home)
 	_, err := read(t, r, place{repository: "http://127.0.0.1:1/a", path: "s"})
-	mustFail(t, err, "url.<base>.insteadOf in the git configuration does not apply beside the password of a block")
+	openMistakes(t, "insteadOf").Error(t, "beside a password", err)
 }
 
 // TestMachineBesidePassword: the machine's proxy, in a variable or in the user's file, and

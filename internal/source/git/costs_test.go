@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -94,7 +95,7 @@ func TestRepeatedFolders(t *testing.T) {
 	if _, err := fetch(1000, 100, 1); err != nil {
 		t.Errorf("100 copies of a folder of 1,000 files: %v", err)
 	}
-	if allocated, err := fetch(1, 2, 19); err == nil || !strings.Contains(err.Error(), "too many files") || allocated > 160<<20 {
+	if allocated, err := fetch(1, 2, 19); !errors.Is(err, errTooManyFiles) || allocated > 160<<20 {
 		t.Errorf("folders in folders: %v, with %d MB", err, allocated>>20)
 	}
 }

@@ -1,15 +1,16 @@
 package git
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 )
 
 // TestSignInPage: a server that sends a web page in place of a repository is named.
 func TestSignInPage(t *testing.T) {
 	t.Parallel()
+	says := openMistakes(t, "a page to sign in")
 	for name, page := range map[string]string{
 		"one line": "<!DOCTYPE html><html><title>Sign in</title></html>",
 		"lines":    "<html>\n<body>\n<form action=/login>\n</form></body></html>\n",
@@ -26,9 +27,7 @@ func TestSignInPage(t *testing.T) {
 		t.Cleanup(server.Close)
 		for _, ref := range []string{"", "main"} {
 			_, err := read(t, newTestRun(t, nil), place{repository: server.URL + "/acme/states", path: "s", ref: ref})
-			if err == nil || !strings.Contains(err.Error(), "a page to sign in") {
-				t.Errorf("%s, %s: got %v", name, ref, err)
-			}
+			says.Error(t, name+", "+cmp.Or(ref, "HEAD"), err)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func TestInsteadOf(t *testing.T) {
 		r := newTestRun(t, nil)
 		insteadOf(r, "https://git.example.invalid/a", "ext::sh -c 'exit 0'")
 		_, err := read(t, r, place{repository: "https://git.example.invalid/a", path: "s"})
-		mustFail(t, err, "another kind of transport")
+		mustFail(t, err, "not allowed")
 	})
 	t.Run("https to ssh", func(t *testing.T) {
 		server := gittest.SSH(t, repo)
@@ -196,7 +196,7 @@ func TestInsteadOf(t *testing.T) {
 		r := newTestRun(t, nil)
 		insteadOf(r, repo.FileURL(), "https://git.example.invalid/a")
 		_, err := read(t, r, place{repository: repo.FileURL(), path: "s"})
-		mustFail(t, err, "another kind of transport")
+		mustFail(t, err, "not allowed")
 	})
 }
 

@@ -410,7 +410,8 @@ func TestPluginFails(t *testing.T) {
 	t.Run("terminal", func(t *testing.T) {
 		path := kubeconfig(t, s.URL, trusting(s), map[string]any{"exec": map[string]any{
 			"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true", "interactiveMode": "Always"}})
-		sourcetest.OpenMistakes(t, "kubernetes, plugins of a terminal").Error(t, "always", fails(t, open(t, settingsOf(attrs{"config_path": text(path), "config_context": text("right")}))))
+		err := fails(t, open(t, settingsOf(attrs{"config_path": text(path), "config_context": text("right")})))
+		sourcetest.OpenMistakes(t, "kubernetes, plugins of a terminal").Error(t, "always", err)
 	})
 }
 

@@ -144,7 +144,8 @@ func TestIdentity(t *testing.T) {
 		"profile without keys":            {blocks: []objecttest.Attrs{of("empty")}},
 		"profile without the role's name": {blocks: []objecttest.Attrs{of("nobody")}},
 		"session without a role":          {blocks: []objecttest.Attrs{pair().With("assume_role_session_name", "x")}},
-		"too long a session":              {blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
+		"too long a session": {
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
 		"too short, in the environment": {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role,
 			"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, blocks: []objecttest.Attrs{pair()}},
 		"another role": {calls: "AssumeRole statecrypt 3600",
@@ -153,9 +154,10 @@ func TestIdentity(t *testing.T) {
 			blocks: []objecttest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
 		"role by a wrong secret": {calls: "AssumeRole statecrypt 3600",
 			blocks: []objecttest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
-		elsewhere:           {blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
-		"not a host":        {blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
-		"not a host of STS": {blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
+		elsewhere:    {blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
+		"not a host": {blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
+		"not a host of STS": {
+			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
 		"another role of the instance": {calls: "PUT GET",
 			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "writer")}},
 		"not the name of a role": {blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},

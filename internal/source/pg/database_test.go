@@ -14,6 +14,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -54,11 +55,12 @@ func TestAnswers(t *testing.T) {
 		CREATE TABLE %[1]q.denied (name text, data text)`, x.schema))
 	reader := x.reader(t)
 	nobody := x.URL("stranger", readerPassword, "postgres", "sslmode=disable")
-	const denied = "this requires CONNECT on the database, USAGE on the schema, and SELECT on the columns name and data (SQLSTATE 42501)"
+	says := sourcetest.OpenMistakes(t, "pg, a database", "c4n4ry")
 	for name, c := range map[string]struct {
 		connStr, table, workspace string
-		data, err                 string
-		missing                   bool
+		data                      string
+		missing, fails            bool
+		host                      bool // the error is that of a host, whose end depends on the machine
 	}{
 		"default":                {data: `{"default": true}`},
 		"odd workspace":          {workspace: "Prod é'\"; --", data: `{"odd": true}`},
@@ -70,34 +72,32 @@ func TestAnswers(t *testing.T) {
 		"view, missing":          {table: "view", workspace: "nothing", missing: true},
 		"row-level security":     {table: "secured", workspace: "network", data: "{}"},
 		"hidden row":             {table: "secured", missing: true},
-		"no such table":          {table: "nothing", err: `."nothing"; check schema_name, table_name, and the database`},
-		"no such table, quoted":  {table: `no"thing`, err: `."no\"thing"`},
-		"denied":                 {table: "denied", err: denied},
-		"half a right":           {table: "half", err: denied},
-		"no right to the schema": {connStr: nobody, err: denied},
-		"numbers":                {table: "numbers", err: "do not hold text, as those of the backend do (SQLSTATE 42883)"},
-		"bytes":                  {table: "bytes", err: "does not hold text"},
-		"name is a number":       {table: "names", err: "(SQLSTATE 22P02)"},
-		"other columns":          {table: "others", err: "does not have the columns name and data (SQLSTATE 42703)"},
-		"two rows":               {table: "twice", err: `has more than one row with the name "default"`},
-		"a view that writes":     {table: "writes", err: "writes when it is read, which is not allowed (SQLSTATE 25006)"},
+		"no such table":          {table: "nothing", fails: true},
+		"no such table, quoted":  {table: `no"thing`, fails: true},
+		"denied":                 {table: "denied", fails: true},
+		"half a right":           {table: "half", fails: true},
+		"no right to the schema": {connStr: nobody, fails: true},
+		"numbers":                {table: "numbers", fails: true},
+		"bytes":                  {table: "bytes", fails: true},
+		"name is a number":       {table: "names", fails: true},
+		"other columns":          {table: "others", fails: true},
+		"two rows":               {table: "twice", fails: true},
+		"a view that writes":     {table: "writes", fails: true},
 		"wrong password": {connStr: x.URL("reader", "c4n4ry", "postgres", "sslmode=disable"),
-			err: ": the server refused the login; check user, password, database and sslmode in the connection settings, and the server's " +
-				"pg_hba.conf (SQLSTATE 28P01)"},
+			fails: true},
 		"no password": {connStr: x.URL("reader", "", "postgres", "sslmode=disable"),
-			err: "refused the login: there is no password; set one in conn_str, in the block with the credentials (SQLSTATE " +
-				"28P01)"},
+			fails: true},
 		"not without TLS": {connStr: x.URL("tlsuser", readerPassword, "postgres", "sslmode=disable"),
-			err: "refused the login; check user, password, database and sslmode"},
+			fails: true},
 		"no such database": {connStr: x.URL("reader", readerPassword, "c4n4ry", "sslmode=disable"),
-			err: "has no such database; check the one in the connection settings (SQLSTATE 3D000)"},
+			fails: true},
 		"no free connection": {connStr: x.URL("busy", readerPassword, "postgres", "sslmode=disable"),
-			err: "has no free connection; try again, or lower -parallelism (SQLSTATE 53300)"},
-		"unknown parameter":  {connStr: reader + "&c4n4ry=1", err: "does not accept a parameter of the connection settings (SQLSTATE 42704)"},
-		"statement_timeout":  {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", err: "statement_timeout"},
-		"a host":             {connStr: "host=db.invalid user=me password=c4n4ry", err: "db.invalid:5432: the host" + netfail.NotFound},
-		"not a host":         {connStr: "host=c4n4ry..invalid user=me", err: "the host" + netfail.NotFound},
-		"client certificate": {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), err: "refused the login"},
+			fails: true},
+		"unknown parameter":  {connStr: reader + "&c4n4ry=1", fails: true},
+		"statement_timeout":  {connStr: reader + "&statement_timeout=1ms&options=-c%20c4n4ry.x=1", table: "slow", fails: true},
+		"a host":             {connStr: "host=db.invalid user=me password=c4n4ry", host: true},
+		"not a host":         {connStr: "host=c4n4ry..invalid user=me", host: true},
+		"client certificate": {connStr: x.URL("certuser", "", "postgres", "sslmode=require"), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.table == "slow" {
@@ -114,17 +114,20 @@ func TestAnswers(t *testing.T) {
 			snap, err := fetchAs(t, connStr, a, c.workspace)
 			missing, isMissing := source.IsMissing(err)
 			switch {
-			case c.missing:
-				if !isMissing || !missing.CredentialsSent || !strings.Contains(missing.Detail, "has no row with the name") {
-					t.Errorf("got %v, want that it is missing", err)
-				}
-			case c.err != "":
+			case c.missing || c.fails || c.host:
 				if err == nil {
 					t.Fatalf("got %d bytes", len(snap.Data))
 				}
-				checkError(t, err)
-				if !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "c4n4ry") {
-					t.Errorf("got %v, want it to contain %q", err, c.err)
+				if isMissing != c.missing || isMissing && !missing.CredentialsSent {
+					t.Errorf("got %v, missing: %t", err, isMissing)
+				}
+				if !isMissing {
+					checkError(t, err)
+				}
+				if !c.host {
+					says.Error(t, name, errors.New(strings.ReplaceAll(err.Error(), x.schema, "SCHEMA")))
+				} else if !strings.Contains(err.Error(), netfail.NotFound) || strings.Contains(err.Error(), "c4n4ry") {
+					t.Errorf("got %v", err)
 				}
 			case err != nil || string(snap.Data) != c.data || snap.Data == nil || snap.Revision != "" || snap.Lock != nil:
 				t.Errorf("got %v, %v, want %s", snap, err, c.data)
@@ -155,10 +158,8 @@ func TestLogins(t *testing.T) {
 	ca := caFile(t, x.Server)
 	withLockedKey := x.URL("certuser", "", "postgres", "sslmode=verify-full&sslrootcert="+ca+"&sslcert="+certificate+"&sslkey="+lockedKey+
 		"&sslpassword=")
-	if _, err := fetchAs(t, withLockedKey+"not-c4n4ry", attrs{"schema_name": text(x.schema)}, "default"); err == nil ||
-		!strings.Contains(err.Error(), "sslpassword opens an encrypted sslkey") || strings.Contains(err.Error(), "c4n4ry") {
-		t.Errorf("got %v", err)
-	}
+	_, err = fetchAs(t, withLockedKey+"not-c4n4ry", attrs{"schema_name": text(x.schema)}, "default")
+	sourcetest.OpenMistakes(t, "pg, sslpassword", "c4n4ry").Error(t, "another", err)
 	for name, connStr := range map[string]string{
 		"SCRAM":                  x.URL("reader", readerPassword, "postgres", "sslmode=verify-full&channel_binding=require&sslrootcert="+ca),
 		"SCRAM, verify-ca":       x.URL("reader", readerPassword, "postgres", "sslmode=verify-ca&sslrootcert="+ca),

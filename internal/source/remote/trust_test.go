@@ -206,11 +206,12 @@ func TestOpen(t *testing.T) {
 		"no default":         {attrs: with(good, "workspaces", cty.NilVal)},
 		"version is a path":  {attrs: with(good, "state_version", text("../canary"))},
 		"version of outputs": {attrs: with(with(good, "state_version", text("sv-1")), "outputs_only", cty.True)},
-		"CA":                 {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "client_ca_certificate_pem": text("canary")}}},
-		"proxy":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}}},
-		"token":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}}},
-		"two blocks":         {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}}},
-		"no url":             {attrs: good, blocks: []attrs{{"token": text("canary")}}},
+		"CA": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"),
+			"client_ca_certificate_pem": text("canary")}}},
+		"proxy":      {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}}},
+		"token":      {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}}},
+		"two blocks": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}}},
+		"no url":     {attrs: good, blocks: []attrs{{"token": text("canary")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range r.attrs {
