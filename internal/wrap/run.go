@@ -217,10 +217,11 @@ func (r *run) readModule(ctx context.Context) error {
 // checkDestination refuses a module whose state has nowhere to go.
 func (r *run) checkDestination(context.Context) error {
 	if r.module.CheckBackend() == nil {
-		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
+		return errors.New("-leave requires a destination, and the module has only the empty backend block of wrap; write its new " +
+			"backend block first")
 	}
 	if file := r.module.LocalFile(); file != "" && r.backend.Keeps(files.Join(r.module.Dir, file)) {
-		return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
+		return errors.New("the new backend of the module would overwrite the file with the encrypted state; set another path in its block")
 	}
 	return nil
 }

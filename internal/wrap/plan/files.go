@@ -129,7 +129,7 @@ func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
 		err = cmp.Or(err, failed)
 	}
 	if len(p.Keys.Plan.Methods()) == 0 {
-		err = fmt.Errorf("%w; if it is a plan, the settings require a plan block", err)
+		err = fmt.Errorf("%w; to open a plan, the settings require a plan block", err)
 	}
 	return nil, err
 }

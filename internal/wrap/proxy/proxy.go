@@ -251,7 +251,7 @@ func (p *Proxy) remove(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := meter.Read(r.Body, r.ContentLength, files.MaxState)
 	if err != nil {
-		p.fail(w, ours, "what the child sent cannot be read: "+web.Reason(err, ""))
+		p.fail(w, ours, "the request of the program cannot be read: "+web.Reason(err, ""))
 	}
 	return body, err == nil
 }
