@@ -185,23 +185,21 @@ func TestNobodyListens(t *testing.T) {
 	s.checkSealed(t, `"lineage":"l","outputs"`)
 }
 
-// A folder that nobody may write to any more is enough, once it was initialized.
+// TestReadOnlyFolder: a module whose folder nobody may write to is refused, because the run needs a record there.
 func TestReadOnlyFolder(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() <= 0 {
 		t.Skip("root writes anywhere, and Windows has no such modes")
 	}
-	for kind, ok := range map[string]bool{"http": true, "local": false} {
-		o, dir, said := scripted(t, newStore(t), "ready GET", "plan")
-		data := filepath.Join(dir, ".terraform", "statecrypt")
-		write(t, filepath.Join(data, "terraform.tfstate"), `{"version":3,"backend":{"type":"`+kind+`","config":{"address":null},"hash":5}}`)
-		if err := os.Chmod(data, 0o500); err != nil { //nolint:gosec // as the test is about
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.Chmod(data, 0o700) }) //nolint:gosec // so that it can be removed
-		code, err := wrap.Run(t.Context(), o)
-		if (err == nil) != ok || (code == 0) != ok {
-			t.Errorf("%s: got %d, %v\n%s", kind, code, err, said)
-		}
+	o, dir, out := scripted(t, newStore(t), "ready GET", "plan")
+	data := filepath.Join(dir, ".terraform", "statecrypt")
+	write(t, filepath.Join(data, "x"), "")
+	if err := os.Chmod(data, 0o500); err != nil { //nolint:gosec // as the test is about
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(data, 0o700) }) //nolint:gosec // so that it can be removed
+	code, err, _ := run(t, o)
+	if code != 1 || err == nil || !strings.Contains(err.Error(), "the folder of the run") || out.String() != "" {
+		t.Errorf("got %d, %v\n%s", code, err, out)
 	}
 }
