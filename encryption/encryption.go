@@ -81,7 +81,6 @@ func areSettings(c *config.Config) bool {
 // be sealed. A program that seals as many loads its settings again.
 type Encryption struct {
 	config       config.Config
-	strict       bool                                        // there are settings, so plaintext opens only by name
 	kinds        map[string]driver.Block[driver.Method]      // nil in a zero Encryption
 	keyKinds     map[string]driver.Block[driver.KeyProvider] // the same
 	keyProviders map[string]func() (keyProvider, error)      // :: address → built once
@@ -101,8 +100,12 @@ type keyProvider struct {
 
 type method struct {
 	driver.Method
-	then       string   // the address of the method for the decrypted file; "" if that is plaintext
-	references []string // addresses of the key providers that it uses
+
+	address    string
+	kind       driver.Block[driver.Method] // zero if the registry lacks it
+	plaintext  bool                        // it reads unencrypted data
+	then       string                      // the address of the method for the decrypted file; "" if that is plaintext
+	references []string                    // addresses of the key providers that it uses
 	values     attr.Values
 }
 
@@ -123,7 +126,6 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	e := &Encryption{
 		config:       *cfg,
-		strict:       areSettings(cfg),
 		kinds:        methodKinds,
 		keyKinds:     kinds,
 		keyProviders: map[string]func() (keyProvider, error){},
@@ -220,21 +222,32 @@ func buildKeyProvider(entry *entries.Entry, kinds map[string]driver.Block[driver
 }
 
 func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Method], cfg *config.Config) (method, error) {
+	m := method{address: entry.Address, kind: kinds[entry.Kind], plaintext: entry.Kind == syntax.Unencrypted}
 	var common []attr.Attr
-	whole := kinds[entry.Kind].OwnFormat != nil
-	if whole {
+	if m.kind.OwnFormat != nil {
 		common = entries.FileMethodAttrs()
 	}
 	built, values, err := build(entry, "method", kinds, common, cfg)
+	m.values = values
 	if err != nil {
-		return method{values: values}, err
+		return m, err
 	}
-	m := method{Method: built, references: references(values), values: values}
-	if whole {
+	m.Method, m.references = built, references(values)
+	if m.kind.OwnFormat != nil {
 		m.then = values.String("then")
 	}
 	return m, nil
 }
+
+// methodAt returns the method at a configured address. One that cannot be built has only the parts
+// that its settings give.
+func (e *Encryption) methodAt(address string) method {
+	m, _ := e.methods[address]()
+	return m
+}
+
+// opensFiles reports whether the method is given the whole file, and not the data of an envelope.
+func (m method) opensFiles() bool { return m.kind.OwnFormat != nil || m.plaintext }
 
 func references(values attr.Values) (addresses []string) {
 	for _, given := range entries.KeyProviders(values) {
@@ -347,7 +360,7 @@ func (e *Encryption) settings() config.Config {
 
 func (e *Encryption) target(kind FileKind, name string, t *config.Target) Target {
 	if t == nil {
-		return Target{encryption: e, kind: kind, name: name, lenient: e != nil && !e.strict}
+		return Target{encryption: e, kind: kind, name: name, passes: e != nil && !areSettings(&e.config)}
 	}
 	methods := slices.Concat([]string{t.Method}, t.Fallbacks)
 	return Target{encryption: e, kind: kind, name: name, methods: methods, enforced: t.Enforced, pos: t.Pos}

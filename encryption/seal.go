@@ -26,7 +26,7 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 		o = &Opened{}
 	}
 	t := o.target
-	if !t.lenient || t.enforced || o.Encrypted || o.Method != "" {
+	if !t.passes || o.Encrypted || o.Method != "" {
 		return t.Encrypt(ctx, plain)
 	}
 	if err := t.begin(ctx); err != nil {
@@ -48,7 +48,7 @@ func (t Target) seal(ctx context.Context, address string, plain []byte) ([]byte,
 	}
 	kind, _, _ := identify(plain)
 	env := &envelope{Version: envelopeVersion}
-	if e.candidate(address, nil, nil).whole {
+	if m.opensFiles() {
 		env = nil
 	}
 	switch {
@@ -68,7 +68,7 @@ func (t Target) seal(ctx context.Context, address string, plain []byte) ([]byte,
 		sealed, err = sealCopy(ctx, encrypter, keys, env, plain)
 	}
 	if err != nil {
-		err = fault.Later(err, func() []fault.Fact { return e.suspects(e.candidate(address, nil, nil)) })
+		err = fault.Later(err, func() []fault.Fact { return e.suspects(m) })
 		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
 	}
 	if t.rehearses == nil {
@@ -85,7 +85,7 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 			errors.New("this method can open files, but not encrypt them"), "choose another to encrypt")}
 	}
 	if err == nil {
-		err = e.protects(e.candidate(address, nil, nil))
+		err = e.protects(m)
 	}
 	return m, encrypter, err
 }

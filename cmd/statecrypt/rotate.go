@@ -41,12 +41,12 @@ func (c *call) rotate(ctx context.Context) error {
 	if !r.again {
 		c.noteDoubts()
 	}
-	if !c.separate && (r.apart || r.again) {
+	if !c.on("separate") && (r.apart || r.again) {
 		r.to.Prepare(ctx)
 	}
 	change, examine, older := c.changeFile, c.all, "backups, and other copies"
-	if c.inBackend {
-		kept, err := c.states(ctx, c.to, r.to)
+	if c.on("backend") {
+		kept, err := c.states(ctx, c.text("to"), r.to)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (c *call) rotate(ctx context.Context) error {
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 			return kept.Rotate(ctx, c.inStore(name), change)
 		}
-		if c.prefix != nil {
+		if c.isGiven("prefix") {
 			examine = func(ctx context.Context, rotate func(ctx context.Context, name string) (finding, error)) error {
 				return c.all(ctx, r.needed(kept, rotate))
 			}
@@ -75,7 +75,7 @@ func (c *call) rotate(ctx context.Context) error {
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
 		case isStuck: // which is all that went wrong
-		case isHeld && c.prefix != nil:
+		case isHeld && c.isGiven("prefix"):
 			if f.Result = resultHeld; held.By != nil {
 				err = errors.New(held.By.Describe())
 			}
@@ -91,8 +91,8 @@ func (c *call) rotate(ctx context.Context) error {
 	})
 	switch {
 	case rotated.Load():
-		c.say(yellow, "note:", "what was there before ("+older+") still opens with the old keys; if somebody has left, or a key has "+
-			"leaked, replace the secrets in it")
+		c.say(yellow, "note:", "older versions ("+older+") still open with the old keys; if somebody has left, or a key has "+
+			"leaked, replace the secrets in the state")
 	case err == nil:
 		c.say(yellow, "note:", "nothing was changed: what -to says opens it already, so it has the new key, or the key in -to is the "+
 			"old one; -from is for the old settings")
@@ -141,13 +141,13 @@ func (c *call) rotation() (r rotation, err error) {
 	if err := c.checkRotation(); err != nil {
 		return r, err
 	}
-	r.again, r.alone = c.again, c.from == ""
-	if r.from, err = c.target(cmp.Or(c.from, c.to)); err != nil && c.from != "" {
+	r.again, r.alone = c.on("again"), c.text("from") == ""
+	if r.from, err = c.target(cmp.Or(c.text("from"), c.text("to"))); err != nil && c.text("from") != "" {
 		return r, fmt.Errorf("-from: %w", err)
 	}
 	old := c.backend
-	r.to, err = c.target(c.to) // last, because its backend counts
-	if err == nil && c.inBackend && c.backend == nil && old != nil && c.from != "" {
+	r.to, err = c.target(c.text("to")) // last, because its backend counts
+	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
 		c.say(yellow, "note:", `the block backend "http" of -from is not used; -to has none`)
 	}
 	if err == nil {
@@ -157,7 +157,7 @@ func (c *call) rotation() (r rotation, err error) {
 		return r, fmt.Errorf("-to: %w", err)
 	}
 	r.apart = !r.to.MayShareKey(r.from)
-	if c.separate {
+	if c.on("separate") {
 		r.to = r.to.Separate()
 	}
 	return r, nil
@@ -166,17 +166,17 @@ func (c *call) rotation() (r rotation, err error) {
 // checkRotation returns an error for flags that contradict each other.
 func (c *call) checkRotation() error {
 	switch {
-	case c.inBackend != (len(c.args) == 0):
+	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
 	case twice(c.args) != "":
 		return usageError("the file " + shown(twice(c.args)) + " is named twice; name each file once")
-	case c.inBackend && c.plan:
+	case c.on("backend") && c.on("plan"):
 		return usageError("a backend has no plans; -plan is for files")
-	case c.to == "" || c.from == "" && !c.again:
+	case c.text("to") == "" || c.text("from") == "" && !c.on("again"):
 		return usageError("both -from and -to are required, or -again and -to; see statecrypt rotate -h")
-	case c.from == syntax.Unencrypted:
+	case c.text("from") == syntax.Unencrypted:
 		return usageError("-from requires a file of settings; statecrypt encrypt encrypts what is not encrypted")
-	case c.to == syntax.Unencrypted:
+	case c.text("to") == syntax.Unencrypted:
 		return usageError("-to requires a file of settings; statecrypt decrypt decrypts what is encrypted")
 	case c.hasEnvironment():
 		return usageError("TF_ENCRYPTION is set, and would change what -from says as well as what -to says; unset it")

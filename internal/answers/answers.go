@@ -1,5 +1,5 @@
-// Package answers interprets the answers of services. A package has a row for each answer that it
-// knows, and the first row that fits counts.
+// Package answers explains answers of services with tables. A table has a row for each known answer,
+// and the first row that fits counts.
 package answers
 
 import (
@@ -12,21 +12,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Row is an answer of a service, and its meaning. A field that is not set fits all answers.
+// Row is an answer of a service with its meaning. Status, Code and Said fit all answers if they are
+// empty.
 type Row struct {
-	Status string // of HTTP: one or several of them, such as "403 5xx"
-	Code   string // the service's codes for the error: one or several words
+	Status string // one or several HTTP statuses, such as "403 5xx"
+	Code   string // one or several error codes of the service
 	Said   string // a part of the service's text, which is not shown
-	Unless bool   // the row is not for this request
+	Unless bool   // whether the row does not apply to this request
 
-	Wraps error // comes before the text, and may be without one
+	Wraps error // error that precedes the text, which may then be ""
 	Text  string
 
-	Advice string // what to do about it; see fault.Advice
+	Advice string // advice to the user, see fault.With
 }
 
-// Find returns the first row that fits, the zero Row if none does. A status of 600 and more is
-// one of 5xx.
+// Find returns the first row that fits, and the zero Row if none does. A status of 600 or more counts
+// as 5xx.
 func Find(rows []Row, status int, code, said string) Row {
 	statuses := []string{strconv.Itoa(status), strconv.Itoa(min(status/100, 5)) + "xx"}
 	for _, row := range rows {
@@ -41,7 +42,7 @@ func isOne(words string, given ...string) bool {
 	return words == "" || slices.ContainsFunc(given, func(word string) bool { return slices.Contains(strings.Fields(words), word) })
 }
 
-// Err is the error that the row stands for.
+// Err returns the error with the text and the advice of the row.
 func (r Row) Err() error {
 	err := r.Wraps
 	switch {

@@ -20,8 +20,8 @@ const (
 	terrajetMeta = "terrajet.crossplane.io/provider-meta"
 )
 
-// crossplaneState rebuilds the state that Terrajet and Upjet write before each run of Terraform,
-// in the same order: a later value wins.
+// crossplaneState rebuilds the state that Terrajet and Upjet write before each run of Terraform. Values
+// are added in the same order, so a later value wins.
 func (o *Object) crossplaneState(obj object, look secrets, cost *meter.Meter) ([]byte, error) {
 	m := managed{Object: o, obj: obj, look: look, cost: cost}
 	attributes, err := m.parameters()
@@ -56,11 +56,10 @@ type managed struct {
 	obj       object
 	look      secrets
 	cost      *meter.Meter
-	observing bool // the values are a controller's observation, in which nothing selects a secret or an object
+	observing bool // whether the values are a controller's observation, in which nothing selects a secret or an object
 }
 
-// parameters are the arguments, with the values of the secrets that they
-// select.
+// parameters returns the arguments, with the values of the secrets that they select.
 func (m managed) parameters() (map[string]any, error) {
 	forProvider, ok := m.obj.at("spec", "forProvider").(map[string]any)
 	if !ok {
@@ -130,8 +129,8 @@ func isZero(value any) bool {
 	return value == nil
 }
 
-// block gives the fields of a block their Terraform names. at and attribute
-// are where it is in the object and in the state.
+// block returns the fields of a block by their Terraform names. The trails at and attribute lead to the
+// block in the object and in the state.
 func (m managed) block(fields map[string]any, at, attribute *trail) (map[string]any, error) {
 	out := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
@@ -156,12 +155,12 @@ func (m managed) block(fields map[string]any, at, attribute *trail) (map[string]
 	return out, nil
 }
 
-// trail is the names that lead to a field, without indexes. They are put together
-// only where that is needed: all fields below a long name would copy it.
+// trail holds the names that lead to a field, without indexes. They are joined only if necessary,
+// because otherwise each field below a long name would copy it.
 type trail struct {
 	above *trail
 	name  string
-	size  int // bytes when it is put together
+	size  int // bytes of the joined names
 }
 
 func (t *trail) to(name string) *trail {
@@ -180,7 +179,7 @@ func (t *trail) String() string {
 	return strings.Join(names, ".")
 }
 
-// among reports whether a list of settings has the trail.
+// among reports whether a list of settings contains the trail.
 func (t *trail) among(settings iter.Seq[string]) bool {
 	for setting := range settings {
 		if len(setting) == t.size && setting == t.String() {
@@ -190,8 +189,8 @@ func (t *trail) among(settings iter.Seq[string]) bool {
 	return false
 }
 
-// value renames the members of blocks. Blocks are in lists; an object outside a list is a map,
-// whose keys are the user's own, unless single_blocks names it.
+// value returns a value in which the members of blocks have their Terraform names. Blocks are in lists;
+// an object outside a list is a map, whose keys are the user's own, unless single_blocks names it.
 func (m managed) value(value any, at, attribute *trail) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -217,8 +216,8 @@ func (m managed) value(value any, at, attribute *trail) (any, error) {
 	return value, nil
 }
 
-// isReference reports whether a field says where an argument comes from:
-// another object of the cluster. Such fields are beside the argument.
+// isReference reports whether a field names another object of the cluster, from which the argument
+// beside the field gets its value.
 func (m managed) isReference(field string, value any) bool {
 	if _, named := m.fieldNames[field]; named || m.observing {
 		return false
@@ -251,7 +250,8 @@ func hasOnly(value any, one string, listed ...string) bool {
 	return has || one == ""
 }
 
-// sensitive returns the Terraform attribute of a field that selects a secret.
+// sensitive returns the Terraform attribute of a field that selects a secret, and false for other
+// fields.
 func (m managed) sensitive(at *trail, value any) (string, bool) {
 	if m.observing {
 		return "", false
@@ -349,7 +349,7 @@ func (m managed) one(value any) (any, error) {
 	return fromSecret{whole}, nil
 }
 
-// copied charges each time that a value is selected.
+// copied returns a value of a secret as text. It charges the cost each time that the value is selected.
 func (m managed) copied(ref SecretRef, key, value string) (string, error) {
 	if err := m.cost.Charge(meter.Rebuilt+int64(len(key)+len(value))/32, "the values of secrets that it selects"); err != nil {
 		return "", err
@@ -357,8 +357,9 @@ func (m managed) copied(ref SecretRef, key, value string) (string, error) {
 	return textOf(ref, key, value)
 }
 
-// secretRef limits a namespaced object to its own namespace. Otherwise a person who may write
-// objects in one namespace could read the secrets of another through a reader with more rights.
+// secretRef returns the secret that a selector names. A namespaced object may name only secrets of its
+// own namespace. Otherwise a person who may write objects in one namespace could read the secrets of
+// another through a reader with more rights.
 func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	name, _ := selector["name"].(string)
 	namespace, isText := selector["namespace"].(string)
@@ -404,14 +405,14 @@ func (m managed) observation() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Keys without the prefix are made for people and programs.
+	// Keys without the prefix are meant for people and programs.
 	put := keys{prefix: "attribute.", place: splitKey, value: func(text string) any { return text }}
 	return attributes, ref.put(attributes, data, put, m.cost)
 }
 
-// putID adds the id of the resource: the external name unless the user gives
-// another. Like Upjet it adds none if the resource type has no attribute id,
-// and so the observation neither; Terrajet always adds it.
+// putID adds the id of the resource, which is the external name unless the user sets another. Like
+// Upjet, it adds none if the observation has no id, because the resource type then lacks this
+// attribute; Terrajet always adds it.
 func (m managed) putID(attributes map[string]any, name string, observed map[string]any) error {
 	_, has := observed["id"]
 	switch {
@@ -446,8 +447,8 @@ func (m managed) private() []byte {
 	return nil
 }
 
-// schema is the version of the resource type's schema. Providers of the
-// Terraform plugin SDK store it with their private data.
+// schema returns the version of the resource type's schema. Providers built with the Terraform plugin
+// SDK store it with their private data.
 func (m managed) schema(private []byte) int64 {
 	if m.schemaVersion != nil {
 		return *m.schemaVersion
@@ -462,7 +463,7 @@ func (m managed) schema(private []byte) int64 {
 	return int64(min(n, 1<<31)) //nolint:gosec // bounded
 }
 
-// provider is the address of the provider as states write it.
+// provider returns the address of the provider in the form of states.
 func (o *Object) provider() string {
 	source := o.values.String("provider_source")
 	if source == "" {

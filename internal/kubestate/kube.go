@@ -34,13 +34,13 @@ var ErrNoState = errors.New("its controller has not stored a state yet; see its 
 type Object struct {
 	Group, Version, Kind string
 	Name                 string
-	Namespace            string // "" for an object of the cluster, or if the user says none
-	Resource             string // the plural in URLs, such as "vpcs"; "" if the user says none
+	Namespace            string // "" for an object of the cluster, or if it is not set
+	Resource             string // the plural in URLs, such as "vpcs"; "" if it is not set
 
 	values          attr.Values // the values of the block
 	schemaVersion   *int64
-	fieldNames      map[string]string // :: field of the object → Terraform attribute, "" for none
-	sensitiveFields map[string]string // :: path in the object, without indexes → Terraform attribute; nil for the convention
+	fieldNames      map[string]string // Terraform attributes by field of the object; "" for no attribute
+	sensitiveFields map[string]string // Terraform attributes by path in the object, without indexes; nil for the convention
 	singleBlocks    []string          // Terraform paths of blocks that the object holds without a list
 }
 
@@ -106,7 +106,7 @@ func Table() attr.Table {
 	}
 }
 
-// New checks an object block.
+// New returns the object that an object block describes. It returns an error for mistakes in the block.
 func New(v attr.Values) (*Object, error) {
 	o := &Object{
 		Kind: v.String("kind"), Name: v.String("name"), Namespace: v.String("namespace"), Resource: v.String("resource"),
@@ -152,7 +152,7 @@ func (o *Object) check(v attr.Values) error {
 	return nil
 }
 
-// checkMeaning refuses settings that have no effect.
+// checkMeaning returns an error for a setting that has no effect on the kind of object.
 func (o *Object) checkMeaning(v attr.Values) error {
 	useless := []string{"provider_source", "terraform_version", "sensitive_fields", "single_blocks", "identifier_attribute", "id"}
 	switch {
@@ -169,13 +169,13 @@ func (o *Object) checkMeaning(v attr.Values) error {
 	return nil
 }
 
-// setSensitiveFields reads the form in which the generated code of providers
-// lists them; [*] stands for any index.
+// setSensitiveFields sets the sensitive fields, which v has in the form of the generated code of
+// providers; [*] stands for any index.
 func (o *Object) setSensitiveFields(v attr.Values) error {
 	o.sensitiveFields = map[string]string{}
 	for attribute, field := range v.StringMap("sensitive_fields") {
 		if strings.HasPrefix(field, "status.atProvider.") {
-			continue // observed: these are in the connection secret
+			continue // the connection secret has the values of observed fields
 		}
 		field, ok := strings.CutPrefix(withoutIndexes(field), "spec.forProvider.")
 		attribute = withoutIndexes(attribute)
@@ -195,10 +195,10 @@ func withoutIndexes(p string) string { return indexes.ReplaceAllString(p, "") }
 func (o *Object) isModule() bool   { return o.Group == modules }
 func (o *Object) isKubeform() bool { return strings.HasSuffix(o.Group, kubeform) }
 
-// APIVersion is the group and the version, as objects write them.
+// APIVersion returns the group and the version in the form of apiVersion.
 func (o *Object) APIVersion() string { return o.Group + "/" + o.Version }
 
-// Identity is equal for objects that were described in the same way.
+// Identity returns a text that is equal for objects that were described in the same way.
 func (o *Object) Identity() string { return o.values.Identity() }
 
 // String names the object for people.
@@ -212,12 +212,12 @@ func (o *Object) String() string {
 // SecretRef is a secret that an object needs.
 type SecretRef struct {
 	Namespace, Name string
-	// Optional says that the controller goes on if there is no such secret. In
-	// a manifest, an empty secret stands for one that is not there.
+	// Optional tells that the controller tolerates a missing secret. In a manifest, an empty secret
+	// stands for a missing one.
 	Optional bool
 }
 
-// maxSecrets bounds how many secrets one object can make a reader request.
+// maxSecrets is the largest number of secrets that one object can make a reader request.
 const maxSecrets = 100
 
 // State returns the state file of object, as a server sent it, and the version of the object. It
@@ -313,7 +313,8 @@ func (o *Object) explain(err error) error {
 	return fmt.Errorf("%s: %w", o, err)
 }
 
-// secrets looks up the data of a secret, nil if it does not exist and need not.
+// secrets is a function that returns the data of a secret, and nil for an optional secret that does not
+// exist.
 type secrets func(SecretRef) (map[string]string, error)
 
 func (o *Object) file(obj object, look secrets, cost *meter.Meter) ([]byte, error) {

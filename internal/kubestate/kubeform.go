@@ -47,7 +47,7 @@ func (o *Object) kubeformState(obj object, look secrets, cost *meter.Meter) ([]b
 		return nil, errors.New("status.output must be an object")
 	}
 	output = maps.Clone(output)
-	delete(output, "providerRef") // how to reach the provider, and where secrets are: no attributes
+	delete(output, "providerRef") // the two fields refer to the provider and to a secret, and are no attributes
 	delete(output, "secretRef")
 	attributes, err := managed{Object: o, observing: true}.block(output, nil, nil)
 	if err != nil {
@@ -86,9 +86,8 @@ func describedState(stored map[string]any) (state, error) {
 	return s, nil
 }
 
-// kubeformSecrets adds the sensitive attributes. Like Kubeform it looks only
-// for the secret that the object names: of the one that Kubeform makes when
-// there is no name, it reads nothing back.
+// kubeformSecrets adds the sensitive attributes. Like Kubeform, it reads only a secret that the object
+// names, and not the one that Kubeform makes if the object names none.
 func kubeformSecrets(obj object, attributes map[string]any, look secrets, cost *meter.Meter) error {
 	reference := obj.at("spec", "secretRef")
 	if reference == nil {
@@ -108,8 +107,8 @@ func kubeformSecrets(obj object, attributes map[string]any, look secrets, cost *
 	return ref.put(attributes, data, out, cost)
 }
 
-// mapOrText reads a sensitive value: a map is stored as JSON, anything else as
-// it is. Kubeform drops line breaks, so its states do not have them.
+// mapOrText returns a sensitive value, which is a map if it is stored as JSON, and text otherwise. Like
+// Kubeform, it removes the line breaks of text.
 func mapOrText(text string) any {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var texts map[string]string

@@ -21,20 +21,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// object is one Kubernetes object, as JSON is decoded: numbers are
-// json.Number.
+// object is a Kubernetes object, decoded from JSON with numbers as json.Number.
 type object map[string]any
 
 const (
-	// Decoded, JSON of many small values takes more than twenty times its size,
-	// and YAML a hundred times. An object of Kubernetes has at most about
-	// 1.5 MiB.
+	// These limits are in bytes. In memory, JSON of many small values takes more than twenty times its
+	// size, and YAML a hundred times. An object of Kubernetes has at most about 1.5 MiB.
 	maxManifest = 16 << 20
-	maxDocument = 4 << 20 // of YAML
+	maxDocument = 4 << 20 // limit of one YAML document
 )
 
-// parse reads a manifest: objects and lists of objects, in JSON or YAML, one
-// after the other.
+// parse returns the objects in a manifest of objects and lists of objects, in JSON or YAML.
 func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 	if len(manifest) > maxManifest {
 		return nil, fmt.Errorf("it is larger than %d bytes; leave in it only the object and the secrets that it names", maxManifest)
@@ -46,7 +43,7 @@ func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 		return nil, errNeither
 	}
 	var all []object
-	// Documents are taken apart as kubectl does it.
+	// The reader separates documents like kubectl.
 	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
 	for n := 1; ; n++ {
 		document, err := r.Read()
@@ -64,8 +61,8 @@ func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 
 var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key; check which file is read")
 
-// parseDocument adds the objects of one document of a stream to all. It may
-// also be JSON, or several JSON objects.
+// parseDocument adds the objects of one document of a stream to all. The document may also be JSON, or
+// several JSON objects.
 func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, error) {
 	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' {
 		if more, err := parseJSON(text, all); err == nil {
@@ -79,8 +76,8 @@ func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, 
 	if err := cost.YAML(document); err != nil {
 		return nil, err
 	}
-	// An alias repeats its anchor, which may hold aliases itself: a small document becomes a
-	// huge one. Clusters print none.
+	// An alias repeats its anchor, which may contain aliases itself, so a small document can become a
+	// huge one. Clusters print no aliases.
 	var node goyaml.Node
 	if err := goyaml.Unmarshal(document, &node); err != nil {
 		return nil, errNeither
@@ -90,7 +87,7 @@ func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, 
 	}
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return nil, errNeither // the parser's error would quote it
+		return nil, errNeither // the parser's error would quote the document
 	}
 	return parseJSON(text, all)
 }
@@ -116,8 +113,8 @@ func hasAlias(n *goyaml.Node) bool {
 	return n.Kind == goyaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
-// flatten collects the objects in value. In a list of one kind, as servers send it, the items have
-// no apiVersion and kind, which the list has.
+// flatten adds the objects in value to all. Items of a list from a server lack apiVersion and kind, so
+// they get the ones of the list.
 func flatten(value any, apiVersion, kind string, all *[]object) error {
 	if value == nil {
 		return nil // an empty document
@@ -189,7 +186,7 @@ func (o *Object) means(obj object) bool {
 	return o.hasNames(obj) && obj.text("apiVersion") == o.APIVersion()
 }
 
-// answer reads the one object that a server was asked for.
+// answer returns the one object in the answer of a server. Any other content is an error.
 func answer(text []byte, means func(object) bool, cost *meter.Meter) (object, error) {
 	objects, err := parse(text, cost)
 	switch {
@@ -201,17 +198,17 @@ func answer(text []byte, means func(object) bool, cost *meter.Meter) (object, er
 	return objects[0], nil
 }
 
-// sameNamespace lets a namespace that is not written match any: manifests often
-// leave it to the command that applies them.
+// sameNamespace reports whether two namespaces are equal, or one is absent: manifests often leave the
+// namespace to the command that applies them.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
-// text is the string at a place in an object, "" if there is none.
+// text returns the string at a place in an object, and "" if there is none.
 func (o object) text(names ...string) string {
 	s, _ := o.at(names...).(string)
 	return s
 }
 
-// at is the value at a place in an object, nil if there is none.
+// at returns the value at a place in an object, and nil if there is none.
 func (o object) at(names ...string) any {
 	var v any = map[string]any(o)
 	for _, name := range names {
@@ -226,7 +223,8 @@ func (r SecretRef) means(obj object) bool {
 		sameNamespace(r.Namespace, obj.text("metadata", "namespace"))
 }
 
-// read returns the data of a secret as a server sent it, nil if there is none.
+// read returns the data of a secret that a server sent, and nil for an optional secret that does not
+// exist.
 func (r SecretRef) read(text []byte, cost *meter.Meter) (map[string]string, error) {
 	switch {
 	case text == nil && r.Optional:
@@ -241,7 +239,8 @@ func (r SecretRef) read(text []byte, cost *meter.Meter) (map[string]string, erro
 	return r.data(obj, cost)
 }
 
-// mapAt is the object at a place in an object, nil if there is none.
+// mapAt returns the object at a place in an object, and nil if there is none. Another value is an
+// error.
 func (o object) mapAt(names ...string) (map[string]any, error) {
 	m, ok := o.at(names...).(map[string]any)
 	if !ok && o.at(names...) != nil {
@@ -250,8 +249,8 @@ func (o object) mapAt(names ...string) (map[string]any, error) {
 	return m, nil
 }
 
-// secretIn returns the data of a secret of the manifest. One without a namespace may
-// be read for each namespace that somebody names.
+// secretIn returns the data of a secret of the manifest. A secret without a namespace matches every
+// namespace.
 func secretIn(objects []object, ref SecretRef, cost *meter.Meter) (map[string]string, error) {
 	var found object
 	for _, obj := range objects {
@@ -275,7 +274,7 @@ func secretIn(objects []object, ref SecretRef, cost *meter.Meter) (map[string]st
 
 func (r SecretRef) data(secret object, cost *meter.Meter) (map[string]string, error) {
 	data := map[string]string{}
-	for _, part := range []string{"data", "stringData"} { // the server lets the latter win
+	for _, part := range []string{"data", "stringData"} { // stringData takes precedence, as on the server
 		entries, ok := secret[part].(map[string]any)
 		if !ok && secret[part] != nil {
 			return nil, fmt.Errorf("the secret %s: %s is not an object", r, part)

@@ -5,10 +5,9 @@ import (
 	"unicode"
 )
 
-// snake is the Terraform name of a field or a kind whose name follows the
-// rules: privateNetworkUUID is private_network_uuid, and S3Bucket s3_bucket. A
-// run of capitals is one word; an s that ends it is its plural, and IPv4 and
-// IPv6 are words.
+// snake returns the Terraform name of a field or a kind whose name follows the rules:
+// private_network_uuid for privateNetworkUUID, and s3_bucket for S3Bucket. A run of capitals is one
+// word, as is its plural, with an s at its end; IPv4 and IPv6 are words, too.
 func snake(name string) string {
 	// Kubeform ends a kind in an underscore if another Go type has its name.
 	runes := []rune(adjoining.Replace(strings.TrimSuffix(name, "_")))
@@ -22,9 +21,9 @@ func snake(name string) string {
 	return b.String()
 }
 
-// adjoining separates abbreviations that follow each other in Kubeform's types:
-// webACLID does not show where a word ends. These are all among the 5,178
-// names of fields and 1,163 of kinds in its API packages, v1alpha1 of 2021.
+// adjoining separates abbreviations that follow each other in Kubeform's types, because a name such as
+// webACLID does not show where a word ends. It has all such names among the 5,178 names of fields and
+// 1,163 of kinds in its API packages, v1alpha1 of 2021.
 var adjoining = strings.NewReplacer(
 	"ACLID", "AclID", "APIID", "ApiID", "APIURL", "ApiURL", "DNSARecord", "DnsARecord", "DNSIPS", "DnsIPS", "URLHTTP", "UrlHTTP",
 	"URLSSH", "UrlSSH", "WANID", "WanID", "XJSON", "XJson", "use32Bit", "use_32Bit",
@@ -48,7 +47,7 @@ func begins(runes []rune, i int) bool {
 	return !plural && !ip
 }
 
-// attribute is the Terraform name of a field; "" if it is none.
+// attribute returns the Terraform name of a field, and "" if the field is no attribute.
 func (o *Object) attribute(field string) string {
 	if name, ok := o.fieldNames[field]; ok {
 		return name

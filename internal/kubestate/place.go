@@ -9,21 +9,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// maxIndex bounds the lists that a secret's keys can make. Crossplane has the
-// same limit.
+// maxIndex is the largest length of a list that the keys of a secret can make. Crossplane has the same
+// limit.
 const maxIndex = 1024
 
 const maxDepth = 100
 
-// errPlace means that a secret's key names a place that cannot be there.
+// errPlace means that the key of a secret names a place that the attributes cannot have.
 var errPlace = errors.New("its key does not fit the attributes")
 
-// place is where in the attributes a value belongs: names, and numbers for
-// places in lists.
+// place is the path of a value in the attributes: names, and numbers for elements of lists.
 type place []string
 
-// splitKey reads the key of a secret. Dots separate; a map key with dots in it
-// has three dots on either side.
+// splitKey returns the place that the key of a secret names. Dots separate its parts; a map key that
+// contains dots has three dots on either side.
 func splitKey(key string) place {
 	var p place
 	for i, part := range strings.Split(key, "...") {
@@ -36,7 +35,7 @@ func splitKey(key string) place {
 	return p
 }
 
-// put sets the value at a place below container, and makes missing containers on the way.
+// put sets the value at a place in container, and makes missing containers.
 func (p place) put(container map[string]any, value any, cost *meter.Meter) error {
 	if len(p) == 0 || len(p) > maxDepth {
 		return errPlace
@@ -45,7 +44,7 @@ func (p place) put(container map[string]any, value any, cost *meter.Meter) error
 	return err
 }
 
-// in returns container with the value in it.
+// in returns container, or a new one if it is nil, with the value at the place.
 func (p place) in(container any, value any, cost *meter.Meter) (any, error) {
 	if len(p) == 0 {
 		return value, nil

@@ -19,7 +19,7 @@ type state struct {
 	TerraformVersion string         `json:"terraform_version"`
 	Serial           uint64         `json:"serial"`
 	Lineage          string         `json:"lineage"`
-	Outputs          map[string]any `json:"outputs"` // there never are any
+	Outputs          map[string]any `json:"outputs"` // always nil
 	Resources        []resource     `json:"resources"`
 }
 
@@ -36,24 +36,24 @@ type instance struct {
 	Attributes    map[string]any `json:"attributes"`
 	Private       []byte         `json:"private,omitempty"`
 
-	// The controllers do not write these. They say which attributes come from
-	// secrets, so that they are not taken for values that are not secret.
+	// Sensitive has the paths of the attributes that come from secrets, so that they count as secret.
+	// The controllers do not write it.
 	Sensitive [][]step `json:"sensitive_attributes"`
 }
 
-// step is one step of a path to a sensitive attribute, as states write it.
+// step is one step of a path to a sensitive attribute, in the form of states.
 type step struct {
 	Type  string `json:"type"`
 	Value any    `json:"value"`
 }
 
-// index is the value of a step into a list.
+// index is the value of a step to an element of a list.
 type index struct {
 	Type  string `json:"type"`
 	Value int    `json:"value"`
 }
 
-// fromSecret is a value of a secret among the attributes.
+// fromSecret marks a value among the attributes that comes from a secret.
 type fromSecret struct{ value any }
 
 func (f fromSecret) MarshalJSON() ([]byte, error) { return json.Marshal(f.value) }
@@ -61,7 +61,7 @@ func (f fromSecret) MarshalJSON() ([]byte, error) { return json.Marshal(f.value)
 // marker finds the values of secrets in attributes.
 type marker struct {
 	paths [][]step
-	at    []step // where it is
+	at    []step // path of the value that is visited
 	names int    // bytes of the names in at
 	cost  *meter.Meter
 }
@@ -106,12 +106,12 @@ func (s state) encode(cost *meter.Meter) ([]byte, error) {
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
-		return nil, errors.New("its state cannot be written as JSON") // the encoder's error would quote it
+		return nil, errors.New("its state cannot be written as JSON") // the encoder's error would quote the state
 	}
 	return data, nil
 }
 
-// textOf returns a value of a secret, which must be text to be an attribute.
+// textOf returns a value of a secret, or an error if it is not text, because an attribute must be text.
 func textOf(ref SecretRef, key, value string) (string, error) {
 	if !utf8.ValidString(value) {
 		return "", fmt.Errorf("the secret %s: the value of %s is not text", ref, shown(key))
@@ -119,14 +119,14 @@ func textOf(ref SecretRef, key, value string) (string, error) {
 	return value, nil
 }
 
-// keys says how the keys of a secret say where their values belong.
+// keys tells which keys of a secret hold values for attributes, and at which places.
 type keys struct {
-	prefix string // of the names that match
+	prefix string // beginning of the keys that hold values
 	place  func(path string) place
-	value  func(string) any // reads a value
+	value  func(string) any // converts a value
 }
 
-// put puts the values of a secret where their keys say.
+// put sets the values of a secret in attributes, at the places that their keys name.
 func (r SecretRef) put(attributes map[string]any, data map[string]string, k keys, cost *meter.Meter) error {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		path, ok := strings.CutPrefix(key, k.prefix)
@@ -144,7 +144,7 @@ func (r SecretRef) put(attributes map[string]any, data map[string]string, k keys
 	return nil
 }
 
-// whole reads a number that is not negative.
+// whole returns a whole number that is not negative, and false for any other value.
 func whole(v any) (uint64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {

@@ -18,11 +18,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// ReadsEnvironment reports whether variables have a say about the place.
+// ReadsEnvironment reports whether variables may be read for the place.
 func (g Grant) ReadsEnvironment() bool { return g.Env != nil }
 
-// Blame says that err is about a block of credentials, if the error does not name a
-// block itself.
+// Blame prefixes err with the address of the block of credentials, unless there is no block or err
+// names one itself.
 func (g Grant) Blame(err error) error {
 	if _, names := errors.AsType[*attr.Error](err); err == nil || names || !g.Found {
 		return err
@@ -38,12 +38,12 @@ func (g Grant) Blame(err error) error {
 // block is used, and which server the variables are meant for:
 //
 //   - With the environment off, variables fill no block. They never fill a block with a name.
-//   - Variables with a home are used for that server only.
+//   - If variables have a home, no other server receives them, except for harmless ones.
 //   - A secret variable with neither a home nor a block is an error.
 type Credentials struct {
 	Table   attr.Table
 	Entries []*unstable.Entry
-	Others  map[string][]*unstable.Entry // blocks of other kinds, for errors
+	Others  map[string][]*unstable.Entry // blocks of the other kinds by kind, for errors
 	Env     attr.LookupEnv               // nil if the environment is not to be used
 	Home    Home
 
@@ -59,34 +59,34 @@ func (s Settings) For(k Kind) Settings {
 	return s
 }
 
-// Home tells which server a family of variables is meant for. Kinds whose variables are only sent
-// to a vendor's own hosts use the zero value.
+// Home tells for which server the variables of a kind are meant. Kinds whose variables are only sent to
+// a vendor's own hosts use the zero value.
 type Home struct {
-	// Vars name the server; the first that is set and not empty counts. Default
-	// takes the place of one that is not set; "" leaves it open.
+	// Vars are the variables that name the server; the first that is set and not empty counts. Default
+	// is the server if none of them is; "" leaves the server open.
 	Vars    []string
 	Default string
 
-	// Attrs are the attributes of a block that say which server is asked, for
-	// kinds whose blocks do. If a block says several, the nearest counts.
+	// Attrs are the attributes of a block that name the server, for kinds whose blocks do. If a block
+	// names several, the one that matches best counts.
 	Attrs []string
 
-	// Compare compares the value of Vars with the server of a read: its URL, or the value of one
-	// of Attrs, "" for a value that is not a string. Nil compares URLs.
+	// Compare compares the value of Vars or Default with the server of a read: its URL, or the value of
+	// one of Attrs, "" for a value that is not a string. If Compare is nil, URLs are compared.
 	Compare func(home, asked string) Match
 }
 
-// Match tells how the server of a read relates to the home of a family of variables.
+// Match tells how the server of a read relates to the home of the variables.
 type Match int
 
 const (
-	Undecided   Match = iota // nobody can tell: the same as without a home
-	OtherServer              // the family says nothing about the place
-	SameServer               // it completes a block for the place
-	SamePlace                // it needs no block
+	Undecided   Match = iota // unknown, because the variables have no home, or one that cannot be compared
+	OtherServer              // the variables are meant for another server: at most harmless ones are used
+	SameServer               // the variables may complete a block for this server
+	SamePlace                // the variables are used even without a block
 )
 
-// SameServerIf returns the [Match] of kinds that compare servers only.
+// SameServerIf returns SameServer or OtherServer, for kinds that compare only servers.
 func SameServerIf(is bool) Match {
 	if is {
 		return SameServer
@@ -98,21 +98,22 @@ func SameServerIf(is bool) Match {
 // all its values are absent.
 type Grant struct {
 	attr.Values
-	Found bool // there is a block
+	Found bool // whether there is a block
 
-	// Env is the environment if the family has a say about the place, for
-	// variables that no attribute declares; otherwise nil.
+	// Env is the environment, for variables that no attribute declares. It is nil if the variables must
+	// not be read for the place.
 	Env attr.LookupEnv
 }
 
-// NoCredentials is the block that target lacks, with arguments: one that covers little else.
+// NoCredentials returns the fact that target has no block of credentials. The block that it proposes
+// has the arguments, and a url that covers little more than target.
 func NoCredentials(kind string, target *url.URL, arguments ...string) fault.NoBlock {
 	at := fmt.Sprintf("url = %q", narrowest(target))
 	return fault.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
 }
 
-// narrowest returns the url of a block that covers target, or the nearest folder above it that a
-// block can name. It may come from outside.
+// narrowest returns the url of a block that covers target, or the nearest folder above it that a block
+// can name. It escapes target, which may come from outside.
 func narrowest(target *url.URL) string {
 	at := Public(target)
 	for path := target.EscapedPath(); strings.Contains(path, "/"); {
@@ -126,11 +127,11 @@ func narrowest(target *url.URL) string {
 	return outside.Line(Origin(target), maxPlace) + "/"
 }
 
-// For returns the credentials for target: the block whose url covers it, of several the one with
-// the longest path, completed by the environment; or else the variables that are meant for
-// target. A variable with a secret is an error if there is no block and no home: without the
-// secret the read would fail with a less helpful error, and with it every address would receive
-// the secret.
+// For returns the credentials for target: the block whose url covers it, of several, the one with the
+// longest path. The environment completes the block. Without a block, the credentials are the variables
+// that are meant for target. A variable with a secret is an error if there is no block and no home:
+// without the secret the read would fail with a less helpful error, and with it every address would
+// receive the secret.
 func (c Credentials) For(target *url.URL) (Grant, error) {
 	g, near, err := c.at(target)
 	if err != nil || g.Found || near != Undecided {
@@ -150,8 +151,8 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 }
 
 // Uncovered tells why target has no credentials: the block for it is empty, only a block of another
-// kind covers it, or the nearest blocks differ in a part of the address. It returns "" if there are
-// no blocks.
+// kind covers it, or the nearest blocks differ in a part of the address. It returns "" if there are no
+// blocks at all.
 func (c Credentials) Uncovered(target *url.URL) string {
 	covers := func(e *unstable.Entry) bool {
 		base, err := c.base(e)
@@ -187,8 +188,8 @@ func (c Credentials) Uncovered(target *url.URL) string {
 	return ""
 }
 
-// OfSibling returns a secret variable that is meant for another place on the server of target,
-// "" for none. It goes to target only if a block covers that.
+// OfSibling returns a secret variable that is meant for another place on the server of target, "" for
+// none. The secret is sent to target only if a block covers target.
 func (c Credentials) OfSibling(target *url.URL) string {
 	if c.Home.near(c.Env, target.String()) != SameServer {
 		return ""
@@ -216,10 +217,10 @@ func differs(base, target *url.URL) string {
 	return otherPath
 }
 
-const maxPlace = 300 // bytes of an address that are shown
+const maxPlace = 300 // bytes of an address that an error shows
 
-// Redirected is [Credentials.For] for a place that a server redirects to. A
-// secret that belongs elsewhere is not sent there, and is no mistake.
+// Redirected works like [Credentials.For], for a place that a server redirects to. A secret variable
+// that is not meant for the place is not sent there, and is no error.
 func (c Credentials) Redirected(target *url.URL) (Grant, error) {
 	g, _, err := c.at(target)
 	return g, err
@@ -239,28 +240,27 @@ func (c Credentials) at(target *url.URL) (Grant, Match, error) {
 }
 
 // Named returns the block called name; "" stands for the block without a name or, if there are no
-// blocks, for the environment. Kinds whose blocks name the server use it. Choice is the argument
-// of the data source that chooses a block, for errors.
+// blocks, for the environment. Kinds whose blocks name the server use it. The text choice is the name
+// of the argument that chooses a block, for errors.
 func (c Credentials) Named(choice, name string) (Grant, error) {
 	block, err := c.called(choice, name)
 	if err != nil {
 		return Grant{}, err
 	}
-	if name != "" { // it may be for another server than the variables are meant for
+	if name != "" { // its server may be another than the one that the variables are meant for
 		c.Env = nil
 	}
 	return c.fill(block, block != nil, c.Home.nearBlock(c.Env, block))
 }
 
 // Complete returns the values of a document that an attribute of g contains or names, such as a
-// connection string, completed by the environment as a block would be. The document is an entry
-// of the table of c. If a variable contains or names the document, it does not count as part of
-// the configuration.
+// connection string, completed by the environment as a block would be. The document is an entry of the
+// table of c. It does not count as part of the configuration if it comes from a variable.
 func (c Credentials) Complete(g Grant, attribute string, document *unstable.Entry) (Grant, error) {
 	return c.fill(document, g.Found && g.Variable(attribute) == "", c.Home.nearBlock(c.Env, document))
 }
 
-// Is reports whether the family is meant for target.
+// Is reports whether the variables are meant for target.
 func (h Home) Is(env attr.LookupEnv, target *url.URL) bool {
 	return h.near(env, target.String()) == SamePlace
 }
@@ -282,8 +282,8 @@ func (h Home) near(env attr.LookupEnv, asked ...string) Match {
 	return near
 }
 
-// nearBlock returns the [Match] of the server that a block names. A block that names none leaves
-// the server to the environment.
+// nearBlock returns the [Match] of the server that a block names, and SamePlace for a block that names
+// none, because the environment may then choose the server.
 func (h Home) nearBlock(env attr.LookupEnv, block *unstable.Entry) Match {
 	var asked []string
 	for _, name := range h.Attrs {
@@ -304,14 +304,14 @@ func text(v cty.Value) string {
 	return v.AsString()
 }
 
-// nearURL compares URLs, for kinds whose home is one.
+// nearURL returns the [Match] of two URLs, for kinds whose home is a URL.
 func nearURL(home, asked string) Match {
 	h, err := url.Parse(home)
 	a, errAsked := url.Parse(asked)
 	switch {
 	case err != nil || errAsked != nil:
 		return OtherServer
-	case Covers(h, a) || h.String() == a.String(): // however it is spelled: GitLab's instructions have encoded slashes
+	case Covers(h, a) || h.String() == a.String(): // equal URLs match even if they have encoded slashes, as in GitLab's instructions
 		return SamePlace
 	case Covers(&url.URL{Scheme: h.Scheme, Host: h.Host}, a):
 		return SameServer
@@ -319,7 +319,8 @@ func nearURL(home, asked string) Match {
 	return OtherServer
 }
 
-// fill completes a block, nil for none, with the variables that have a say.
+// fill completes a block, nil for none, with the environment of c. The flag found tells whether the
+// block is part of the configuration.
 func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant, error) {
 	if block == nil && c.Env == nil { // no variable counts, so errors need no address
 		block = unstable.NewEntry("", c.Table, nil)
@@ -333,7 +334,8 @@ func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant,
 	return Grant{Values: values, Found: found, Env: values.Environment()}, nil
 }
 
-// covering returns the block whose url covers target, nil if none does.
+// covering returns the block whose url covers target, of several the one with the longest path, and nil
+// if none does.
 func (c Credentials) covering(target *url.URL) (*unstable.Entry, error) {
 	var best *unstable.Entry
 	length := -1
@@ -390,8 +392,9 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 		strings.Join(slices.Compact(others), ", "))
 }
 
-// textOf returns the text of one attribute. Other mistakes in the block are errors only where the
-// block is used. An error in this attribute is final, because it decides which block is used.
+// textOf returns the text of one attribute. Mistakes in other attributes become errors only if the
+// block is used. A mistake in this one is an error at once, because the attribute decides which block
+// is used.
 func (c Credentials) textOf(e *unstable.Entry, name string) (string, error) {
 	s, set := e.Settings[name]
 	switch v := s.Value; {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// MaxLock is in bytes. A lock's description has a few hundred.
+	// MaxLock is the largest description of a lock, in bytes. Usual ones have a few hundred.
 	MaxLock    = 64 << 10
-	maxEscaped = 200 // bytes of a string in it that are shown
+	maxEscaped = 200 // bytes of one of its strings that are shown
 )
 
 // ParseLock reads the JSON document about a lock that Terraform passes to a backend:
 // https://github.com/opentofu/opentofu/blob/v1.12.6/internal/states/statemgr/locker.go
-// Beside an error, it returns an empty lock, because the state is still locked.
+// With an error, it also returns an empty lock, because the state is still locked.
 func ParseLock(data []byte) (*Lock, error) {
 	if len(data) > MaxLock {
 		return &Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", MaxLock)
@@ -28,5 +28,5 @@ func ParseLock(data []byte) (*Lock, error) {
 	return &Lock{ID: shown(text.ID), Who: shown(text.Who), Operation: shown(text.Operation), Created: shown(text.Created)}, nil
 }
 
-// shown returns s escaped and cut, because everybody who can write to the place may have written it.
+// shown returns s escaped and cut, because anybody who can write to the place may have written it.
 func shown(s string) string { return outside.Value(s, maxEscaped) }

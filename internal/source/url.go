@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// Covers reports whether target is at or below base: the same scheme, host and port, and base's
-// path as whole segments. Hosts are compared as written, except for the case of ASCII letters: a
-// trailing dot, another spelling of an IP address and letters beyond ASCII never match, because
-// resolvers and servers disagree about them. For the same reason a path with dot segments or
-// backslashes, encoded or not, is never covered. Paths are compared in the form that is sent, in
-// which an encoded slash ends no segment.
+// Covers reports whether target is at or below base: it has the same scheme, host and port, and its
+// path begins with the segments of base's path. Hosts are compared as written, except for the case of
+// ASCII letters: a trailing dot, another spelling of an IP address and letters beyond ASCII never
+// match, because resolvers and servers disagree about them. For the same reason a path with dot
+// segments or backslashes, encoded or not, is never covered. Paths are compared in the form that is
+// sent, in which an encoded slash ends no segment.
 func Covers(base, target *url.URL) bool {
 	return sameOrigin(base, target) && !escapes(target.Path) &&
 		(isRoot(base) || isBelow(base.EscapedPath(), target.EscapedPath()) && staysBelow(target.Path))
 }
 
-// staysBelow reports whether a server that decodes the path p again, as often as it likes,
-// finds nothing that leads elsewhere.
+// staysBelow reports whether the path p leads nowhere else, however often a server decodes it again.
 func staysBelow(p string) bool {
 	for isASCII(p) && !escapes(p) {
 		decoded, err := url.PathUnescape(p)
@@ -45,8 +44,8 @@ func isBelow(base, path string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// escapes reports whether some server may read the decoded path p as one that
-// leaves its folder. "..;" is a way up for servers that strip parameters.
+// escapes reports whether some server may read the decoded path p as one with dot segments. Servers
+// that strip parameters read "..;" as "..".
 func escapes(p string) bool {
 	for s := range strings.SplitSeq(p, "/") {
 		if s, _, _ = strings.Cut(s, ";"); s == "." || s == ".." {
@@ -75,17 +74,18 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// Public returns a URL without the parts that may be secret: user, query and fragment.
+// Public returns u without the parts that may be secret: user, query and fragment.
 func Public(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// Origin is the scheme, host and port of u, as errors name it.
+// Origin returns the scheme, host and port of u, for errors.
 func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 const aBase = "https://state.example.com/acme/"
 
-// asURL says how an address in the form of scp is written as a URL.
+// asURL returns the end of an error that tells how to write an scp address such as git@host:path as a
+// URL, and "" for other texts.
 func asURL(raw string) string {
 	if strings.Contains(raw, "://") || !strings.Contains(raw, "@") {
 		return ""
@@ -93,12 +93,12 @@ func asURL(raw string) string {
 	return "; git@HOST:PATH is ssh://HOST/PATH, in a git block of credentials"
 }
 
-// ParseBase reads the url of a credentials block: scheme, host, optional port
-// and path; nothing else, and never a password.
+// ParseBase parses the url of a credentials block: scheme, host, optional port and path, and for ssh a
+// user. Anything else is an error, above all a password.
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("this is not a URL; one is required, such as " + aBase + asURL(raw)) // url.Error would repeat the text
+		return nil, errors.New("this is not a URL; one is required, such as " + aBase + asURL(raw)) // the text of err would repeat the URL
 	}
 	_, hasPassword := u.User.Password()
 	switch {

@@ -13,12 +13,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// maxToken bounds a token file. STS accepts 20000 characters:
+// maxToken is the largest token file. STS accepts 20000 characters:
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
 const maxToken = 64 << 10 // bytes
 
-// ownCredentials keep the SDK from looking for others: the access key, or
-// anonymous ones if a web identity will replace them. Otherwise they are nil.
+// ownCredentials returns the credentials of the settings, with which the SDK looks for no others: the
+// access key, or anonymous ones if a web identity will replace them. It returns nil if there are none.
 func (s Settings) ownCredentials() aws.CredentialsProvider {
 	v := s.values
 	switch {
@@ -30,9 +30,9 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 	return nil
 }
 
-// assume replaces the credentials of cfg by the credentials of the roles, in the order of
-// hashicorp/aws-sdk-go-base: an access key goes before a web identity, and a role is assumed with
-// either. It sends no request. Each cache renews its credentials before they expire.
+// assume returns cfg with the credentials of the roles, in the order of hashicorp/aws-sdk-go-base: an
+// access key takes precedence over a web identity, and a role is assumed with either. It sends no
+// request. Each cache renews its credentials before they expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.values.String("access_key") == "" {
 		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))
@@ -57,8 +57,8 @@ func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
 	})
 }
 
-// sts makes a client with the credentials of cfg. Without an endpoint of the
-// settings, the SDK uses AWS_ENDPOINT_URL_STS.
+// sts returns a client of STS with the credentials of cfg. If the settings have no endpoint, the SDK
+// uses AWS_ENDPOINT_URL_STS, provided it may read the environment.
 func (s Settings) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) {
 		o.Region = cmp.Or(s.values.String("sts_region"), o.Region)
@@ -69,8 +69,8 @@ func (s Settings) sts(cfg aws.Config) *sts.Client {
 	})
 }
 
-// GetIdentityToken returns the token. It reads the file at each call, because the token in it is
-// renewed.
+// GetIdentityToken returns the token. It reads the file at each call, because another program renews
+// the token in it.
 func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	if w.token != "" {
 		return []byte(w.token), nil
@@ -85,7 +85,7 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	return token, nil
 }
 
-// tokenFileError is about a web_identity_token_file, and may be shown.
+// tokenFileError is an error of reading a token file. Its text may be shown.
 type tokenFileError struct{ error }
 
 func optional(text string) *string {

@@ -38,8 +38,8 @@ import (
 // requestTimeout limits one attempt. Services answer in milliseconds, and the SDK has no limit.
 const requestTimeout = 30 * time.Second
 
-// Load makes the configuration of the clients and gets credentials, so that errors of signing in
-// are distinct from errors of the service.
+// Load returns the configuration of the clients. It also gets credentials and checks their account, so
+// that errors of signing in are distinct from errors of the service.
 func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	cfg, err := s.load(ctx)
 	if err != nil {
@@ -55,15 +55,15 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// CloseIdle closes the connections of the client of a configuration that Load made.
-// One in use is closed after its request.
+// CloseIdle closes the connections of the client in a configuration of Load. A connection in use is
+// closed after its request.
 func CloseIdle(client aws.HTTPClient) {
 	if c, ok := client.(limitedClient); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// Retrieve returns credentials that have not expired, or an error in our own words.
+// Retrieve returns credentials that have not expired, or an error whose text may be shown.
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
@@ -72,9 +72,8 @@ func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvi
 	return keys, err
 }
 
-// load makes the configuration of the clients. This is done here and not with
-// hashicorp/aws-sdk-go-base, which assumes each role twice, may write to the
-// process's environment, and reads the environment's proxies in any case.
+// load returns the configuration of the clients, without hashicorp/aws-sdk-go-base, which assumes each
+// role twice, may write to the process's environment, and always reads the environment's proxies.
 func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	buildable, err := s.httpClient()
 	if err != nil {
@@ -99,13 +98,13 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, s.explainSettings(err)
 	}
-	// The SDK has made a client of its own that also trusts AWS_CA_BUNDLE. That
-	// has come here as custom_ca_bundle, where there is no other.
+	// The SDK has made its own client, which also trusts AWS_CA_BUNDLE. Here, that variable is only the
+	// default of custom_ca_bundle.
 	cfg.HTTPClient = client
-	// The resolver was for the STS clients within the chain. With it, other
-	// clients would ignore AWS_ENDPOINT_URL_* of their service.
+	// The resolver was only meant for the clients within the chain. With it, other clients would ignore
+	// AWS_ENDPOINT_URL_* of their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
-	cfg.APIOptions = nil                  // without limitAnswers, because states are longer than answers of the chain
+	cfg.APIOptions = nil                  // limitAnswers is removed, because states are longer than answers of the chain
 	if s.ownCredentials() == nil {
 		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
 			return aws.Config{}, err
@@ -115,8 +114,8 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 }
 
 func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.LoadOptions) error, error) {
-	// The clients of the chain are copies of this one that nobody can close. They make
-	// few requests, and keep no connection.
+	// The clients of the chain are copies of this client, whose connections nobody can close. They send
+	// few requests, so they keep no connections.
 	client = client.WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithRegion(s.Region),
@@ -148,7 +147,7 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 		options = append(options, awsconfig.WithCredentialsProvider(p))
 	}
 	if s.STSEndpoint != "" || s.OwnEndpoints {
-		// Nothing else reaches the STS clients that profiles with roles use.
+		// No other option applies to the STS clients that profiles with roles use.
 		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // see above
 	}
 	return options, nil
@@ -185,7 +184,7 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 }
 
 // ownEndpoint returns AWS's own endpoint for a service of the SDK's chain. For other services it
-// returns an error, at which the SDK chooses the endpoint.
+// returns an error, upon which the SDK chooses the endpoint.
 func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint, error) {
 	ctx, fips, dual := context.Background(), s.values.Bool("use_fips_endpoint"), s.values.Bool("use_dualstack_endpoint")
 	switch {
@@ -236,8 +235,8 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	find := proxies.ProxyFunc()
 	return awshttp.NewBuildableClient().WithTimeout(s.Timeout).WithTransportOptions(func(t *http.Transport) {
 		t.TLSClientConfig = trust.Config(s.World, tlsConfig)
-		t.Proxy = func(req *http.Request) (*url.URL, error) { // each request of each client passes here
-			if service := awsmiddleware.GetServiceID(req.Context()); service != imds.ServiceID { // which is near, and knows nothing else
+		t.Proxy = func(req *http.Request) (*url.URL, error) { // this function sees each request of each client
+			if service := awsmiddleware.GetServiceID(req.Context()); service != imds.ServiceID { // the metadata service is near, and has no TLS
 				s.Exposed.Note(service, req.URL)
 			}
 			return find(req.URL)
@@ -245,12 +244,12 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	}), nil
 }
 
-// maxAnswer is in bytes. Answers of KMS and STS have a few kilobytes.
+// maxAnswer is the largest answer, in bytes. Answers of KMS and STS have a few kilobytes.
 const maxAnswer = 1 << 20
 
-// limitedClient reads answers to their end, and returns an error for an answer that is too long,
-// of which the SDK would use the beginning. The SDK also closes the body of a request as soon as
-// the answer begins; net/http may then close the connection before the answer was read.
+// limitedClient reads answers to their end at once, because the SDK closes the body of a request as
+// soon as the answer begins, and net/http may then close the connection. The body of an answer of more
+// than maxAnswer bytes, of which the SDK would use the beginning, returns an error.
 type limitedClient struct{ *http.Client }
 
 // limited returns the SDK's own client, with a transport whose connections can be
@@ -274,7 +273,7 @@ func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-	case r.Context().Err() != nil: // net/http may take bytes that arrive while it closes the connection for an answer
+	case r.Context().Err() != nil: // net/http may take bytes for an answer that arrive while it closes the connection
 		err = r.Context().Err()
 	case len(text) > maxAnswer:
 		err = errLong
@@ -306,7 +305,7 @@ func limitAnswers(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("limitAnswers", limit), middleware.After)
 }
 
-// limitedBody fails where an answer becomes longer than any of AWS.
+// limitedBody is a body that returns errLong if it has more than left bytes.
 type limitedBody struct {
 	io.ReadCloser
 	left int
@@ -320,13 +319,13 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failedBody is an answer that did not come.
+// failedBody is the body of an answer that could not be read.
 type failedBody struct{ err error }
 
 func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
 
-// checkAccount looks up the account of the credentials, but only if that
-// matters.
+// checkAccount returns an error if the settings do not allow the account of the credentials. It looks
+// up the account only if they restrict it.
 func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	allowed, forbidden := s.values.Strings("allowed_account_ids"), s.values.Strings("forbidden_account_ids")
 	if len(allowed) == 0 && len(forbidden) == 0 {

@@ -24,7 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// loadWithoutEnvironment makes the configuration of the clients from the settings and the shared
+// loadWithoutEnvironment returns the configuration of the clients from the settings and the shared
 // files only. The SDK's own loader always reads the environment.
 //
 // The SDK still reads four variables, which no option replaces. They change how long it waits for an
@@ -48,8 +48,7 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPCli
 		RetryMode:        cmp.Or(s.retryMode, profile.RetryMode),
 		Logger:           logging.Nop{},
 		APIOptions:       []func(*middleware.Stack) error{AnonymousClient},
-		// Where the clients look for the variants of endpoints, and for
-		// endpoints: first here, then in the profile.
+		// The clients look up endpoints and their variants first in these options, then in the profile.
 		ConfigSources: []any{awsconfig.LoadOptions{UseDualStackEndpoint: dualStack, UseFIPSEndpoint: fips}, profile},
 	}
 	if cfg.Credentials = s.ownCredentials(); cfg.Credentials == nil {
@@ -71,9 +70,9 @@ func AnonymousClient(stack *middleware.Stack) error {
 	return nil
 }
 
-// loadProfile reads the profile from the shared files. A missing default profile counts as an
-// empty one. Beside keys of the configuration, only files that the configuration names count,
-// because files in the home folder could send signed requests to another endpoint.
+// loadProfile reads the profile from the shared files. A missing default profile counts as an empty
+// one. If the configuration sets keys, only files that it names are read, because files in the home
+// folder could send signed requests to another endpoint.
 func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
 	keys := handsKeys(s.values)
 	if keys && len(s.configFiles)+len(s.credentialsFiles) == 0 {
@@ -88,7 +87,7 @@ func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 	}
 	name := cmp.Or(s.profile, "default")
 	profile, err := awsconfig.LoadSharedConfigProfile(ctx, name, func(o *awsconfig.LoadSharedConfigOptions) {
-		// An empty list is none, and nil would be the SDK's own.
+		// An empty list means no files. Nil would mean the SDK's own defaults.
 		o.ConfigFiles, o.CredentialsFiles = append([]string{}, configFiles...), append([]string{}, credentialsFiles...)
 		o.Logger = logging.Nop{}
 	})
@@ -101,7 +100,8 @@ func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 	return profile, nil
 }
 
-// orHome is the file of the home if no files are named. Without a home, there is none.
+// orHome returns files, or, if there are none, the file ofHome. It returns no files if there is no home
+// directory either.
 func orHome(files []string, ofHome string) []string {
 	if path, err := world.ExpandHome(ofHome); err == nil && len(files) == 0 {
 		return []string{path}
@@ -109,9 +109,9 @@ func orHome(files []string, ofHome string) []string {
 	return files
 }
 
-// profileCredentials returns the credentials of a profile, as the SDK's own chain finds them: from
-// its source profile, its keys, a token file, a program or the instance, with its role assumed.
-// It returns an error for kinds that the SDK can only set up from the environment.
+// profileCredentials returns the credentials of a profile, in the order of the SDK's own chain: from
+// its source profile, its keys, a token file, a program or the instance, with its role assumed. It
+// returns an error for kinds that the SDK can only set up from the environment.
 func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	var err error
 	switch {
@@ -165,8 +165,8 @@ func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.Cre
 	}), nil
 }
 
-// instance are the credentials of an EC2 instance's role. All that the client
-// would otherwise look up is set.
+// instance returns a provider of the keys of an EC2 instance's role. It sets all options that the
+// client would otherwise look up.
 func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 	o := imds.Options{
 		ClientEnableState: imds.ClientEnabled, Endpoint: s.values.String("ec2_metadata_service_endpoint"), EndpointMode: s.imdsMode,
@@ -185,8 +185,8 @@ func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 	return ec2rolecreds.New(func(r *ec2rolecreds.Options) { r.Client = imds.New(o) })
 }
 
-// program runs the credential_process of a profile as the SDK does, but without
-// our secrets in its environment, and without a terminal, on which nobody would
+// program returns a builder for the command that runs the credential_process of a profile. Unlike the
+// SDK's command, it has neither our secrets in its environment nor a terminal, at which nobody would
 // answer.
 func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	return func(ctx context.Context) (*exec.Cmd, error) {
@@ -198,8 +198,8 @@ func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	}
 }
 
-// withoutOurSecrets has s.program run the program of a profile. The SDK itself
-// would pass on the whole environment.
+// withoutOurSecrets returns cfg, in which s.program runs the program of a profile if the credentials
+// come from one. The SDK itself would pass the whole environment to the program.
 func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 	var env awsconfig.EnvConfig
 	var profile awsconfig.SharedConfig
@@ -221,8 +221,8 @@ func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 	return cfg, err
 }
 
-// runsProgram reports whether the credentials of a profile come from a program, which is
-// the last of the ways that it may name.
+// runsProgram reports whether the credentials of a profile come from a program, which a profile may
+// name as the last of several ways.
 func runsProgram(p awsconfig.SharedConfig) bool {
 	for p.Source != nil {
 		p = *p.Source
@@ -235,9 +235,9 @@ func usesBrowser(p awsconfig.SharedConfig) bool {
 	return p.SSOSessionName+p.SSORegion+p.SSOAccountID+p.SSOStartURL+p.SSORoleName+p.LoginSession != ""
 }
 
-// EndpointOf returns the endpoint of a service without a client of the SDK: from variables, from
-// the profile, or AWS's own, as a client of the SDK finds it. Host is the beginning of AWS's own
-// host.
+// EndpointOf returns the endpoint of a service for which there is no client of the SDK. As in the SDK,
+// it comes from variables or from the profile, and otherwise is AWS's own, whose host begins with the
+// text host.
 func (s Settings) EndpointOf(ctx context.Context, service, host string) (string, error) {
 	cfg, err := s.Load(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s Settings) EndpointOf(ctx context.Context, service, host string) (string,
 	if endpoint != nil {
 		return *endpoint, nil
 	}
-	own, err := s.ownEndpoint(sts.ServiceID, s.Region) // whose partition has the names of hosts
+	own, err := s.ownEndpoint(sts.ServiceID, s.Region) // AWS's own hosts of a region end with the same domain
 	own.URI.Host = strings.Replace(own.URI.Host, "sts", host, 1)
 	return own.URI.String(), err
 }
@@ -272,7 +272,7 @@ func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service strin
 	for _, source := range cfg.ConfigSources {
 		profile, ok := source.(awsconfig.SharedConfig)
 		if !ok || aws.ToBool(profile.IgnoreConfiguredEndpoints) || profile.Profile != cmp.Or(s.profile, "default") {
-			continue // AWS_PROFILE says who asks, and not where
+			continue // the profile of AWS_PROFILE provides credentials, but no endpoints
 		}
 		if endpoint, found, err := profile.GetServiceBaseEndpoint(ctx, service); err == nil && found {
 			*to = &endpoint

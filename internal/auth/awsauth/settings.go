@@ -1,6 +1,6 @@
-// Package awsauth configures access to AWS: the arguments that all key providers and sources on
-// AWS have in common, and the configuration of AWS's clients. It has the names, defaults and
-// variables of OpenTofu: opentofu/internal/backend/remote-state/s3.
+// Package awsauth configures access to AWS. It has the arguments that all key providers and sources on
+// AWS have in common, and the configuration of AWS's clients. Names, defaults and variables are
+// OpenTofu's: opentofu/internal/backend/remote-state/s3.
 package awsauth
 
 import (
@@ -33,23 +33,22 @@ const (
 	maxSession = 12 * time.Hour
 )
 
-// Settings say how to reach AWS, and with which identity. A zero value leaves a
-// setting to the SDK, which looks into the shared files, and into the
-// environment if that may be read.
+// Settings holds the settings of clients of AWS, and the credentials for them. The SDK looks up
+// settings that are zero in the shared files, and in the environment if it may be read.
 type Settings struct {
 	Region  string
 	Timeout time.Duration // the limit of one attempt, without the time to read a long answer
-	MaxWait time.Duration // between attempts; 0 leaves it to the SDK
+	MaxWait time.Duration // longest wait between attempts; 0 leaves it to the SDK
 
-	World        world.World // in which the SDK finds who asks
-	OwnEndpoints bool        // it finds no endpoints there
+	World        world.World // the World in which the SDK looks for credentials
+	OwnEndpoints bool        // whether the environment must not choose endpoints
 
-	STSEndpoint string // "" leaves it to the SDK
+	STSEndpoint string // URL of STS; "" leaves the choice to the SDK
 
-	Exposed *netfail.Exposed // which services were called without encryption
+	Exposed *netfail.Exposed // services that were called without encryption
 
 	values  attr.Values // the values of the block
-	command error       // why no program of a profile may run, nil if it may
+	command error       // reason why the program of a profile must not run; nil if it may
 
 	attempts                       int
 	retryMode                      aws.RetryMode
@@ -65,14 +64,15 @@ type Settings struct {
 // Unverified reports whether any certificate is accepted.
 func (s Settings) Unverified() bool { return s.values.Bool("insecure") }
 
-// webIdentity is a role to assume with a token from elsewhere.
+// webIdentity is a role to assume with a token of another identity provider.
 type webIdentity struct {
 	role             *stscreds.AssumeRoleOptions
 	token, tokenFile string
 	from             string // the variable that names the file, "" if the settings do
 }
 
-// Parse reads the values of a block with [CredentialAttrs] and [NetworkAttrs], for a region.
+// Parse returns the settings of a block with the attributes of [CredentialAttrs] and [NetworkAttrs],
+// for a region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
 		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment(), false),
@@ -88,8 +88,8 @@ func Parse(v attr.Values, region string) (Settings, error) {
 	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
 	s.attempts = cmp.Or(int(v.Int("max_retries")), defaultAttempts)
 	s.retryMode, _ = aws.ParseRetryMode(v.String("retry_mode"))
-	// Without an HTTPS proxy of its own, http_proxy serves HTTPS as well, as
-	// in OpenTofu. An empty https_proxy is one: none.
+	// If https_proxy is not set, http_proxy also serves HTTPS, as in OpenTofu. An empty https_proxy
+	// means no proxy.
 	if s.httpProxy != "" && !v.Has("https_proxy") {
 		s.httpsProxy = s.httpProxy
 	}
@@ -101,14 +101,15 @@ func Parse(v attr.Values, region string) (Settings, error) {
 			s.imds = imds.ClientDisabled
 		}
 	}
-	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // none leaves it unset
+	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // an empty text leaves it unset
 	return s, s.parseCredentials(v)
 }
 
-// isPath keeps the content of a file, which the SDK takes for a file that is not there, out.
+// isPath reports whether text is not the content of a file, which the SDK would take for the path of a
+// missing file.
 func isPath(text string) bool { return !recognize.IsContent(text) }
 
-// The shared files of the user.
+// These are the default paths of the user's shared files.
 const (
 	homeConfig      = "~/.aws/config"
 	homeCredentials = "~/.aws/credentials"
@@ -169,8 +170,8 @@ func isPolicy(text string) bool {
 	return err == nil && strings.HasPrefix(a.Resource, "policy/")
 }
 
-// FillProxies fills absent proxies in s from the environment, for blocks that otherwise take no
-// value from it: proxies belong to the machine.
+// FillProxies sets absent proxies in s from the environment, even for blocks that take no other value
+// from it, because proxies belong to the machine.
 func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	fill := func(to *string, names ...string) error {
 		*to, _ = lookup.Get(names...)
@@ -193,7 +194,8 @@ func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	return fill(&s.httpProxy, "HTTP_PROXY", "http_proxy")
 }
 
-// isProxy accepts a proxy without a scheme as well, as the library that uses it does.
+// isProxy reports whether text is the URL of a proxy, or "". Like the library that uses it, it accepts
+// a proxy without a scheme.
 func isProxy(text string) bool {
 	return web.CheckProxy(text) == nil || !strings.Contains(text, "://") && web.CheckProxy("http://"+text) == nil
 }

@@ -9,15 +9,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// Reasons of [attr.Attr.Harmless].
+// These are reasons for [attr.Attr.Harmless].
 const (
 	metadataHarmless = "The metadata service is told no secret of the code: what it answers is an identity of its own."
 	variantHarmless  = "The hosts are AWS's own, as those are that are asked without it."
 	retriesHarmless  = "How often something is tried changes neither what is sent nor where."
 )
 
-// HarmlessRegion is the reason why a variable may say the region, if it is one
-// for which [IsCommercial] is true.
+// HarmlessRegion is the reason why a variable may set a region for which [IsCommercial] is true.
 const HarmlessRegion = "Regions of AWS's own partition have hosts of AWS, to which the secrets of the code are sent in any case."
 
 // IsCommercial reports whether a region belongs to the partition "aws". China, GovCloud and others
@@ -27,15 +26,14 @@ func IsCommercial(region string) bool { return commercial.MatchString(region) }
 
 var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
-// These are texts of checks.
+// These are error texts of checks.
 const (
 	pathRequired  = "the path of a file is required, and this is the content of one; write it to a file, and give its path"
 	roleRequired  = "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader"
 	proxyRequired = "this must be a URL such as http://proxy.example.com:3128"
 )
 
-// CredentialAttrs are the attributes for an identity. The service is named in
-// the documentation.
+// CredentialAttrs returns the attributes for credentials. Their documentation names the service.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "access_key", Type: cty.String, Group: "keys", RequiredWith: "secret_key",
@@ -48,8 +46,8 @@ func CredentialAttrs(service string) []attr.Attr {
 			Doc: "The session token of a temporary access key; in the environment, `AWS_SESSION_TOKEN`."},
 		{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, EntryInFiles: []string{"shared_config_files", "shared_credentials_files"},
 			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment, and over `AWS_PROFILE`."},
-		// Both kinds of files may say which endpoints are asked; credentials files
-		// only of profiles that are in no configuration file.
+		// Both kinds of files may set endpoints, but credentials files only for profiles that are in no
+		// configuration file.
 		{Name: "shared_config_files", Type: cty.List(cty.String), Secrecy: attr.NamesSecret, UnlessGroup: "keys",
 			EntryInFiles: []string{"shared_credentials_files"}, Check: attr.Is(isPath, pathRequired),
 			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
@@ -114,8 +112,9 @@ func roleAttrs(first ...attr.Attr) []attr.Attr {
 	)
 }
 
-// NetworkAttrs returns the attributes that tell how to reach the services. The documentation says
-// that others could read what. Endpoints has an attribute for each service with an endpoint.
+// NetworkAttrs returns the attributes for connections to the services. The text what is the
+// documentation's word for the data that others get if certificates are not verified. The block
+// endpoints has an attribute for each service with an endpoint.
 func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 	return []attr.Attr{
 		endpoints,

@@ -1,6 +1,6 @@
-// Package azureauth signs in to Azure: with the settings that Terraform's
-// azurerm backend and OpenTofu's azure_vault key provider share, in their
-// order, without reading the environment if it is switched off.
+// Package azureauth signs in to Azure. It uses the settings that Terraform's azurerm backend and
+// OpenTofu's azure_vault key provider share, in their order of precedence, and does not read the
+// environment if it is switched off.
 package azureauth
 
 import (
@@ -30,19 +30,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Access is how to authenticate, as configured. [New] makes one.
+// Access holds the settings for signing in. [New] returns one.
 type Access struct {
-	Transport  policy.Transporter // carries every request; nil for one of our own
-	RetryDelay time.Duration      // before the second try; 0 leaves it to the SDK
-	Cloud      Cloud              // zero for the cloud of a metadata host, until [Access.FindCloud]
-	Pipeline   string             // the service connection of Azure Pipelines that gives tokens; "" is none
+	Transport  policy.Transporter // carries every request; nil for the client of [HTTPClient]
+	RetryDelay time.Duration      // wait before the second attempt; 0 leaves it to the SDK
+	Cloud      Cloud              // zero if a metadata host describes the cloud, see [Access.FindCloud]
+	Pipeline   string             // the service connection of Azure Pipelines that returns tokens; "" for none
 
-	values attr.Values // with [Attrs]
-	world  world.World // of those who are handed no secret of the code
+	values attr.Values // values of the attributes in [Attrs]
+	world  world.World // World of clients that receive no secret of the configuration
 }
 
-// Open makes the credential of the first way that is completely set up, in
-// OpenTofu's order.
+// Open returns the credential of the first way to sign in that is completely set up, in OpenTofu's
+// order.
 func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	var err error
 	if a.Cloud, err = a.FindCloud(ctx); err != nil {
@@ -50,7 +50,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	}
 	for _, way := range a.ways() {
 		if way.set {
-			// These decide where the client library signs in, with every kind of credential.
+			// These variables decide where the client library signs in, with every kind of credential.
 			secret := a.values.Hands("client_secret", "client_certificate", "client_certificate_password", "oidc_token", "oidc_request_token")
 			if err := a.world.Beside(secret).Refuse(world.AzureSignIn); err != nil {
 				return nil, err
@@ -70,7 +70,7 @@ type way struct {
 	make func() (azcore.TokenCredential, error)
 }
 
-// ways are in the order in which they are tried; the Azure CLI is the last.
+// ways returns the ways to sign in, in the order of precedence. The Azure CLI is the last.
 func (a Access) ways() []way {
 	useOIDC := a.values.Bool("use_oidc")
 	return []way{
@@ -104,7 +104,7 @@ func (a Access) hasOneOf(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return a.values.String(name) != "" })
 }
 
-// asClient hands over the IDs of the tenant and of the client.
+// asClient returns a function that passes the IDs of the tenant and of the client to with.
 func (a Access) asClient(with func(tenant, id string) (azcore.TokenCredential, error)) func() (azcore.TokenCredential, error) {
 	return func() (azcore.TokenCredential, error) {
 		id, err := a.either("client_id", a.values.String("client_id"), "client_id_file_path")
@@ -115,7 +115,7 @@ func (a Access) asClient(with func(tenant, id string) (azcore.TokenCredential, e
 	}
 }
 
-// UsesCLI reports whether the Azure CLI signs in.
+// UsesCLI reports whether the Azure CLI is the first way to sign in that is set up.
 func (a Access) UsesCLI() bool {
 	ways := a.ways()
 	return a.values.Bool("use_cli") && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
@@ -175,8 +175,8 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	}))
 }
 
-// withManagedIdentity lets the SDK find out where it runs. On a virtual
-// machine, msi_endpoint takes the place of the fixed address.
+// withManagedIdentity returns the credential of the managed identity. The SDK finds out in which
+// service of Azure it runs. On a virtual machine, msi_endpoint replaces the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 	// https://learn.microsoft.com/azure/app-service/overview-managed-identity
 	if err := a.world.Refuse(world.AzureIdentity); err != nil {
@@ -207,7 +207,7 @@ func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	return c, nil
 }
 
-// credential drops the SDK's reason, which may quote a setting.
+// credential replaces an error of the SDK, which may quote a setting.
 func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredential, error) {
 	if err != nil {
 		return nil, errors.New("the settings to authenticate with Azure are not usable; check tenant_id, client_id and the cloud")
@@ -215,8 +215,8 @@ func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredentia
 	return c, nil
 }
 
-// either returns a setting that may be given directly, in the file that an
-// attribute names, or both if they are equal.
+// either returns the setting called name: direct, or the content of the file that the attribute file
+// names. If both are set, they must be equal.
 func (a Access) either(name, direct, file string) (string, error) {
 	path := a.values.String(file)
 	if path == "" {
@@ -235,8 +235,8 @@ func (a Access) either(name, direct, file string) (string, error) {
 	return content, nil
 }
 
-// identityTransport sends the requests for the fixed address of a virtual machine's
-// managed identity to another one.
+// identityTransport sends the requests for the fixed address of a virtual machine's managed identity to
+// endpoint.
 type identityTransport struct {
 	policy.Transporter
 	endpoint string
@@ -259,7 +259,7 @@ func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 	return t.Transporter.Do(moved)
 }
 
-// requestOIDC gets a token from the CI service, for Azure.
+// requestOIDC returns a token for Azure, which it gets from the CI service.
 // https://docs.github.com/actions/reference/security/oidc
 // https://learn.microsoft.com/rest/api/azure/devops/distributedtask/oidctoken/create
 func (a Access) requestOIDC(ctx context.Context) (string, error) {
@@ -279,7 +279,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 		query.Set("api-version", "7.1")
 		query.Set("serviceConnectionId", a.Pipeline)
 		header.Set("Accept", "application/json")
-		header.Set("X-Tfs-Fedauthredirect", "Suppress") // a refusal, and not a page to sign in
+		header.Set("X-Tfs-Fedauthredirect", "Suppress") // requests a refusal instead of a page to sign in
 	case !u.Query().Has("audience"):
 		query.Set("audience", audience(a.Cloud.Configuration))
 	}
@@ -298,7 +298,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// audience is the audience of a token. The national clouds have their own.
+// audience returns the audience of a token. The national clouds have their own.
 // https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
 func audience(c cloud.Configuration) string {
 	switch c.ActiveDirectoryAuthorityHost {
@@ -310,7 +310,8 @@ func audience(c cloud.Configuration) string {
 	return "api://AzureADTokenExchange"
 }
 
-// ask gets a JSON document as the answer.
+// ask sends a request and decodes the JSON document in the answer into answer. A status other than 200
+// is an error.
 func (a Access) ask(ctx context.Context, method, address string, header http.Header, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {

@@ -18,27 +18,27 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// cli gets tokens from the Azure CLI. The SDK's own credential would start it
-// through a shell, and with secrets of ours in its environment.
+// cli is a credential that gets tokens from the Azure CLI. The SDK's own credential would start the CLI
+// through a shell, and with our secrets in its environment.
 type cli struct {
 	Access
 
-	// :: arguments, with line breaks between → token. az is slow; several clients
-	// share them.
+	// tokens by arguments, with line breaks between them. Several clients share the tokens, because az
+	// is slow.
 	tokens memo.Memo[string, azcore.AccessToken]
 }
 
 const (
-	cliPatience = 30 * time.Second // how long az may take
-	cliMargin   = 2 * time.Minute  // a token that lives no longer is not used again
+	cliPatience = 30 * time.Second // limit for one run of az
+	cliMargin   = 2 * time.Minute  // a token that expires sooner is not used again
 )
 
-// cliArgument matches texts that may become an argument: on Windows, az is a batch file, whose
-// arguments a shell reads.
+// cliArgument matches texts that may become an argument. On Windows, az is a batch file, whose
+// arguments a shell interprets.
 var cliArgument = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
-	if half := a.half(); half != "" { // and not somebody else, who is signed in
+	if half := a.half(); half != "" { // the CLI could have another account
 		return nil, errors.New(half)
 	}
 	if _, err := world.Find("az"); err != nil {
@@ -54,7 +54,7 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 	return &cli{Access: a}, nil
 }
 
-// Subscription gets the ID of the current subscription from the Azure CLI.
+// Subscription returns the ID of the current subscription of the Azure CLI.
 // https://learn.microsoft.com/cli/azure/account#az-account-show
 func (a Access) Subscription(ctx context.Context) (string, error) {
 	out, err := a.az(ctx, "account", "show", "-o", "json")
@@ -70,14 +70,14 @@ func (a Access) Subscription(ctx context.Context) (string, error) {
 	return answer.ID, nil
 }
 
-// GetToken gets an access token for a resource.
+// GetToken returns an access token for a resource.
 // https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
 func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if len(options.Scopes) != 1 {
 		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
-	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" { // options has the tenant of the service's challenge
+	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" { // options has the tenant of the challenge
 		arguments = append(arguments, "--tenant", tenant)
 	}
 	if subscription := c.values.String("subscription_id"); subscription != "" {
@@ -98,8 +98,9 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	})
 }
 
-// az runs the Azure CLI of the machine. TF_ENCRYPTION and variables must not choose the programs
-// that it starts in turn. The arguments must have been checked.
+// az runs the Azure CLI of the machine and returns its output. The arguments must have been checked. If
+// only TF_ENCRYPTION makes it run, the CLI gets none of its variables, because they could choose
+// programs that it starts.
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
 	bare, why := a.values.LeadsToCommand() != nil, ""
 	if bare {
@@ -129,7 +130,7 @@ func parseCLI(out []byte) (azcore.AccessToken, error) {
 	return azcore.AccessToken{Token: answer.Token, ExpiresOn: expires}, nil
 }
 
-// Error says why there is no token, in words that may be shown.
+// Error is the reason why there is no token. Its text may be shown.
 type Error struct{ reason string }
 
 func (e *Error) Error() string { return fmt.Sprintf("no access token: %s", e.reason) }

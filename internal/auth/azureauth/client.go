@@ -17,7 +17,7 @@ import (
 
 const maxAnswer = 1 << 20 // bytes
 
-// ClientOptions returns the options of clients of services. Answers are cut after a megabyte.
+// ClientOptions returns the options for clients of Azure's services. Answers are cut after a megabyte.
 func (a Access) ClientOptions() policy.ClientOptions {
 	transport := a.Transport
 	if transport == nil {
@@ -31,8 +31,8 @@ func (a Access) ClientOptions() policy.ClientOptions {
 	}
 }
 
-// HTTPClient makes a client that goes through the proxies of the environment
-// only if that may be read.
+// HTTPClient returns a client that uses the proxies of the environment only if the environment may be
+// read.
 func HTTPClient(w world.World) *http.Client {
 	client := &http.Client{CheckRedirect: noRedirect}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !w.ReadsEnvironment() {
@@ -44,8 +44,8 @@ func HTTPClient(w world.World) *http.Client {
 	return client
 }
 
-// noRedirect returns a redirect as the answer. None of the services redirects, and requests are
-// meant for one address only.
+// noRedirect makes a client return a redirect as the answer. None of the services redirects, and
+// requests are meant for one address only.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // limitedTransport protects the SDK from answers of more than a megabyte, from deep nesting, and
@@ -72,7 +72,7 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// unknownHost is a host that is not there, and will not be at the next try.
+// unknownHost is the error for a host that does not exist, for which another attempt is useless.
 type unknownHost struct{ error }
 
 func (e unknownHost) Unwrap() error { return e.error }
@@ -80,9 +80,9 @@ func (e unknownHost) Unwrap() error { return e.error }
 // NonRetriable tells the SDK not to try again.
 func (unknownHost) NonRetriable() {}
 
-// Refusal ends the body of a refusal after a megabyte, and where it is nested too
-// deep. The SDK writes the JSON of each refusal anew with indentation, which makes
-// kilobytes of brackets hundreds of megabytes.
+// Refusal returns the body of a refusal, cut after a megabyte, or where it is nested too deeply. The
+// SDK indents the JSON of each refusal, which would turn kilobytes of brackets into hundreds of
+// megabytes.
 func Refusal(body io.ReadCloser) io.ReadCloser {
 	return &shallow{ReadCloser: outside.Limit(body, maxAnswer)}
 }
@@ -92,7 +92,7 @@ type shallow struct {
 	depth int
 }
 
-const maxDepth = 16 // of a refusal; Azure's have three levels
+const maxDepth = 16 // levels of a refusal; Azure's refusals have three
 
 func (s *shallow) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)

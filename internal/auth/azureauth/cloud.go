@@ -13,20 +13,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// Cloud is one of Azure's clouds: where to sign in, and where its services are.
+// Cloud holds the addresses of one of Azure's clouds: for signing in, and of its services.
 type Cloud struct {
 	cloud.Configuration // without services
 
-	// The resource manager, as https://host, and the audience of tokens for it.
-	// "" if a metadata host does not say.
+	// ResourceManager is the URL of the resource manager, such as https://host, and
+	// ResourceManagerAudience the audience of tokens for it. They are "" if a metadata host does not
+	// tell them.
 	ResourceManager, ResourceManagerAudience string
 
-	// StorageSuffix ends the hosts of storage services, as in
-	// account.blob.core.windows.net. "" if a metadata host does not say.
+	// StorageSuffix is the end of the hosts of storage services, such as core.windows.net in
+	// account.blob.core.windows.net. It is "" if a metadata host does not tell it.
 	StorageSuffix string
 }
 
-// clouds knows the names that OpenTofu does.
+// clouds returns the cloud with a name that OpenTofu knows, and false for other names.
 func clouds(environment string) (Cloud, bool) {
 	switch environment {
 	case "", "public", "global", "canary":
@@ -77,5 +78,5 @@ func (a Access) FindCloud(ctx context.Context) (Cloud, error) {
 	return c, nil
 }
 
-// hostName is a name of several parts.
+// hostName matches a host name of several labels, with an optional port.
 var hostName = lazyregexp.New(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)

@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 )
 
-// Explain says why there is no access token. It returns nil if err is about
-// something else.
+// Explain returns an error, whose text may be shown, for a failure to get an access token. It returns
+// nil if err is another error.
 func Explain(err error) error {
 	if failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
 		text := "no access token: Azure does not accept the credentials, or cannot be reached"
@@ -30,7 +30,7 @@ func Explain(err error) error {
 	return nil
 }
 
-// Reason says why there is no usable answer.
+// Reason returns the reason why there is no usable answer, in a text that may be shown.
 func Reason(err error) string {
 	if known := knownReason(err); known != "" {
 		return known

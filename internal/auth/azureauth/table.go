@@ -11,15 +11,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Reasons of [attr.Attr.Harmless].
+// These are reasons for [attr.Attr.Harmless].
 const (
 	nameHarmless = "A client ID is a name, which proves nothing without the secret."
 	flagHarmless = "It chooses between ways to sign in, and all of them lead to the same Microsoft."
 )
 
-// Attrs returns the attributes for authentication. The credentials of a client are the group
-// "client"; the IDs of the client and its tenant are not secrets. Env replaces the common
-// variables of some attributes.
+// Attrs returns the attributes for authentication. The credentials of a client are the group "client";
+// the IDs of the client and its tenant are not secrets. The map env replaces the common variables of
+// some attributes.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
 		{Name: "tenant_id", Type: cty.String, Form: attr.Name, Env: []string{"ARM_TENANT_ID"},
@@ -88,7 +88,8 @@ func isHost(text string) bool {
 	return err == nil && u.Host == text
 }
 
-// New reads the values of [Attrs]. It returns the mistakes that can be found without any I/O.
+// New returns the Access for the values of [Attrs]. It returns an error for mistakes that can be found
+// without I/O.
 func New(v attr.Values, w world.World) (Access, error) {
 	a := Access{values: v, world: w}
 	host, requestURL := v.String("metadata_host"), v.String("oidc_request_url")

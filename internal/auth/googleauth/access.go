@@ -23,25 +23,25 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Access is how to authenticate.
+// Access holds the settings for signing in.
 type Access struct {
 	Credentials string // JSON, or the path of a file with it; may be empty
-	From        string // the variable that they come from, "" if the settings say them
-	Token       string // goes before Credentials
+	From        string // variable that contains the credentials; "" if the settings do
+	Token       string // access token, which takes precedence over Credentials
 	Impersonate string // the service account to act as; may be empty
 	Delegates   []string
 
-	Scopes            []string // of the tokens
-	ImpersonateScopes []string // of the tokens of Impersonate
+	Scopes            []string // scopes of the tokens
+	ImpersonateScopes []string // scopes of the tokens of Impersonate
 
-	Universe     string // of Google's clouds; [DefaultUniverse] when empty
-	QuotaProject string // that pays, in place of the one that the credentials name; may be empty
+	Universe     string // domain of the cloud; "" for [DefaultUniverse]
+	QuotaProject string // project that pays, in place of the one in the credentials; may be empty
 
-	// World is the user's, or none. Secret is true if the configuration sets Credentials or
-	// Token; their content then decides how far the World is reduced.
+	// World is the user's World, or the empty one. Secret is true if the configuration sets Credentials
+	// or Token; the World is then reduced, unless the credentials contain no secret.
 	World   world.World
 	Secret  bool
-	Command error // why no program of Credentials may run, nil if it may
+	Command error // reason why the program of Credentials must not run; nil if it may
 }
 
 // Open finds the credentials and gets a first token with them, so that a
@@ -73,7 +73,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	}
 	options := &credentials.DetectOptions{
 		Scopes:           a.Scopes,
-		UseSelfSignedJWT: a.Impersonate == "", // spares the token service, as the SDK's own detection does
+		UseSelfSignedJWT: a.Impersonate == "", // saves a request for a token, as in the SDK's own detection
 		Logger:           Silence(),
 		UniverseDomain:   a.Universe,
 		Client:           &http.Client{Transport: transport(a.World), Timeout: tokenTimeout},
@@ -97,7 +97,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		return nil, err
 	}
 	if certificate {
-		options.Client = nil // the SDK makes one of its own with it
+		options.Client = nil // the SDK makes its own client with the certificate
 	}
 	var creds *auth.Credentials
 	if program != nil {
@@ -137,15 +137,15 @@ func unusable(document []byte) error {
 	return errors.New("these are not usable Google credentials; use the whole file that Google gave, or create them anew")
 }
 
-// staticToken is an access token that is renewed elsewhere.
+// staticToken is an access token that another program renews.
 type staticToken string
 
 func (t staticToken) Token(context.Context) (*auth.Token, error) {
 	return &auth.Token{Value: string(t), Type: "Bearer"}, nil
 }
 
-// detect gets credentials from the metadata server. Outside of Google's cloud
-// it may wait for a server that does not exist, and cannot be cancelled.
+// detect returns the credentials of the metadata server. Outside of Google's cloud, the SDK may wait
+// for a server that does not exist, and cannot be cancelled; detect stops waiting when ctx is done.
 func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	found := make(chan *auth.Credentials, 1)
 	go func() {
@@ -167,8 +167,8 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 	}
 }
 
-// readCredentials reads JSON, or the file with it, as OpenTofu does. It returns
-// their type too, which the SDK requires.
+// readCredentials returns the JSON in text, or in the file whose path text is, as in OpenTofu. It also
+// returns the type of the credentials, which the SDK requires.
 func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	document, err := ReadPathOrContents(text)
 	if err != nil {
@@ -212,10 +212,10 @@ func notCredentials(text string) error {
 	return errors.New("this is neither JSON nor the path of a file that holds JSON; check it, and that it is whole")
 }
 
-// ReadPathOrContents returns the contents of the file whose path text is, or
-// else text itself.
+// ReadPathOrContents returns the content of the file whose path text is, or text itself if there is no
+// such file.
 func ReadPathOrContents(text string) ([]byte, error) {
-	// No error names the file: its name may be the secret.
+	// No error contains the path, because it may be the secret itself.
 	if path, err := world.ExpandHome(text); err == nil {
 		if _, err := os.Stat(path); err == nil {
 			content, err := keyfile.ReadText(path)
@@ -225,6 +225,6 @@ func ReadPathOrContents(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// Silence is a logger that logs nothing. With GOOGLE_SDK_GO_LOGGING_LEVEL in
-// the environment, the SDK's own prints requests and answers, keys included.
+// Silence returns a logger that logs nothing. With GOOGLE_SDK_GO_LOGGING_LEVEL in the environment, the
+// SDK's own logger prints requests and answers, keys included.
 func Silence() *slog.Logger { return slog.New(slog.DiscardHandler) }

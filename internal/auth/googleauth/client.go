@@ -24,12 +24,12 @@ const DefaultUniverse = "googleapis.com"
 // tokenTimeout is the timeout of the SDK's own client for tokens.
 const tokenTimeout = 30 * time.Second
 
-// transport carries requests for tokens. It begins as Go's own, which a program may have
-// made its own. Tokens last for an hour, so no connection is kept.
+// transport returns a transport for requests for tokens. It is a copy of http.DefaultTransport. Tokens
+// last for an hour, so it keeps no connections.
 func transport(w world.World) http.RoundTripper {
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
-		return http.DefaultTransport // net/http's own transport, from the environment
+		return http.DefaultTransport // a transport that the program has set
 	}
 	t := standard.Clone()
 	if w == (world.World{}) {
@@ -40,7 +40,7 @@ func transport(w world.World) http.RoundTripper {
 	return t
 }
 
-// Bearer is an account whose tokens requests carry.
+// Bearer is an account that authenticates requests with tokens.
 type Bearer struct {
 	access Access
 	creds  *auth.Credentials
@@ -57,7 +57,7 @@ func (b Bearer) Header(ctx context.Context) (http.Header, error) {
 	var file struct {
 		QuotaProject string `json:"quota_project_id"`
 	}
-	_ = json.Unmarshal(b.creds.JSON(), &file) // there may be none
+	_ = json.Unmarshal(b.creds.JSON(), &file) // an error does not matter: there may be no JSON
 	if project := cmp.Or(b.access.QuotaProject, file.QuotaProject); project != "" {
 		header.Set("X-Goog-User-Project", project)
 	}
@@ -84,7 +84,7 @@ func (b Bearer) Post(ctx context.Context, wire web.Wire, url string, question an
 	return wire.Ask(ctx, http.MethodPost, url, header)
 }
 
-// impersonated gives the tokens of a service account that the base may act as.
+// impersonated provides the tokens of a service account that base may impersonate.
 // https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken
 type impersonated struct {
 	access Access

@@ -13,9 +13,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// wellKnownFile is where gcloud puts the application default credentials; ""
-// when there are none. It belongs to the user and not to the environment, as
-// the home directory does.
+// wellKnownFile returns the path of the file in which gcloud stores the application default
+// credentials, and "" if it does not exist. Like the home directory, the file belongs to the user, not
+// to the environment.
 // https://cloud.google.com/docs/authentication/application-default-credentials#personal
 func wellKnownFile() string {
 	dir, err := world.ConfigDir()
@@ -37,22 +37,21 @@ type file struct {
 		Program       *program        `json:"executable"`
 		Certificate   json.RawMessage `json:"certificate"`
 	} `json:"credential_source"`
-	Inner json.RawMessage `json:"source_credentials"` // of impersonation
+	Inner json.RawMessage `json:"source_credentials"` // credentials that impersonate an account
 }
 
 func (f file) hasCertificate() bool {
 	return len(f.Source.Certificate) > 0 && string(f.Source.Certificate) != "null"
 }
 
-// hasSecret reports whether there is a secret in credentials, and not only where a token
-// is to be found.
+// hasSecret reports whether the credentials contain a secret, and not only the place of a token.
 func (f file) hasSecret() bool {
 	return f.Type != string(credentials.ExternalAccount) || f.ClientSecret != "" || len(f.Source.Headers) > 0
 }
 
 // check returns an error for credentials for which the SDK would read forbidden parts of the
-// environment, and for credentials of another cloud. It returns the program that gives the
-// tokens, if there is one, and whether a certificate authenticates.
+// environment, and for credentials of another cloud. It returns the program that provides the tokens,
+// if there is one, and whether a certificate authenticates.
 func (a Access) check(document []byte) (run *program, certificate bool, err error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {

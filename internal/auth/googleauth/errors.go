@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// Explain says why there is no token. Its errors are final: a fallback would hide
+// Explain returns the error for a failure to get a token. It is final, because a fallback would hide
 // that the credentials are wrong.
 func (a Access) Explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -29,7 +29,7 @@ func (a Access) Explain(ctx context.Context, err error) error {
 	return web.Final("%s", a.noToken())
 }
 
-// noToken says for whom there is no token.
+// noToken returns the beginning of an error about a missing token.
 func (a Access) noToken() string {
 	if a.Impersonate == "" {
 		return "Google gives no access token for the credentials"

@@ -22,7 +22,7 @@ const (
 	maxProgramAnswer   = 1 << 20 // bytes
 )
 
-// program gives tokens that Google exchanges for its own. The SDK would run it
+// program is a program that prints tokens, which Google exchanges for its own. The SDK would run it
 // with the whole environment, our secrets included.
 // https://google.aip.dev/auth/4117#determining-the-subject-token-in-executable-sourced-credentials
 type program struct {
@@ -34,10 +34,11 @@ type program struct {
 	world        world.World
 }
 
-// errProgram is the only error about a program, because its output may be secret.
+// errProgram is the error for a program that printed no valid token. It contains no output, which may
+// be secret.
 var errProgram = errors.New("credentials: the program (executable) gives no token")
 
-// withProgram makes the credentials whose tokens a program gives.
+// withProgram returns credentials whose tokens a program provides.
 func withProgram(p program, document []byte, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	var f struct {
 		Audience              string `json:"audience"`
@@ -68,7 +69,7 @@ func withProgram(p program, document []byte, options *credentials.DetectOptions)
 	})
 }
 
-// SubjectToken returns the token in the output file while it is valid, and else the token of a new
+// SubjectToken returns the token in the output file while it is valid, and otherwise the token of a new
 // run of the program.
 func (p program) SubjectToken(ctx context.Context, request *externalaccount.RequestOptions) (string, error) {
 	if allowed, _ := p.world.Lookup("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"); allowed != "1" {
@@ -119,13 +120,13 @@ func (p program) run(ctx context.Context, request *externalaccount.RequestOption
 	return answer, err
 }
 
-// parseProgram returns the token of an answer, if there is a valid one.
+// parseProgram returns the token in an answer, and false if there is no valid one.
 func parseProgram(answer []byte) (string, bool) {
 	var a struct {
 		Version   int    `json:"version"`
 		Success   bool   `json:"success"`
 		TokenType string `json:"token_type"`
-		Expires   int64  `json:"expiration_time"` // Unix time; 0: not said
+		Expires   int64  `json:"expiration_time"` // Unix time; 0 if absent
 		IDToken   string `json:"id_token"`
 		SAML      string `json:"saml_response"`
 	}

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// Silence turns the logs of this process's libraries off, also if variables turn them on. It must
-// be called in the first lines of main, because none of these switches is safe for concurrent
-// use. Google's clients get a logger of their own, see [googleauth.Silence]; clients of AWS and
-// Kubernetes log nothing by default.
+// Silence switches off the logs of libraries in this process, even if variables switch them on. It must
+// be called in the first lines of main, because none of these switches is safe for concurrent use.
+// Google's clients get a logger of their own, see [googleauth.Silence]; clients of AWS and Kubernetes
+// log nothing by default.
 func Silence() {
 	// net/http logs unsolicited responses of servers, which may hold a part of
 	// a state or of a key, and with GODEBUG=http2debug=2 each header.
@@ -23,7 +23,7 @@ func Silence() {
 	azure.SetListener(nil)
 	// GRPC_GO_LOG_SEVERITY_LEVEL=info logs failures of the connection between the CLI and us.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
-	// plugin-go writes each message to this directory, readable by everyone:
-	// the provider's configuration and the results of ephemeral resources too.
+	// plugin-go writes each message to this directory, readable by everyone, even the provider's
+	// configuration and the results of ephemeral resources.
 	_ = os.Unsetenv("TF_LOG_SDK_PROTO_DATA_DIR")
 }

@@ -24,9 +24,8 @@ import (
 
 const maxReason = 300 // bytes of an error that are shown
 
-// Reason says why there was no answer. Trust says how to trust an authority that
-// the system does not know, such as "set ca_file in a consul block of
-// credentials"; it is "" if there is no way.
+// Reason returns the reason why there was no answer. The text trust is advice for trusting an authority
+// that the system does not know, such as "set ca_file in a consul block of credentials"; "" for none.
 func Reason(err error, trust string) string {
 	if known := KnownReason(err, trust); known != "" {
 		return known
@@ -34,14 +33,14 @@ func Reason(err error, trust string) string {
 	return Invalid
 }
 
-// KnownReason works as [Reason], and returns "" for errors that do not concern the network.
+// KnownReason works like [Reason], but returns "" for errors that do not concern the network.
 func KnownReason(err error, advice string) string {
 	var (
 		network, isOp  = errors.AsType[*net.OpError](err)
 		lookup, isDNS  = errors.AsType[*net.DNSError](err)
 		errno, isErrno = errors.AsType[syscall.Errno](err)
 	)
-	switch refused := find[*trust.Error](err); { // a connection that we did not make
+	switch refused := find[*trust.Error](err); { // this program refused the connection
 	case refused != nil:
 		return refused.Error()
 	case errors.Is(err, context.Canceled):
@@ -69,7 +68,8 @@ func KnownReason(err error, advice string) string {
 	return reasonInText(err.Error(), advice)
 }
 
-// isOfProxy reports whether a host that was looked up is not the one of the request.
+// isOfProxy reports whether a host that was looked up belongs to a proxy, because it is not the host of
+// the request.
 func isOfProxy(err error, host string) bool {
 	request, ok := errors.AsType[*url.Error](err)
 	if !ok {
@@ -80,8 +80,8 @@ func isOfProxy(err error, host string) bool {
 	return err == nil && u.Hostname() != "" && host != "" && name(u.Hostname()) != name(host)
 }
 
-// IsTimeout reports whether the answer did not come in time. It is false if there
-// was no connection in time: then, the server cannot be reached.
+// IsTimeout reports whether the answer did not come in time. It returns false if connecting took too
+// long, because the server then cannot be reached.
 func IsTimeout(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false
@@ -90,7 +90,7 @@ func IsTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || ok && slow.Timeout()
 }
 
-// IsTLS reports whether err is about TLS, so that another try ends the same way.
+// IsTLS reports whether err is an error of TLS, so that another attempt would fail in the same way.
 func IsTLS(err error) bool {
 	return find[*trust.Error](err) != nil || certificateError(err) != nil || isPlain(err) || isAlert(err)
 }
@@ -135,7 +135,7 @@ func reasonInText(text, trust string) string {
 		{Said: "certificate has expired", Text: NotTrusted + ": certificate has expired"},
 		{Said: "certificate is valid for", Text: NotTrusted + ": certificate is valid for another host"},
 		{Said: "first record does not look like a TLS handshake", Text: NotTLS},
-		// An alert: it could not read the request.
+		// The bytes are a TLS alert: the server could not read the request.
 		{Said: `malformed HTTP response "\x15\x03`, Text: "the server speaks TLS at this port; use https://"},
 		{Said: "no such host", Text: "the host" + NotFound},
 		{Said: "connection refused", Text: NotReached + ": connection refused"},
@@ -149,9 +149,9 @@ func reasonInText(text, trust string) string {
 
 func shown(s string) string { return outside.Line(s, maxReason) }
 
-// certificateError returns why a certificate is not trusted, nil if err is not
-// about one. Some clients verify by themselves, without the error that
-// crypto/tls wraps around the others.
+// certificateError returns the error in err about a certificate that is not trusted, nil if there is
+// none. Some clients verify certificates themselves, without the error of crypto/tls that wraps such
+// errors.
 func certificateError(err error) error {
 	if wrapped, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return wrapped.Err
@@ -160,7 +160,7 @@ func certificateError(err error) error {
 		find[x509.SystemRootsError](err))
 }
 
-// find returns the E in err, nil if there is none.
+// find returns the error of type E in err, nil if there is none.
 func find[E error](err error) error {
 	if found, ok := errors.AsType[E](err); ok {
 		return found
@@ -168,7 +168,7 @@ func find[E error](err error) error {
 	return nil
 }
 
-// isPlain reports whether the server spoke something else than TLS.
+// isPlain reports whether the server did not speak TLS.
 func isPlain(err error) bool {
 	_, ok := errors.AsType[tls.RecordHeaderError](err)
 	return ok || errors.Is(err, http.ErrSchemeMismatch)
@@ -181,20 +181,20 @@ func isAlert(err error) bool {
 	return ok && (op.Op == "remote error" || op.Op == "local error")
 }
 
-// Titles of warnings about connections that work.
+// These are the titles of warnings about working connections.
 const (
 	NotVerified  = "Unverified connection"
 	NotEncrypted = "Unencrypted connection"
 )
 
-// Warning is a weakness of a connection that works.
+// Warning is a warning about a successful read, such as a weakness of the connection.
 type Warning struct {
 	Title string // a few words
 	Text  string // complete sentences
 }
 
-// Unverified is the warning of a connection whose other end is not known. Others
-// on the way can do the harm.
+// Unverified returns the warning about a server, called whose, that was not verified. The text harm
+// describes the harm that others on the way can do.
 func Unverified(whose, because, harm string) Warning {
 	return Warning{NotVerified, "The certificate of " + whose + " was not verified, because " + because +
 		". Anybody on the way can " + harm + "."}
@@ -213,8 +213,8 @@ type Exposed struct {
 	services []string
 }
 
-// Note is called with each request. A request without the name of a service goes to a nearby
-// service, such as a container's own.
+// Note records the service of a request if others can read the request. A request without the name of a
+// service is ignored, because it goes to a nearby service, such as a container's own.
 func (e *Exposed) Note(service string, u *url.URL) {
 	if e == nil || service == "" || !IsExposed(u, nil) {
 		return
@@ -237,7 +237,7 @@ func (e *Exposed) Services() []string {
 	return slices.Clone(e.services)
 }
 
-// Warning is zero if there are none.
+// Warning returns the warning about these services, and the zero value if there are none.
 func (e *Exposed) Warning() Warning {
 	services := e.Services()
 	if len(services) == 0 {
@@ -246,8 +246,8 @@ func (e *Exposed) Warning() Warning {
 	return Unencrypted("The credentials were", "the endpoint of "+strings.Join(services, ", and that of ")+" begins with http", "read them")
 }
 
-// IsLoopback reports whether connections to host stay on this machine. The name localhost stands
-// for this machine (RFC 6761); in capitals, Go's clients would ask a proxy for it.
+// IsLoopback reports whether connections to host stay on this machine. The name localhost stands for
+// this machine (RFC 6761). In capitals, it does not count, because Go's clients would then use a proxy.
 func IsLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

@@ -1,4 +1,4 @@
-// Package trust says whom a verified connection trusts.
+// Package trust restricts the authorities that verified connections trust.
 package trust
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Error says that a connection was refused because a variable adds authorities
-// although the environment is off.
+// Error is the error for a connection that was refused because a variable adds authorities although the
+// environment is off.
 type Error struct{ error }
 
 // NonRetriable tells the SDK of Azure not to try again.

@@ -40,7 +40,7 @@ func Decode(body io.Reader, header http.Header, size, limit int64) ([]byte, erro
 	return data, nil
 }
 
-// sentBody remembers how the connection failed.
+// sentBody is a reader that records the error of the connection.
 type sentBody struct {
 	r   io.Reader
 	err error
@@ -84,8 +84,8 @@ func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, erro
 	return data, nil
 }
 
-// gunzip stops at the limit: a few kilobytes can unpack to gigabytes, and any
-// number of bytes to nothing.
+// gunzip decompresses a body. It limits the decompressed bytes, because a few kilobytes can unpack to
+// gigabytes, and the compressed ones, because any number can unpack to nothing.
 func gunzip(sent io.Reader, size, limit int64) ([]byte, error) {
 	packed, err := meter.Read(sent, size, meter.PackedLimit(limit))
 	if meter.IsTooLarge(err) {

@@ -1,5 +1,5 @@
 // Package web sends HTTP requests without an SDK, for sources, stores and key providers. It limits
-// waits and the number of tries, reads answers, and explains missing ones.
+// waits and the number of attempts, reads answers, and explains missing ones.
 package web
 
 import (
@@ -17,50 +17,49 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Patience says how long a source waits and how often it asks again.
+// Patience holds the limits of a request and its repetitions.
 type Patience struct {
-	Timeout          time.Duration // of one try
-	Tries            int           // beyond the first
+	Timeout          time.Duration // limit of one attempt
+	Tries            int           // attempts after the first
 	WaitMin, WaitMax time.Duration
-	Attr             string // that sets Timeout; "" if none does
+	Attr             string // attribute that sets Timeout; "" if there is none
 }
 
-// Wire is how a service is asked. Requests that read may be sent several times.
+// Wire sends requests to a service, and repeats them if that may help.
 type Wire struct {
 	Patience
 	Transport http.RoundTripper
 	Backoff   retryablehttp.Backoff // nil for [Backoff]
 
-	// Authorize adds credentials to a request, and its body if they depend on it. It is called
-	// for each try and for each redirect, because signatures contain the time, and credentials
-	// belong to one origin. Its errors are shown if [Final] made them. It may be nil.
+	// Authorize adds credentials to a request, and its body if they depend on it. It is called for each
+	// attempt and for each redirect, because signatures contain the time, and credentials belong to one
+	// origin. Its errors are shown if [Final] made them. It may be nil.
 	Authorize func(*http.Request) error
 
-	// Redirects follows redirects. Transport must then decide for each request which credentials
-	// its own URL receives. Otherwise a redirect is an answer like any other.
+	// Redirects tells to follow redirects. Transport must then decide for each request which
+	// credentials its own URL receives. If it is false, a redirect is an answer like any other.
 	Redirects bool
 
-	// Trust says how to trust an authority that the system does not know, such
-	// as "set ca_file in a consul block of credentials". It is "" if there is no
-	// way.
+	// Trust is advice for trusting an authority that the system does not know, such as "set ca_file in
+	// a consul block of credentials"; "" for none.
 	Trust string
 
 	// Unreached is advice for the case that no server answers at the address; it may be "".
 	Unreached string
 }
 
-// Get sends a GET to from, again if that may help, and passes the answer to read. It passes an
-// answer whose status justifies another try only after the last try. An error of read is final if
-// [Final] made it or if it is an [Answer]; after other errors, such as a body that breaks off, Get
+// Get sends a GET to from, repeats it if that may help, and passes the answer to read. It passes an
+// answer whose status justifies another attempt only after the last attempt. An error of read is final
+// if [Final] made it or if it is an [Answer]; after other errors, such as a body that breaks off, Get
 // tries again. Its errors do not repeat answers, and wrap the errors of [Final] and [Again].
 func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
 	return w.send(ctx, http.MethodGet, from.String(), header, read)
 }
 
-// maxAnswer is in bytes. Keys and tokens have a few kilobytes.
+// maxAnswer is the largest answer with keys or tokens, in bytes. They have a few kilobytes.
 const maxAnswer = 64 << 10
 
-// Ask sends a request to a service for keys or tokens, again as [Wire.Get] does, and returns the
+// Ask sends a request to a service for keys or tokens, repeats it like [Wire.Get], and returns the
 // answer of any status. Authorize sets the body of the request, if it has one.
 func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (status int, body []byte, err error) {
 	err = w.send(ctx, method, url, header, func(resp *http.Response) (err error) {
@@ -76,13 +75,13 @@ func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (
 
 func (w Wire) send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
 	req, err := retryablehttp.NewRequestWithContext(ctx, method, url, nil)
-	if err != nil { // it has the URL in it
+	if err != nil { // the text of err contains the URL
 		return errors.New("the address is not one that can be asked")
 	}
 	maps.Copy(req.Header, header)
 	done := false
 	req.SetResponseHandler(func(resp *http.Response) error {
-		defer resp.Body.Close() // not drained: a server may stop anywhere
+		defer resp.Body.Close() // the body is not drained, because a server may stall anywhere
 		err := read(resp)
 		done = err == nil
 		return err
@@ -92,7 +91,7 @@ func (w Wire) send(ctx context.Context, method, url string, header http.Header, 
 	if resp != nil {
 		defer resp.Body.Close()
 	}
-	if err == nil && !done { // a status that is worth another try, after the last one
+	if err == nil && !done { // the last answer, with a status that justified another attempt
 		err = read(resp)
 	}
 	if err != nil {
@@ -101,7 +100,7 @@ func (w Wire) send(ctx context.Context, method, url string, header http.Header, 
 	return nil
 }
 
-// authorizing sends one request, once.
+// authorizing is a transport that calls Authorize for each request.
 type authorizing Wire
 
 func (a authorizing) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -130,7 +129,7 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 	}
 }
 
-// MaxRedirects is how many redirects a request follows.
+// MaxRedirects is the largest number of redirects that a request follows.
 const MaxRedirects = 10
 
 func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
@@ -146,7 +145,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// worthAnotherTry decides after each try.
+// worthAnotherTry reports after each attempt whether another one may help.
 func worthAnotherTry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -162,13 +161,13 @@ func isTransient(code int) bool {
 	return code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented
 }
 
-// Backoff returns the wait before the next try: exponential, or as long as the server asks for, but
+// Backoff returns the wait before the next attempt: exponential, or as long as the server requires, but
 // at most longest.
 func Backoff(shortest, longest time.Duration, try int, resp *http.Response) time.Duration {
 	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
 }
 
-// explain returns an error that tells the reason and the number of tries.
+// explain returns an error with the reason and the number of attempts.
 func (w Wire) explain(ctx context.Context, err error, tries int) error {
 	if answer, ok := errors.AsType[Answer](err); ok {
 		return answer

@@ -11,25 +11,25 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 )
 
-// Answer is an error that [Wire.Get] returns as it is: the server was reached, and this is its answer.
+// Answer is an error for an answer of a server. [Wire.Get] returns it as it is.
 type Answer interface {
 	error
 	IsAnswer() bool
 }
 
-// ownError is in our own words, and so safe to show. Errors of net/http are not:
-// see [netfail.Reason].
+// ownError is an error whose text may be shown. Texts of net/http must not be shown, see
+// [netfail.Reason].
 type ownError struct {
 	error
-	final bool // another try would give the same
+	final bool // whether another attempt would fail in the same way
 }
 
 func (e ownError) Unwrap() error { return e.error }
 
-// Final is an error in our own words. Another try would give the same.
+// Final returns an error whose text may be shown. Another attempt would fail in the same way.
 func Final(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), true} }
 
-// Again is an error in our own words. Another try may help.
+// Again returns an error whose text may be shown. Another attempt may help.
 func Again(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), false} }
 
 // Own returns the part of err whose text may be shown, and nil if there is none.
@@ -48,7 +48,7 @@ func isFinal(err error) bool {
 	return netfail.IsTLS(err)
 }
 
-// Reason is [netfail.Reason], unless err is in our own words.
+// Reason returns the text of [Own], or else the result of [netfail.Reason].
 func Reason(err error, trust string) string {
 	if own := Own(err); own != nil {
 		return own.Error()
@@ -56,7 +56,7 @@ func Reason(err error, trust string) string {
 	return netfail.Reason(err, trust)
 }
 
-// reason puts err into words.
+// reason returns an error for err whose text may be shown.
 func (w Wire) reason(err error) error {
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own
@@ -74,7 +74,7 @@ func (w Wire) reason(err error) error {
 	return errors.New(text)
 }
 
-// Unexpected is about a status that who, a server, should not have answered with.
+// Unexpected returns the error for an unexpected status of a server, which it calls who.
 func Unexpected(who string, code int) error {
 	advice := answers.Find([]answers.Row{
 		{Status: "409 423", Text: "try again when it is free"},
@@ -85,7 +85,7 @@ func Unexpected(who string, code int) error {
 	return Final("%s answered %s; %s", who, Status(code), advice)
 }
 
-// Status is a status in our own words: a server may put anything into its own.
+// Status returns a status with its standard text, because a server may send any text.
 func Status(code int) string {
 	if text := http.StatusText(code); text != "" {
 		return strconv.Itoa(code) + " " + text

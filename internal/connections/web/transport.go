@@ -33,21 +33,20 @@ func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *
 	return t
 }
 
-// TransportFor is [Transport] with the values of skip_cert_verification,
-// client_ca_certificate_pem and proxy.
+// TransportFor returns a transport like [Transport], with the values of skip_cert_verification,
+// client_ca_certificate_pem and proxy in v.
 func TransportFor(w world.World, v attr.Values, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
 	settings.InsecureSkipVerify = v.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
 	settings.RootCAs = Authorities([]byte(v.String("client_ca_certificate_pem")))
 	t := Transport(w, settings, proxies)
 	if text := v.String("proxy"); text != "" {
-		own, _ := url.Parse(text) // its Check has
+		own, _ := url.Parse(text) // the Check of the attribute has found no error
 		t.Proxy = http.ProxyURL(own)
 	}
 	return t
 }
 
-// Authorities are the certificates in a text in PEM format, nil if there are
-// none.
+// Authorities returns the certificates in a text in PEM format, nil if there are none.
 func Authorities(text []byte) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
@@ -56,19 +55,18 @@ func Authorities(text []byte) *x509.CertPool {
 	return pool
 }
 
-// Unverified is the warning of a connection that works.
+// Unverified returns the warning about a server, called whose, that was not verified.
 func Unverified(whose, because string) netfail.Warning {
 	return netfail.Unverified(whose, because, "read the credentials and replace the state")
 }
 
-// Unencrypted is the warning of a connection without TLS, over which credentials
-// were sent.
+// Unencrypted returns the warning about a connection without TLS over which credentials were sent.
 func Unencrypted(because string) netfail.Warning {
 	return netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state")
 }
 
-// Warnings returns the warnings about a working connection: its server is not verified, because of
-// setting, or others can read it, because of because.
+// Warnings returns the warning about a working connection whose server was not verified, because of
+// setting, or else about an exposed connection, which others can read for the reason because.
 func Warnings(unverified bool, setting string, exposed bool, because string) []netfail.Warning {
 	switch {
 	case unverified:
@@ -79,8 +77,8 @@ func Warnings(unverified bool, setting string, exposed bool, because string) []n
 	return nil
 }
 
-// proxyAnswer replaces the error of net/http, which would be the proxy's own
-// words.
+// proxyAnswer returns the error for a refusal of a proxy. The error of net/http would contain text of
+// the proxy.
 func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
@@ -94,8 +92,8 @@ func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Resp
 	}
 }
 
-// Proxies are the user's own, as every Go program understands them. They are
-// read through lookup, because the environment may be switched off.
+// Proxies returns the proxies in the variables that every Go program reads. It reads them through
+// lookup, because the environment may be switched off.
 func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	either := func(upper, lower string) string {
 		value, _ := lookup.Get(upper, lower)
@@ -108,8 +106,8 @@ func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	}
 }
 
-// CheckAuthorities returns an error for a text without certificates. An empty text is valid, and
-// keeps the system's.
+// CheckAuthorities returns an error for a text without certificates. An empty text is valid, and stands
+// for the system's certificates.
 func CheckAuthorities(text string) error {
 	if text == "" || Authorities([]byte(text)) != nil {
 		return nil
@@ -128,8 +126,8 @@ func CheckProxy(text string) error {
 	return errors.New("a URL is required, such as http://proxy.example.com:3128")
 }
 
-// ReadOnly is the last step before the wire for clients that can do more: it lets
-// only reads pass.
+// ReadOnly is a transport that refuses all requests but a GET without a body, for clients that could
+// send others.
 type ReadOnly struct{ Next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -140,10 +138,10 @@ func (r ReadOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.Next.RoundTrip(req)
 }
 
-// Brief cuts the answers that are errors, for clients that read them as a whole.
+// Brief is a transport that cuts the bodies of errors, for clients that read them whole.
 type Brief struct{ Next http.RoundTripper }
 
-const maxRefusal = 64 << 10 // bytes of an answer that is an error
+const maxRefusal = 64 << 10 // bytes of the body of an error
 
 // RoundTrip implements [http.RoundTripper].
 func (b Brief) RoundTrip(req *http.Request) (*http.Response, error) {

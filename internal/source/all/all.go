@@ -1,4 +1,4 @@
-// Package all is the list of the sources.
+// Package all lists the kinds of sources.
 package all
 
 import (

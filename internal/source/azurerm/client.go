@@ -16,13 +16,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// looksUp reports whether the identity gets an access key, and does not read
-// the blob itself.
+// looksUp reports whether the identity only looks up an access key, with which the blob is then read.
 func (l *location) looksUp() bool {
 	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.Bool("use_azuread_auth") && l.account.group != ""
 }
 
-// connect makes a client of the blob, and signs in if necessary.
+// connect returns a client for the blob, and signs in if necessary.
 func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	access, err := l.access(ctx)
 	if err != nil {
@@ -61,14 +60,14 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	return blob.NewClient(u.String(), identity, options)
 }
 
-// access is how to sign in, in the cloud that is meant.
+// access returns the settings for signing in, with the addresses of the cloud.
 func (l *location) access(ctx context.Context) (azureauth.Access, error) {
 	a := l.grant.access
 	a.Transport, a.RetryDelay = l.transport, l.retryDelay
 	var err error
 	a.Cloud, err = l.clouds.Do(ctx, l.credentials, func(ctx context.Context) (azureauth.Cloud, error) {
 		if l.grant.endpoint != nil && (l.grant.accessKey != "" || l.grant.sas != "") {
-			return azureauth.Cloud{}, nil // nobody else is asked
+			return azureauth.Cloud{}, nil // no other server is contacted
 		}
 		c, err := a.FindCloud(ctx)
 		if err != nil {
@@ -79,7 +78,7 @@ func (l *location) access(ctx context.Context) (azureauth.Access, error) {
 	return a, err
 }
 
-// identity signs in as the credentials say, once for all sources.
+// identity signs in with the credentials, once for all sources, and returns the identity.
 func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.TokenCredential, error) {
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
@@ -93,10 +92,10 @@ func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.Tok
 	})
 }
 
-// account is a storage account as the resource manager knows it, and who asks.
+// account identifies a storage account for the resource manager, and the block of credentials.
 type account struct{ credentials, subscription, group, name string }
 
-// lookUp asks the resource manager for the first access key of the account.
+// lookUp returns the first access key of the account, which the resource manager lists.
 func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, error) {
 	return l.keys.Do(ctx, l.account, func(ctx context.Context) (string, error) {
 		identity, err := l.identity(ctx, a)
@@ -121,8 +120,8 @@ func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, erro
 	})
 }
 
-// listKeys sends the only request beside those for tokens that is no GET. It
-// changes nothing.
+// listKeys returns the first access key of an account. Apart from requests for tokens, its request is
+// the only one that is not a GET. It changes nothing.
 // https://learn.microsoft.com/rest/api/storagerp/storage-accounts/list-keys
 func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.Access, of account) (string, error) {
 	options := a.ClientOptions()

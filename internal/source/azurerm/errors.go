@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// lookupError is about looking up an access key.
+// lookupError is an error of looking up an access key.
 type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
@@ -26,7 +26,7 @@ var (
 	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the " +
 		"portal shows it; a URL or a connection string is not one")
 	errEndpoint  = errors.New("an https URL is required; http is for this machine itself only")
-	errNoStorage = web.Final("what answered is not Azure Storage; check the proxy and blob_endpoint")
+	errNoStorage = web.Final("the answer is not from Azure Storage; check the proxy and blob_endpoint")
 	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 
@@ -66,12 +66,12 @@ func (l *location) explain(limited context.Context, err error) error {
 	}
 }
 
-// refused returns the error for an error of the storage account. It knows a closed list of codes,
-// and does not show others.
+// refused returns the error for an error of the storage account. It explains a fixed list of codes, and
+// does not show others.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 func (l *location) refused(answered *azcore.ResponseError) error {
 	code := ""
-	if answered.RawResponse != nil { // and not from the body, which a proxy may have written
+	if answered.RawResponse != nil { // the code in the body is ignored, because a proxy may have written it
 		code = answered.RawResponse.Header.Get("x-ms-error-code")
 	}
 	if code == "BlobNotFound" && answered.StatusCode == http.StatusNotFound {

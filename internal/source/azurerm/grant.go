@@ -24,11 +24,12 @@ type grant struct {
 	source.Grant
 	accessKey, sas string // at most one is set
 	customerKey    *blob.CPKInfo
-	endpoint       *url.URL // nil for Azure's own
+	endpoint       *url.URL // nil for Azure's own endpoint
 	access         azureauth.Access
 }
 
-// expired is the end of a shared access signature, if that is over. Some are only a date.
+// expired returns the expiry of a shared access signature that has expired, and "" for others. The
+// expiry may be only a date.
 func expired(sas string) string {
 	values, err := url.ParseQuery(sas)
 	if err != nil {
@@ -42,7 +43,7 @@ func expired(sas string) string {
 	return ""
 }
 
-// clockSkew is how much the clock of this machine may differ.
+// clockSkew is the largest assumed error of this machine's clock.
 const clockSkew = 24 * time.Hour
 
 // choose returns the grant of the block called name.
@@ -63,7 +64,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	}
 	g.customerKey = customerKey(v.String("customer_provided_key"))
 	if text := v.String("blob_endpoint"); text != "" {
-		if g.endpoint, err = url.Parse(text); err != nil { // its Check has
+		if g.endpoint, err = url.Parse(text); err != nil { // the Check of the attribute has found no error
 			return grant{}, err
 		}
 		if g.endpoint.Scheme == "http" && g.accessKey == "" && g.sas == "" {
@@ -77,7 +78,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	return g, nil
 }
 
-// parseSAS returns a signature as it is appended to a URL.
+// parseSAS returns a shared access signature in the form that is appended to a URL.
 func parseSAS(text string) (string, error) {
 	text = strings.TrimPrefix(text, "?")
 	if text == "" {

@@ -1,7 +1,6 @@
-// Package azurerm reads a state from Azure Storage, where Terraform's azurerm
-// backend writes it: one blob, which is got with one request. Keys, signatures
-// and identities go to Azure's own hosts, or to the blob_endpoint that stands
-// beside them.
+// Package azurerm reads a state from Azure Storage, where Terraform's azurerm backend writes it: in one
+// blob, with one request. Keys, signatures and tokens go to Azure's own hosts, or to the blob_endpoint
+// in the same block.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/azure
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/azure
@@ -18,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the azurerm source.
+// Kind returns the azurerm source.
 func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Begin: start}
 }
@@ -87,7 +86,7 @@ func credentials() attr.Table {
 	}
 }
 
-// variables returns the environment variables that only the backend reads.
+// variables maps attributes to the environment variables that only the backend reads.
 func variables() map[string][]string {
 	return map[string][]string{
 		"use_oidc":                  {"ARM_USE_OIDC"},

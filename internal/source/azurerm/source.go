@@ -27,16 +27,16 @@ import (
 )
 
 const (
-	defaultTimeout = 300 // seconds, as the backend
-	maxTries       = 3   // of a download that breaks off; the SDK has its own for answers
+	defaultTimeout = 300 // seconds, as in the backend
+	maxTries       = 3   // attempts of a download that breaks off; the SDK counts other attempts
 )
 
-// run is shared by the sources of one configured provider. It keeps identities by the name of the
-// block of credentials.
+// run holds the clouds, identities and access keys that the sources of one configured provider share.
+// Clouds and identities are stored by the name of the block of credentials.
 type run struct {
 	credentials source.Credentials
 	transport   policy.Transporter // carries every request
-	retryDelay  time.Duration      // before the second try; 0 leaves it to the SDK
+	retryDelay  time.Duration      // wait before the second attempt; 0 leaves it to the SDK
 
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
@@ -52,7 +52,7 @@ func newRun(s source.Settings) *run {
 // The rules for names are Azure's:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 var (
-	accountName   = lazyregexp.New(`^[0-9a-z]{3,24}$`) // it becomes part of the host that gets tokens and signatures
+	accountName   = lazyregexp.New(`^[0-9a-z]{3,24}$`) // the name becomes a part of the host that gets tokens and signatures
 	containerName = lazyregexp.New(`^[0-9a-z](-?[0-9a-z])+$`)
 	subscription  = lazyregexp.New(`^[0-9A-Za-z-]+$`)
 	versionID     = lazyregexp.New(`^[0-9A-Za-z:.-]+$`)
@@ -121,7 +121,7 @@ func (l *location) checkLookup(req source.Request) error {
 	}
 	l.account.subscription = cmp.Or(l.account.subscription, l.grant.String("subscription_id"))
 	switch {
-	case l.account.subscription == "" && l.grant.access.UsesCLI(): // it knows
+	case l.account.subscription == "" && l.grant.access.UsesCLI(): // the CLI knows the subscription
 	case l.account.subscription == "":
 		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is "+
 			"needed; "+
@@ -132,7 +132,8 @@ func (l *location) checkLookup(req source.Request) error {
 	return nil
 }
 
-// isBlobName refuses names that something on the way may read as another path.
+// isBlobName reports whether name is a valid name of a blob that neither the service nor a proxy can
+// take for another path.
 func isBlobName(name string) bool {
 	parts := strings.Split(name, "/")
 	return !slices.Contains(parts, ".") && !slices.Contains(parts, "..") && len(name) <= 1024 && utf8.ValidString(name) &&
@@ -142,7 +143,7 @@ func isBlobName(name string) bool {
 // location is one blob.
 type location struct {
 	*run
-	credentials              string // as the data source names them; may be empty
+	credentials              string // the name of the block of credentials; may be empty
 	grant                    grant
 	account                  account
 	container, blob, version string
@@ -167,7 +168,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	defer cancel()
 	snapshot, err := l.fetch(limited)
 	if err == nil {
-		err = limited.Err() // net/http may take bytes that arrive while it closes the connection for an answer
+		err = limited.Err() // net/http may take bytes for an answer that arrive while it closes the connection
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -178,7 +179,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// fetch downloads the blob, from its beginning again if that breaks off.
+// fetch downloads the blob. If a download breaks off, it begins again, with maxTries attempts in total.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	client, err := l.connect(ctx)
 	if err != nil {
@@ -199,7 +200,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 		return nil, err
 	}
 	if raw == nil || answer.Body == nil || answer.BlobType == nil {
-		return nil, errNoStorage // every answer of Azure Storage has it
+		return nil, errNoStorage // every answer of Azure Storage has a blob type
 	}
 	defer answer.Body.Close()
 	data, err := web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
@@ -220,7 +221,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }
 
-const maxRevision = 200 // bytes
+const maxRevision = 200 // bytes of a revision
 
 func revision(version *string, etag *azcore.ETag) string {
 	switch {
@@ -232,8 +233,8 @@ func revision(version *string, etag *azcore.ETag) string {
 	return ""
 }
 
-// url is where the blob is. Slashes in its name are encoded, as the backend
-// does; the service does not mind.
+// url returns the URL of the blob. Slashes in its name are encoded, as in the backend; the service
+// accepts both forms.
 func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 	base := l.grant.endpoint
 	if base == nil {
@@ -255,8 +256,8 @@ func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 
 const lockMetadata = "terraformlockid"
 
-// lockOf returns the lock of the backend: a lease, and a description in the metadata. It returns nil
-// if there is no lease: a description alone remains from an earlier lock.
+// lockOf returns the lock of the backend: a lease, and a description in the metadata. It returns nil if
+// there is no lease: a description without a lease remains from an earlier lock.
 func lockOf(answer blob.DownloadResponse) *source.Lock {
 	if answer.LeaseStatus == nil || string(*answer.LeaseStatus) != "locked" {
 		return nil
@@ -268,5 +269,5 @@ func lockOf(answer blob.DownloadResponse) *source.Lock {
 			return lock
 		}
 	}
-	return &source.Lock{} // by another program
+	return &source.Lock{} // the lease of another program
 }

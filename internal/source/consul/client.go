@@ -21,21 +21,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-const maxRefusal = 4 << 10 // bytes of an answer that is an error
+const maxRefusal = 4 << 10 // bytes of an error's body that are read
 
 // where holds the parameters of a request.
 type where struct{ datacenter, namespace, partition string }
 
-// client asks one server.
+// client sends requests to one server.
 type client struct {
 	asks     web.Wire
 	base     url.URL
-	header   http.Header      // of each request
-	sends    bool             // something that tells who asks
-	warnings []source.Warning // of a connection that works
+	header   http.Header      // headers of each request
+	sends    bool             // whether requests carry a token, a password or a client certificate
+	warnings []source.Warning // warnings about the connection, for successful reads
 }
 
-// newClient reads the files that the settings name, and sends nothing.
+// newClient returns a client. It reads the files that the settings name, and contacts no server.
 func (r *run) newClient(s settings) (*client, error) {
 	req := http.Request{Header: http.Header{"User-Agent": {"terraform-provider-statecrypt"}}}
 	c := &client{base: s.base, header: req.Header}
@@ -45,7 +45,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		if err != nil {
 			return nil, err
 		}
-		// As Consul's programs have it, an empty file is none.
+		// Like Consul's programs, it ignores an empty file.
 		token = cmp.Or(strings.TrimSpace(string(text)), token)
 		if !recognize.IsWord(token) {
 			return nil, errors.New("the file that token_file names holds more than one line; a token is one")
@@ -66,7 +66,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		c.sends && s.socket == "" && netfail.IsExposed(&c.base, nil), "the server is asked by http")
 
 	t := web.Transport(world.For(r.credentials.Env, true), config, web.Proxies(r.credentials.Env))
-	if s.socket != "" { // whose host, localhost, no proxy is asked for
+	if s.socket != "" { // the host is then localhost, for which no proxy is used
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", s.socket)
 		}
@@ -124,11 +124,11 @@ func (s settings) tlsConfig() (*tls.Config, error) {
 // entry is a key with its value.
 type entry struct {
 	Key         string
-	Value       []byte // null in JSON where it is empty
+	Value       []byte // null in JSON if it is empty
 	ModifyIndex uint64
 }
 
-// get reads one key, whose value has hardly more than limit bytes.
+// get reads one key. A value with considerably more than limit bytes is an error.
 func (c *client) get(ctx context.Context, w where, key string, limit int64) (*entry, error) {
 	u := c.base
 	u.Path += "/v1/kv/" + key
@@ -144,7 +144,7 @@ func (c *client) get(ctx context.Context, w where, key string, limit int64) (*en
 	return x.entry, err
 }
 
-// exchange is the reading of one key.
+// exchange is the read of one key.
 type exchange struct {
 	*client
 	where where
@@ -153,12 +153,13 @@ type exchange struct {
 	entry *entry
 }
 
-// receive reads the key, if the answer is one.
+// receive stores the entry of a successful answer in x.entry, and returns the error of any other
+// answer.
 func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		// Other servers do not send an index.
+		// Servers other than Consul send no index.
 		if n, err := strconv.ParseUint(resp.Header.Get("X-Consul-Index"), 10, 64); err != nil || n == 0 {
 			return web.Final("the server has no key-value store of Consul (404 Not Found); check the address")
 		}
@@ -166,12 +167,12 @@ func (x *exchange) receive(resp *http.Response) error {
 	default:
 		return x.refusal(resp)
 	}
-	most := x.limit/3*4 + 64<<10 // in base64, with names and numbers around it
+	most := x.limit/3*4 + 64<<10 // bytes of base64, with names and numbers around it
 	text, err := web.ReadBody(resp, most, io.Discard)
 	if err != nil {
 		return err
 	}
-	var entries [2]entry // not a slice: a small answer could hold millions
+	var entries [2]entry // not a slice, because a small answer could hold millions of entries
 	if err := json.Unmarshal(text, &entries); err != nil || entries[0].Key != x.key || entries[1].Key != "" {
 		return web.Final("the answer is not a key of Consul's key-value store; check the address")
 	}

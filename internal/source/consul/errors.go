@@ -12,10 +12,10 @@ import (
 
 var errNoKey = web.Final("there is no such key")
 
-// refusal returns the error for an answer without the key. Consul gives reasons as texts; this
-// function looks for known texts, and shows none.
+// refusal returns the error for an answer without the key. Consul sends reasons as texts; refusal looks
+// for known texts, and shows none.
 func (x *exchange) refusal(resp *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // as much as there is
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // an error does not matter, because a part may be enough
 	code, status, isPlain := resp.StatusCode, web.Status(resp.StatusCode), x.where.namespace == "" && x.where.partition == ""
 	return web.Final("%w", answers.Find([]answers.Row{
 		{Status: "403", Said: "ACL not found",

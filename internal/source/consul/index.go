@@ -7,7 +7,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// chunk is how much the backend puts into one key when a state does not fit.
+// chunk is the size in bytes of the parts into which the backend splits a state that does not fit into
+// one key.
 const chunk = 512 << 10
 
 // index is the value of the key of a large state.
@@ -16,20 +17,20 @@ type index struct {
 	chunks []string
 }
 
-// maxIndex is in bytes. Consul itself takes values of 512 KiB, unless it is told
-// otherwise.
+// maxIndex is the largest index, in bytes. Consul stores values of at most 512 KiB unless it is
+// configured otherwise.
 const maxIndex = 4 << 20
 
 var md5Pattern = lazyregexp.New(`^[0-9a-f]{32}$`)
 
-// readIndex returns nil for a value that is the state itself. The backend goes
-// by the name alone as well.
+// readIndex parses the index of a large state. It returns nil for a value that is the state itself.
+// Like the backend, it recognizes an index by the name current-hash alone.
 func readIndex(value []byte) (*index, error) {
 	const hash = "current-hash"
 	if len(value) > maxIndex {
 		return nil, nil
 	}
-	// Not a struct: its fields would be matched in capital letters, too.
+	// This is not a struct, because its fields would match names in capital letters, too.
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil || members[hash] == nil {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package consul reads a state from the key-value store of Consul, where
-// Terraform's consul backend writes it: in one value, or in several where the
-// state is large. Every request is a GET of one key; none lists, waits or locks.
+// Package consul reads a state from the key-value store of Consul, where Terraform's consul backend
+// writes it: in one value, or in several if the state is large. Every request is a GET of one key; none
+// lists, waits or locks.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/consul
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/consul
@@ -14,13 +14,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the consul source.
+// Kind returns the consul source.
 func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Patience: source.Patience, Begin: start}
 }
 
-// home returns the home of secrets and of the settings that protect them. CONSUL_HTTP_SSL counts as
-// a part of the address.
+// home returns the rule for which server the variables are meant: the one in CONSUL_HTTP_ADDR. The
+// scheme, which CONSUL_HTTP_SSL can set, does not matter.
 func home() source.Home {
 	return source.Home{Vars: []string{"CONSUL_HTTP_ADDR"}, Attrs: []string{"address"}, Compare: near}
 }
@@ -45,10 +45,9 @@ func table() attr.Table {
 	}
 }
 
-// credentials has the variables of Consul's own programs, which the backend
-// reads as well. Two are left out: CONSUL_CAPATH, because a file can hold many
-// certificates, and CONSUL_GRPC_ADDR with its kin, because the store is not
-// served there.
+// credentials returns a table with the variables of Consul's own programs, which the backend also
+// reads. It leaves out CONSUL_CAPATH, because a file can hold many certificates, and variables such as
+// CONSUL_GRPC_ADDR, because the store is not served over gRPC.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "consul",
@@ -95,7 +94,7 @@ func credentials() attr.Table {
 	}
 }
 
-// Variables that have no attribute of the same type here.
+// These are the variables that have no attribute of the same type.
 const (
 	sslVar       = "CONSUL_HTTP_SSL"
 	namespaceVar = "CONSUL_NAMESPACE"

@@ -10,19 +10,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// settings say which server is asked, and with which identity.
+// settings holds the address of a server, and the credentials for it.
 type settings struct {
 	source.Grant
 	place
 }
 
-// place is a server.
+// place is the address of a server.
 type place struct {
 	base   url.URL // scheme, host, and the path before /v1/kv/
-	socket string  // connected to in place of the host; "" for none
+	socket string  // path of the socket to connect to instead of the host; "" for none
 }
 
-// choose returns the settings for the server that a data source calls name.
+// choose returns the settings of the block called name.
 func choose(credentials source.Credentials, name string) (settings, error) {
 	g, err := credentials.Named("credentials_name", name)
 	if err != nil {
@@ -51,8 +51,7 @@ func unreached(address string) string {
 	return ""
 }
 
-// near compares two addresses: a secret that is meant for one server goes to no
-// other.
+// near returns SameServer if two addresses have the same host and port, or the same socket.
 func near(home, asked string) source.Match {
 	a, errA := parsePlace(home, "")
 	b, errB := parsePlace(asked, "")
@@ -62,8 +61,8 @@ func near(home, asked string) source.Match {
 var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with " +
 	"the path of a socket")
 
-// parsePlace reads an address as Consul's programs do: either of address and
-// scheme can ask for https, and neither can take it back.
+// parsePlace parses an address like Consul's programs: both the address and the scheme can require
+// https, and neither can undo that.
 func parsePlace(address, scheme string) (place, error) {
 	if scheme = cmp.Or(scheme, "http"); scheme != "http" && scheme != "https" {
 		return place{}, errors.New("scheme must be http or https")

@@ -20,11 +20,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is shared by the sources of one configured provider. It keeps the connections to each server.
+// run holds the clients, with their connections, that the sources of one configured provider share.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
-	clients     memo.Memo[string, *client] // :: name of the block → client
+	clients     memo.Memo[string, *client] // clients by name of the block
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -39,7 +39,7 @@ func checkPath(path string) error {
 	switch {
 	case strings.HasPrefix(path, "v1/kv/"):
 		return errors.New("v1/kv/ is where Consul's API has its keys, and no part of them; leave it out")
-	case strings.HasPrefix(path, "/") || strings.HasSuffix(path, "//"): // Consul redirects such a path to another
+	case strings.HasPrefix(path, "/") || strings.HasSuffix(path, "//"): // Consul would redirect to another path
 		return errors.New("the path of a key must not begin with a slash, nor end with two")
 	}
 	return nil
@@ -72,10 +72,10 @@ func (r *run) open(req source.Request) (source.Source, error) {
 type location struct {
 	*run
 	settings settings
-	server   string // as the data source names it; may be empty
+	server   string // the name of the block of credentials; may be empty
 	where    where
 	key      string
-	chunks   string // the beginning of the keys of a large state's parts
+	chunks   string // the beginning of the keys for the parts of a large state
 	limit    int64
 }
 
@@ -90,8 +90,8 @@ func (l *location) String() string {
 	return fmt.Sprintf("the key %q in %s", l.key, in)
 }
 
-// Fetch reads the state. A large one is not read at one moment: if it was
-// replaced meanwhile, it is read once more.
+// Fetch reads the state. The parts of a large state are read one after the other; if the state was
+// replaced meanwhile, Fetch reads it once more.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return l.newClient(l.settings) })
 	if err != nil {
@@ -144,8 +144,8 @@ func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error
 	return &source.Snapshot{Data: data, Revision: strconv.FormatUint(head.ModifyIndex, 10)}, nil
 }
 
-// collect reads the parts of a large state. It makes the keys as the backend does, and does not use
-// names that the server sends.
+// collect reads the parts of a large state. It makes the keys like the backend, and refuses an index
+// with other keys.
 func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte, error) {
 	prefix := l.chunks + "/tfstate." + index.hash + "/"
 	limit := meter.PackedLimit(l.limit)
@@ -172,7 +172,7 @@ func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte
 	return data, nil
 }
 
-// tooLarge adds the setting that the user can change to the error for a large state.
+// tooLarge replaces an error about a large value with one that names the limit of the state.
 func (l *location) tooLarge(err error) error {
 	if meter.IsTooLarge(err) {
 		return meter.TooLarge(l.limit)
@@ -180,7 +180,8 @@ func (l *location) tooLarge(err error) error {
 	return err
 }
 
-// unpack undoes the compression, if there is any, as the backend recognises it.
+// unpack decompresses data that begins like gzip, which is the backend's test. More than limit bytes
+// are an error.
 func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	if len(data) == 0 || data[0] != 0x1f {
 		if int64(len(data)) > limit {
@@ -200,7 +201,7 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 
 func checksum(data []byte) string {
 	var sum [md5.Size]byte
-	// No secret depends on it.
+	// No secret depends on the strength of MD5.
 	fips140.WithoutEnforcement(func() { sum = md5.Sum(data) }) //nolint:gosec // see above
 	return hex.EncodeToString(sum[:])
 }

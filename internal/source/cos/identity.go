@@ -18,15 +18,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// identity is who reads.
+// identity holds the credentials of a read: keys, camRole or profile, and a role.
 type identity struct {
-	keys    aws.Credentials // of a user, or
-	camRole string          // of the instance, or
-	profile string          // of the CLI, in
+	keys    aws.Credentials // keys of a user
+	camRole string          // role of the instance; "" if it is not used
+	profile string          // profile of the CLI; "" if it is not used
 	folder  string
-	ambient bool // nobody named the profile
+	ambient bool // whether the profile is the default one, because no setting names another
 
-	role role // to assume then; none without an ARN
+	role role // role to assume with these keys; none if its ARN is ""
 	sts  *url.URL
 }
 
@@ -84,8 +84,8 @@ func (i *identity) readRole(g source.Grant) {
 	i.role.seconds = cmp.Or(g.Int(durationVar), usualSession)
 }
 
-// resolve reads the profile, if there is one, and gets the keys that who signs
-// has for the time being.
+// resolve returns the keys that sign a request. It reads the profile or gets the keys of the instance,
+// if one of them is set, and then assumes the role, if there is one.
 func (i identity) resolve(ctx context.Context, n object.Network, region string) (keys aws.Credentials, err error) {
 	if i.profile != "" {
 		if err = i.readProfile(); err != nil && !errors.Is(err, errNoKeys) {
@@ -101,7 +101,7 @@ func (i identity) resolve(ctx context.Context, n object.Network, region string) 
 	return i.assume(ctx, n, keys, region)
 }
 
-// readProfile replaces the name of the profile by its values.
+// readProfile sets i.keys, and i.role if no role is set, from the file of the profile.
 func (i *identity) readProfile() error {
 	path := filepath.Join(i.folder, i.profile+".credential")
 	text, err := keyfile.ReadText(path)
@@ -118,7 +118,7 @@ func (i *identity) readProfile() error {
 		RoleARN     string `json:"role-arn"`
 		SessionName string `json:"role-session-name"`
 	}
-	if json.Unmarshal(text, &p) != nil { // its error may quote a secret
+	if json.Unmarshal(text, &p) != nil { // the text of the error may quote a secret
 		return fmt.Errorf("%s is not a profile of TCCLI", path)
 	}
 	trim := strings.TrimSpace

@@ -1,6 +1,5 @@
-// Package cos reads a state from Cloud Object Storage of Tencent Cloud, where
-// Terraform's backend of that name keeps it. It asks over the API of S3, which
-// COS understands, and sends one GetObject.
+// Package cos reads a state from Cloud Object Storage of Tencent Cloud, where Terraform's backend of
+// that name keeps it. It uses the API of S3, which COS supports, and sends one GetObject.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/cos
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/cos
@@ -19,10 +18,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// Kind is the cos source.
+// Kind returns the cos source.
 func Kind() source.Kind { return Vendor().Kind() }
 
-// Vendor is the store that Kind reads from.
+// Vendor returns the store that Kind reads from.
 func Vendor() object.Vendor {
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,
@@ -118,7 +117,8 @@ func credentials() attr.Table {
 	}
 }
 
-// roleVariables take the place of the block assume_role as a whole.
+// roleVariables returns the variables that replace the block assume_role. If the block is set, none of
+// them is used.
 func roleVariables() []attr.Attr {
 	variables := []attr.Attr{
 		source.Variable(roleVar, "assume_role", "A role is a name: its keys are given only to those who may assume it."),

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// withAccount is a name of a bucket with the APPID at its end.
+// withAccount matches a name of a bucket that ends with the APPID of the account.
 // https://www.tencentcloud.com/document/product/436/13312
 var withAccount = lazyregexp.New(`-[0-9]{6,}$`)
 

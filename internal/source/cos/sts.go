@@ -22,7 +22,7 @@ import (
 
 const metadata = "http://metadata.tencentyun.com"
 
-// assume has STS give the keys of a role.
+// assume returns temporary keys of the role, which it gets from STS.
 //
 // https://www.tencentcloud.com/document/product/1150/49456
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials, region string) (aws.Credentials, error) {
@@ -64,14 +64,15 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 	return answer.Response.Credentials.keys(sts.Name, answer.Response.ExpiredTime)
 }
 
-// temporary are keys that end, as the services write them.
+// temporary holds the temporary keys in an answer of the services.
 type temporary struct {
 	TmpSecretID  string `json:"TmpSecretId"`
 	TmpSecretKey string
 	Token        string
 }
 
-// keys returns the credentials in t. End is a number of the server, and may have any value.
+// keys returns the credentials in t. The server may send any number as end, the expiry in Unix time; a
+// number out of range is ignored.
 func (t temporary) keys(who string, end int64) (aws.Credentials, error) {
 	const last = 1 << 34 // in the year 2514
 	var expires time.Time
@@ -81,7 +82,7 @@ func (t temporary) keys(who string, end int64) (aws.Credentials, error) {
 	return object.Temporary(who, t.TmpSecretID, t.TmpSecretKey, t.Token, expires)
 }
 
-// sign signs a request with a body in JSON.
+// sign adds the headers that sign a request with a JSON body.
 //
 // https://www.tencentcloud.com/document/product/213/33224
 func sign(req *http.Request, body []byte, service string, keys aws.Credentials, now time.Time) {
@@ -111,7 +112,7 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ofInstance has the metadata service give the keys of the instance's role.
+// ofInstance returns the keys of the instance's role, which it gets from the metadata service.
 //
 // https://www.tencentcloud.com/document/product/213/4934
 func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {

@@ -24,7 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the file source.
+// Kind returns the file source.
 func Kind() source.Kind {
 	return source.Kind{
 		Table: attr.Table{
@@ -47,7 +47,8 @@ func Kind() source.Kind {
 func open(req source.Request) (source.Source, error) {
 	attr, rest := "path", ""
 	if w := req.OtherWorkspace(); w != "" {
-		// The caller has checked the name; here it must not lead elsewhere.
+		// The caller has checked the name. Here, it must be the name of a directory that leads nowhere
+		// else.
 		if w != filepath.Base(w) || !filepath.IsLocal(w) || w == "." {
 			return nil, errors.New("the name of the workspace cannot be the name of a directory; check it")
 		}
@@ -63,7 +64,7 @@ func open(req source.Request) (source.Source, error) {
 	return location{path: filepath.Join(path, rest), elsewhere: rest != "" && req.Has("path"), limit: req.MaxSize, pause: pause}, nil
 }
 
-// Backend is the table of a block that says in which file a program keeps a state.
+// Backend returns the table of a block that tells in which file a program keeps a state.
 func Backend() attr.Table {
 	return attr.Table{
 		Name: "file",
@@ -75,7 +76,8 @@ func Backend() attr.Table {
 	}
 }
 
-// CheckPath returns an error for a text that is not a path. It expands ~ as [world.ExpandHome] does.
+// CheckPath returns an error for a text that is not the path of a file, such as a URL, or that begins
+// with the home directory of another user.
 func CheckPath(path string) error {
 	if path == "-" {
 		return errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
@@ -97,9 +99,9 @@ func CheckPath(path string) error {
 // location is one file.
 type location struct {
 	path      string
-	elsewhere bool // path is set, and belongs to another workspace
+	elsewhere bool // whether path is set although another workspace is read
 	limit     int64
-	pause     func(context.Context) // while somebody writes it
+	pause     func(context.Context) // waits before the second attempt if somebody writes the file
 }
 
 func (l location) String() string { return l.path }
@@ -107,8 +109,8 @@ func (l location) String() string { return l.path }
 // Unfinished is the first byte of a file while statecrypt wrap overwrites it.
 const Unfinished = '!'
 
-// Fetch reads the file, and once more if somebody writes it meanwhile: no reader has a
-// lock.
+// Fetch reads the file. Readers do not lock it, so Fetch reads it once more if somebody seems to be
+// writing it.
 func (l location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	data, settled, err := l.read(ctx)
 	if err == nil && !settled {
@@ -124,7 +126,7 @@ func (l location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: data}, nil
 }
 
-// pause is as long as it takes to write a file, as a rule.
+// pause waits 100 ms, usually long enough for a write to finish, or until ctx is done.
 func pause(ctx context.Context) {
 	select {
 	case <-time.After(100 * time.Millisecond):
@@ -134,8 +136,8 @@ func pause(ctx context.Context) {
 
 func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == Unfinished }
 
-// read reports as well whether the file is as nobody leaves it who writes it: it is not
-// empty, complete, and was the same all the time.
+// read returns the content of the file, and whether it is settled: not empty, not unfinished, and not
+// changed during the read.
 func (l location) read(ctx context.Context) (data []byte, settled bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -155,10 +157,10 @@ func (l location) read(ctx context.Context) (data []byte, settled bool, err erro
 	return data, settled, err
 }
 
-// openRegular opens path for reading and returns its size, or -1. It looks
-// before it opens, because opening can do harm: a tape rewinds, a pipe waits
-// for a writer. It looks again afterwards, because the file may have changed;
-// openFlags make sure that this does not wait either.
+// openRegular opens path for reading and returns its size, or -1 if it is unknown. It checks that the
+// file is regular before it opens it, because opening can do harm: a tape rewinds, a pipe waits for a
+// writer. It checks again afterwards, because another file may have taken its place; openFlags keep the
+// opening from waiting in this case.
 func openRegular(path string) (*os.File, int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -179,7 +181,7 @@ func openRegular(path string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	if info.Size() == 0 {
-		return f, -1, nil // some file systems do not tell
+		return f, -1, nil // some file systems report 0 for files with content
 	}
 	return f, info.Size(), nil
 }
@@ -196,15 +198,15 @@ func regular(info fs.FileInfo) error {
 	return errors.New("this is not a regular file; the path of one is required")
 }
 
-// explain makes an error for people.
+// explain returns an error for people: with the absolute path, and with a probable mistake in it.
 func (l location) explain(err error) error {
 	path := l.path
 	if abs, absErr := filepath.Abs(path); absErr == nil {
-		path = abs // a relative one is relative to a directory that nobody remembers
+		path = abs // users may not know to which directory a relative path is relative
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		mistake := l.mistake(path)
-		odd := recognize.Text(l.path, recognize.Value).Said("") // which is said in any case
+		odd := recognize.Text(l.path, recognize.Value).Said("") // the caller adds this mistake to the error
 		missing := fmt.Sprintf("%q does not exist%s", path, mistake)
 		if _, err := os.Lstat(path); err == nil {
 			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""
@@ -242,7 +244,8 @@ func (l location) mistake(path string) string {
 	return ""
 }
 
-// steps reads in pieces, so that a large file on a slow disk can be given up.
+// steps is a reader that stops when ctx is done. It reads at most 4 MiB at once, so that reading a
+// large file from a slow disk can be cancelled.
 type steps struct {
 	ctx context.Context
 	r   io.Reader

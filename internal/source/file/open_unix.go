@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// O_NONBLOCK: a pipe without a writer opens at once.
+// openFlags contains O_NONBLOCK, so that a pipe without a writer opens at once.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// readBody reads and checks the contents of an object.
+// readBody returns the content of an object, at most limit bytes, and verifies its checksum.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	want, checked, err := checksum(resp.Header)
 	if err != nil {
@@ -31,7 +31,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// checksum returns the CRC32C that Cloud Storage announces, if it does.
+// checksum returns the CRC32C in the headers of Cloud Storage, and whether there is one.
 // https://cloud.google.com/storage/docs/xml-api/reference-headers#xgooghash
 func checksum(header http.Header) (sum uint32, found bool, err error) {
 	for _, line := range header.Values("X-Goog-Hash") {

@@ -11,15 +11,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// client is who reads, with the tokens and connections that all its reads
-// share.
+// client holds the tokens and connections that all reads with one block of credentials share.
 type client struct {
 	bearer    *googleauth.Bearer
-	header    http.Header // of each request
+	header    http.Header // headers of each request
 	transport *http.Transport
 }
 
-// newClient signs in. The roots are the system's when nil.
+// newClient signs in and returns a client. If roots is nil, the client trusts the system's
+// certificates.
 func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, error) {
 	header, err := s.keyHeader()
 	if err != nil {
@@ -33,7 +33,7 @@ func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, 
 	return &client{bearer, header, transport}, nil
 }
 
-// authorize adds the secrets.
+// authorize adds the headers with the access token and the encryption key to req.
 func (c *client) authorize(req *http.Request) error {
 	header, err := c.bearer.Header(req.Context())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-const maxRefusal = 64 << 10 // bytes of an answer that is an error
+const maxRefusal = 64 << 10 // bytes of an error's body that are read
 
 // complaint is Cloud Storage's answer to a failed request. It is compared with known texts, and never
 // shown.
@@ -21,9 +21,9 @@ type complaint struct {
 	message string
 }
 
-// readComplaint reads either form: a request for the contents of an object is
-// mostly answered with one line of text, all others with JSON.
-// https://github.com/firebase/firebase-tools/pull/3647 shows both as they came.
+// readComplaint parses the body of an error: for requests for the content of an object, it is mostly
+// one line of text, for all others JSON. https://github.com/firebase/firebase-tools/pull/3647 shows
+// examples of both.
 // https://cloud.google.com/storage/docs/json_api/v1/status-codes
 func readComplaint(body []byte) complaint {
 	var answer struct {
@@ -52,11 +52,11 @@ func (x *exchange) complaint(resp *http.Response) (complaint, error) {
 	return readComplaint(body), nil
 }
 
-// isNoObject reports whether the complaint is that there is no such object.
-// Buckets that are missing get the same status.
+// isNoObject reports whether the complaint says that the object does not exist. The status is the same
+// for a missing bucket.
 func (c complaint) isNoObject(bucket, object string) bool {
 	rest, ok := strings.CutPrefix(c.message, "No such object: "+bucket+"/"+object)
-	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // a generation may follow
+	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // # and a generation may follow
 }
 
 // notFound returns the error for a 404. Only a missing object proves that there is no state.
@@ -76,14 +76,14 @@ func (x *exchange) notFound(resp *http.Response) error {
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
 		return web.Final("the bucket does not exist (404 Not Found); check bucket")
 	}
-	return web.Final("the service answered 404 Not Found, but not that there is no such object; check that the bucket exists, and " +
+	return web.Final("the service answered 404 Not Found without saying that the object does not exist; check that the bucket exists, and " +
 		"storage_custom_endpoint in the gcs block of credentials")
 }
 
 // refusal returns the error for a status that is not a success.
 func (x *exchange) refusal(resp *http.Response) error {
 	c, err := x.complaint(resp)
-	if err != nil && resp.StatusCode < 500 { // another try may tell more
+	if err != nil && resp.StatusCode < 500 { // another attempt may get the reason
 		return err
 	}
 	words, code, status := c.explain(), resp.StatusCode, web.Status(resp.StatusCode)

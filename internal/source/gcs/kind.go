@@ -1,6 +1,5 @@
-// Package gcs reads a state of Terraform's gcs backend from Google Cloud Storage. It sends one GET
-// for the object, with the JSON API, and the requests of signing in. It lists, writes and locks
-// nothing.
+// Package gcs reads a state of Terraform's gcs backend from Google Cloud Storage. It sends one GET for
+// the object, with the JSON API, and the requests for signing in. It lists, writes and locks nothing.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/gcs
 // https://cloud.google.com/storage/docs/json_api/v1/objects/get
@@ -18,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the gcs source.
+// Kind returns the gcs source.
 func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Begin: start}
 }

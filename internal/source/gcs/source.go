@@ -21,19 +21,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is shared by the sources of one configured provider. It keeps identities.
+// run holds the clients that the sources of one configured provider share.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
-	roots       *x509.CertPool // nil for the system's
+	roots       *x509.CertPool // nil for the system's certificates
 
-	clients memo.Memo[string, *client] // :: name of the block → client
+	clients memo.Memo[string, *client] // clients by name of the block
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
 
 func newRun(s source.Settings) *run {
-	// Google's own clients wait as long.
+	// Google's own clients have similar limits.
 	return &run{credentials: s.Credentials, patience: web.Patience{
 		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
 	}}
@@ -43,9 +43,9 @@ func newRun(s source.Settings) *run {
 type location struct {
 	*run
 	settings       settings
-	name           string // of the block of credentials; may be empty
+	name           string // the name of the block of credentials; may be empty
 	bucket, object string
-	generation     string // "" for the live one
+	generation     string // "" for the live generation
 	address        *url.URL
 	limit          int64
 }
@@ -53,7 +53,7 @@ type location struct {
 var (
 	// https://cloud.google.com/storage/docs/buckets#naming
 	bucketName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
-	// generations are positive numbers of 63 bits
+	// generationNumber matches a positive number of up to 19 digits.
 	generationNumber = lazyregexp.New(`^[1-9][0-9]{0,18}$`)
 )
 
@@ -84,7 +84,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, nil
 }
 
-// objectName is where the backend puts the state of a workspace.
+// objectName returns the name of the object in which the backend stores the state of a workspace.
 func objectName(prefix, workspace string) string {
 	return path.Join(strings.TrimLeft(prefix, "/"), cmp.Or(workspace, "default")+".tfstate")
 }
@@ -97,7 +97,7 @@ func isObjectName(s string) bool {
 func (l *location) String() string {
 	s := "gs://" + l.bucket + "/" + l.object
 	if l.generation != "" {
-		s += "#" + l.generation // as gcloud writes it
+		s += "#" + l.generation // the notation of gcloud
 	}
 	if l.name != "" {
 		s += fmt.Sprintf(" with the credentials %q", l.name)
@@ -105,7 +105,7 @@ func (l *location) String() string {
 	return s
 }
 
-// Fetch asks for the object, again if that may help.
+// Fetch reads the object. It repeats the request if that may help.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*client, error) { return newClient(ctx, l.settings, l.roots) })
 	if err != nil {
@@ -113,21 +113,22 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // without redirects: only the endpoint gets the token
+		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // redirects are not followed, so only the endpoint gets the token
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
 	err = asks.Get(ctx, l.address, header, x.receive)
 	return x.snapshot, err
 }
 
-// exchange is one fetch, and its answer.
+// exchange is one fetch with its result.
 type exchange struct {
 	*location
 	transport *http.Transport
 	snapshot  *source.Snapshot
 }
 
-// receive reads the object, if the answer is one.
+// receive stores the object of a successful answer in x.snapshot, and returns the error of any other
+// answer.
 func (x *exchange) receive(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
@@ -145,7 +146,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	data, err := readBody(resp, x.limit)
 	if err != nil {
-		x.transport.CloseIdleConnections() // the rest of a longer answer must not be taken for the next one
+		x.transport.CloseIdleConnections() // otherwise the rest of a longer answer could be taken for the next answer
 		return err
 	}
 	if len(data) == 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// answers reads the batch out of the throw-away repository.
+// answers reads the files of the batch from the throw-away repository. It returns one answer for each
+// request.
 func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []answer {
 	blobs, err := d.readBlobs(ctx, list.wanted(batch))
 	answers := make([]answer, len(batch))
@@ -49,7 +50,7 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	}
 	data := b.data
 	if b.taken {
-		data = bytes.Clone(data) // each caller may overwrite its own
+		data = bytes.Clone(data) // each caller may overwrite its data
 	}
 	b.taken = true
 	blobs[e.id] = b

@@ -20,53 +20,52 @@ import (
 )
 
 const (
-	// killDelay is how long git may clean up after it was asked to stop.
+	// killDelay limits the time for which git may clean up after it was asked to stop.
 	killDelay = 3 * time.Second
 
 	maxStderr = 256 << 10
 
 	maxStall = 30 * time.Second
 
-	// maxMemory limits git, and each program that it starts, while it talks to a
-	// server: it keeps the whole list of refs in memory, however long it is.
+	// maxMemory limits the memory of git, and of each program that it starts, while it talks to a
+	// server: git keeps the whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes
 
-	// maxWork limits the processor time of git, and of each program that it starts,
-	// while it talks to a server: a few bytes of a pack can stand for many megabytes
-	// that have to be put together.
+	// maxWork limits the processor time of git, and of each program that it starts, while it talks to a
+	// server: a few bytes of a pack can expand to many megabytes.
 	maxWork = 10 * time.Minute
 )
 
-// commandError is a git command that failed.
+// commandError is the error of a git command that failed.
 type commandError struct {
-	said string // on stderr
+	said string // git's output on stderr, at most maxStderr bytes
 	err  error
 }
 
 func (e *commandError) Error() string { return "git: " + e.err.Error() }
 func (e *commandError) Unwrap() error { return e.err }
 
-// wasKilled reports whether a signal ended git, which then says nothing of it.
+// wasKilled reports whether a signal ended git, so that stderr does not contain the reason.
 func (e *commandError) wasKilled() bool {
 	exit, ok := errors.AsType[*exec.ExitError](e.err)
 	return ok && exit.ExitCode() < 0
 }
 
 // git runs one command in the temporary repository and returns its stderr. The command contacts no
-// server: git before 2.45 does not know GIT_NO_LAZY_FETCH, and would fetch absent objects. Read, if
-// not nil, receives stdout.
+// server: no transport is allowed, because git before 2.45 does not know GIT_NO_LAZY_FETCH, and would
+// fetch absent objects. The function read gets stdout, unless it is nil.
 func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout io.Reader) error, args ...string) (said string, err error) {
 	return execute(ctx, d.environ().With("GIT_ALLOW_PROTOCOL=none"), stdin, read, (*exec.Cmd).Run, append([]string{"git"}, args...))
 }
 
-// limited returns the command with limits that its children inherit: of processor time, and in bytes
-// of memory and of each file that they write. Only Linux can limit the memory that a program writes
-// to without the files that it maps; Windows has no limit. A write beyond the limit fails, and does
-// not kill the program.
+// limited returns the command with limits that its children inherit: of processor time, and in bytes of
+// memory and of each file that they write. Memory is limited on Linux only, where the limit excludes
+// mapped files; without a shell and on Windows nothing is limited. A write beyond the limit fails, but
+// does not kill the program.
 func limited(work time.Duration, memory, file int64, command []string) []string {
 	path, err := world.Find(command[0])
 	if err != nil || runtime.GOOS == "windows" {
-		return command // which then says so
+		return command // running it returns the error
 	}
 	if _, err := world.Find("sh"); err != nil {
 		return command
@@ -78,7 +77,7 @@ func limited(work time.Duration, memory, file int64, command []string) []string 
 	return append([]string{"sh", "-c", script + `exec "$@"`, "sh", path}, command[1:]...)
 }
 
-// output returns at most limit bytes of stdout; more is an error.
+// output runs a git command and returns its stdout. More than limit bytes are errTooManyFiles.
 func (d *repository) output(ctx context.Context, limit int64, args ...string) ([]byte, error) {
 	var out []byte
 	_, err := d.git(ctx, nil, keep(&out, limit), args...)
@@ -88,7 +87,7 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	return out, err
 }
 
-// keep reads all of at most limit bytes.
+// keep returns a function that reads stdout into out; more than limit bytes are an error.
 func keep(out *[]byte, limit int64) func(io.Reader) error {
 	return func(stdout io.Reader) (err error) {
 		*out, err = meter.Read(stdout, -1, limit)
@@ -96,7 +95,8 @@ func keep(out *[]byte, limit int64) func(io.Reader) error {
 	}
 }
 
-// execute has run start a command and wait for its end.
+// execute calls run to execute a command, passes stdout to read unless read is nil, and returns at most
+// maxStderr bytes of stderr.
 func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read func(io.Reader) error, run func(*exec.Cmd) error,
 	command []string) (string, error) {
 	cmd := world.Command(ctx, environ, command...)
@@ -108,8 +108,8 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 	if read == nil {
 		readErr <- nil
 	} else {
-		// Package exec does not copy from a file. It would stop in the middle of a copy that
-		// takes longer than WaitDelay, and git's output would look complete.
+		// Package exec copies nothing if stdout is a file. Otherwise it would abort a copy that takes
+		// longer than WaitDelay, and git's output would look complete.
 		r, w, err := os.Pipe()
 		if err != nil {
 			return "", err
@@ -130,11 +130,11 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 		return "", context.Cause(ctx)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // git is done; a connection that the user's ssh keeps for later holds the pipe of stderr
+		err = nil // git ended; a connection that the user's ssh keeps open still holds the pipe of stderr
 	}
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case e != nil && (!ok || exit.ExitCode() < 0):
-		return "", e // we stopped reading, and that stopped git
+		return "", e // git failed because read stopped reading
 	case err != nil:
 		return "", &commandError{said: string(stderr.kept), err: err}
 	case e != nil:
@@ -143,7 +143,8 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 	return string(stderr.kept), nil
 }
 
-// capped keeps the beginning: a server can make git print without end.
+// capped keeps the first maxStderr bytes that are written to it, because a server can make git print
+// without end.
 type capped struct{ kept []byte }
 
 func (c *capped) Write(p []byte) (int, error) {
@@ -153,8 +154,8 @@ func (c *capped) Write(p []byte) (int, error) {
 
 var versionLine = lazyregexp.New(`^git version (\d+)\.(\d+)`)
 
-// checkVersion makes sure, once per run, that git is there and knows
-// GIT_CONFIG_COUNT (2.31) and fetch --stdin (2.29).
+// checkVersion returns an error unless git is installed and knows GIT_CONFIG_COUNT (2.31) and fetch
+// --stdin (2.29). It also sets r.largest. After a success, it does not run git again.
 func (r *run) checkVersion(ctx context.Context) error {
 	r.versionMu.Lock()
 	defer r.versionMu.Unlock()
@@ -175,7 +176,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 		return errors.New(`"git version" does not answer; on macOS, install the developer tools with "xcode-select --install"`)
 	}
 	if err != nil {
-		text := `"git version" failed: ` + err.Error() // not wrapped: this is not about the server
+		text := `"git version" failed: ` + err.Error() // not wrapped, because it is no error of the server
 		if e, ok := errors.AsType[*commandError](err); ok && e.said != "" {
 			text += ". git said: " + outside.End(oneLine(e.said), maxSaid)
 		}

@@ -12,51 +12,52 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// environment returns git's part of the environment of this process. Secret is true if git receives a
-// secret of the configuration. Otherwise it returns all variables that git and ssh are known to use.
-// Files in the home directory stay in effect in both cases.
+// environment returns the variables of this process that git gets: the ones that git, ssh and their
+// helpers are known to use. The flag secret tells that git receives a secret of the configuration; then
+// variables that could send it elsewhere are left out. Files in the home directory stay in effect in
+// both cases.
 func (r *run) environment(secret bool) world.Environ {
 	w := r.world.Beside(secret)
 	return w.Environ().With(r.environ...).Only(func(name string) bool { return w.Gives(name) && isForGit(name) })
 }
 
 // forCommits lists the variables for git and the programs that sign commits. A name that ends with *
-// stands for all that begin with it. All other variables are withheld, among them variables that
-// write the keys of connections to a file
-// (SSLKEYLOGFILE), turn on traces that show headers (GIT_TRACE*), have libraries load code
-// (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository whose hook runs Terraform
-// (GIT_DIR and the others of git rev-parse --local-env-vars).
+// stands for all names with this beginning. All other variables are withheld, among them variables that
+// write the keys of connections to a file (SSLKEYLOGFILE), turn on traces that show headers
+// (GIT_TRACE*), have libraries load code (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository
+// whose hook runs Terraform (GIT_DIR and the others of git rev-parse --local-env-vars).
 var forCommits = []string{
-	// Where the program's parts and libraries are, as PATH says where the program is.
+	// The locations of git's programs and libraries. (PATH is always passed on.)
 	"GIT_EXEC_PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "MSYSTEM",
 	// The shell that runs the commands in the configuration of ssh and of agents.
 	"SHELL", "COMSPEC",
 	// The user's configuration, see withhold.
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*",
 	"GIT_CONFIG_VALUE_*", "GIT_CONFIG_PARAMETERS",
-	// Who makes commits, and when.
+	// The authors of commits, and the times.
 	"GIT_AUTHOR_*", "GIT_COMMITTER_*", "EMAIL",
-	// The user's agent of ssh.
+	// The user's ssh agent.
 	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER",
 	// The session and its keyring, for helpers and agents.
 	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "GPG_TTY",
 }
 
-// forTalks are the variables for git, ssh and the programs that give git a password, beside
-// those.
+// forTalks lists the variables, in addition to [forCommits], for git, ssh and the programs that give
+// git a password.
 var forTalks = []string{
-	// The machine's proxies, and how git talks to servers.
+	// The machine's proxies, and git's settings for HTTP.
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GIT_HTTP_*",
-	// The machine's authorities, and the user's settings of TLS, see withhold.
+	// The machine's certificate authorities, and the user's settings for TLS, see withhold.
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "GIT_SSL_*", "GIT_PROXY_SSL_*",
-	// The user's ssh.
+	// The user's ssh command, and the programs that ask for its passphrases.
 	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE",
-	// Who asks the user, the helpers of hosts and clouds, and Kerberos.
+	// Programs that ask for passwords, the helpers of hosts and clouds, and Kerberos.
 	"PASSWORD_STORE_*", "GIT_ASKPASS", "VSCODE_GIT_*", "AWS_*", "AZURE_*", "CLOUDSDK_*", "GOOGLE_APPLICATION_CREDENTIALS", "GCM_*",
 	"GH_*", "GLAB_*", "GITLAB_*", "CI_JOB_TOKEN", "SYSTEM_ACCESSTOKEN", "KRB5CCNAME", "KRB5_CONFIG", "KRB5_CLIENT_KTNAME",
 }
 
-// isForGit is about a name in capitals: Windows does not tell the cases apart.
+// isForGit reports whether git gets the variable called name. The name is in capitals, because Windows
+// ignores the case.
 func isForGit(name string) bool { return isForCommits(name) || isAmong(forTalks, name) }
 
 func isForCommits(name string) bool { return world.IsBare(name) || isAmong(forCommits, name) }
@@ -75,10 +76,10 @@ var (
 	configFile  = lazyregexp.New(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
 )
 
-// withhold returns environ without the user's settings of TLS, in variables and in the files that
-// variables name, if the block has an authority of its own. Files in the home directory and of the
-// system stay in effect, and so does the choice to read none. GIT_CONFIG_PARAMETERS, which git -c
-// sets, would take precedence over our settings, and is withheld as a whole.
+// withhold returns environ without the user's settings for TLS, in variables and in the files that
+// variables name, if the block sets ca_file. Files in the home directory and of the system stay in
+// effect, and so do variables that disable such files. GIT_CONFIG_PARAMETERS, which git -c sets, would
+// take precedence over our settings, so all of it is withheld if it mentions TLS or an include.
 func (a *access) withhold(environ world.Environ) world.Environ {
 	if a.caFile == "" {
 		return environ
@@ -89,8 +90,8 @@ func (a *access) withhold(environ world.Environ) world.Environ {
 	})
 }
 
-// without leaves out settings in variables. Those with a number become entries without a
-// meaning.
+// without returns environ without some git settings: a numbered one whose name matches setting becomes
+// a meaningless one, and GIT_CONFIG_PARAMETERS is left out as a whole if it matches word.
 func without(environ world.Environ, setting, word *lazyregexp.Regexp) world.Environ {
 	withheld := []string{}
 	kept := environ.Only(func(name string) bool {
@@ -120,7 +121,7 @@ func (d *repository) environ() world.Environ {
 	return d.settle(d.access.withhold(d.run.environment(d.access.ownPassword)))
 }
 
-// settle adds the variables that are the same for every command.
+// settle adds the variables that every command in the repository gets.
 func (d *repository) settle(env world.Environ) world.Environ {
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(
@@ -131,10 +132,10 @@ func (d *repository) settle(env world.Environ) world.Environ {
 		"GIT_ALLOW_PROTOCOL="+d.allowedProtocols(),
 		"GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_TRACE2=0", "GIT_TRACE2_EVENT=0", "GIT_TRACE2_PERF=0", // trace2.* of a file may have settings logged, headers among them
+		"GIT_TRACE2=0", "GIT_TRACE2_EVENT=0", "GIT_TRACE2_PERF=0", // trace2.* in a configuration file could log settings, headers among them
 	)
 	if !asks || d.access.password != "" {
-		env = env.With("GIT_ASKPASS=") // empty also keeps git from SSH_ASKPASS
+		env = env.With("GIT_ASKPASS=") // an empty value also makes git ignore SSH_ASKPASS
 	}
 	if _, set := env.Lookup("SSH_ASKPASS_REQUIRE"); !set {
 		env = env.With("SSH_ASKPASS_REQUIRE=never")
@@ -145,8 +146,9 @@ func (d *repository) settle(env world.Environ) world.Environ {
 	return appendConfig(env, append(fixedConfig(d.run.maxStall), d.access.gitConfig()...))
 }
 
-// allowedProtocols keep redirects and url.<base>.insteadOf from turning one
-// kind of address into a weaker one. A password of a block goes to no program of ssh.
+// allowedProtocols returns the value of GIT_ALLOW_PROTOCOL. It keeps redirects and url.<base>.insteadOf
+// from turning an address into one with a weaker protocol. If git gets the password of a block, ssh is
+// not allowed.
 func (d *repository) allowedProtocols() string {
 	allowed := allowedProtocols[d.remote.protocol]
 	if d.access.ownPassword {
@@ -167,26 +169,26 @@ type setting struct{ key, value string }
 func fixedConfig(stall time.Duration) []setting {
 	return []setting{
 		{"core.hooksPath", os.DevNull},
-		{"core.fsync", "none"}, // nothing here outlives the process
+		{"core.fsync", "none"}, // no file outlives the process
 		{"core.logAllRefUpdates", "false"},
 		{"gc.auto", "0"},
 		{"maintenance.auto", "false"},
-		{"fetch.unpackLimit", "1"}, // keep packs: a filtered one is marked as incomplete
+		{"fetch.unpackLimit", "1"}, // packs are kept, because a filtered one is marked as incomplete
 		{"fetch.writeCommitGraph", "false"},
 		{"fetch.recurseSubmodules", "false"},
 		{"fetch.prune", "false"},
-		{"fetch.negotiationAlgorithm", "noop"}, // there is nothing to offer
+		{"fetch.negotiationAlgorithm", "noop"}, // the repository has no commits to offer
 		{"protocol.version", "2"},
-		{"http.postBuffer", "1048576"},                            // git reserves that much memory, of which it has little, and asks for little
-		{"http.sslVersion", "tlsv1.2"},                            // or later; otherwise some builds of git take 1.0
-		{"http.lowSpeedLimit", "1000"},                            // bytes per second, for
-		{"http.lowSpeedTime", strconv.Itoa(int(stall.Seconds()))}, // before a stalled transfer ends
+		{"http.postBuffer", "1048576"},                            // git reserves as many bytes of its limited memory, and its requests are small
+		{"http.sslVersion", "tlsv1.2"},                            // the oldest version; some builds of git would accept 1.0
+		{"http.lowSpeedLimit", "1000"},                            // bytes per second, below which a transfer is stalled
+		{"http.lowSpeedTime", strconv.Itoa(int(stall.Seconds()))}, // seconds until a stalled transfer is aborted
 		{"credential.interactive", "false"},
 	}
 }
 
-// appendConfig adds to the GIT_CONFIG_COUNT variables of git-config(1). Users
-// and CI systems set them, too, so it goes on counting from there.
+// appendConfig adds settings to the GIT_CONFIG_COUNT variables of git-config(1). Users and CI systems
+// set such variables, too, so it continues their count.
 func appendConfig(environ world.Environ, settings []setting) world.Environ {
 	text, _ := environ.Lookup("GIT_CONFIG_COUNT")
 	count, err := strconv.Atoi(text)

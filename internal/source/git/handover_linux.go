@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// secretPath is a file that was opened for git and that its children inherit.
-	// Each open of it begins at its start.
+	// secretPath is the path of a file that git and its children inherit open. Whenever it is opened,
+	// it is read from its start.
 	secretPath = "/proc/self/fd/3" //nolint:gosec // the path of the secret, and not the secret
 
 	printAnswer = `while IFS= read -r line; do printf '%s\n' "$line"; done <` + secretPath
 )
 
-// handOver gives the password to git in a file that is in memory and has no
-// name. It is neither in the environment nor in an argument, which other programs
-// can list.
+// handOver puts the password into a file in memory that has no name, and returns git's environment and
+// the file for git to inherit. Neither the environment nor an argument, which other programs can list,
+// contains the password.
 func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error) {
 	if a.password == "" {
 		return environ, nil, nil
@@ -36,11 +36,11 @@ func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
 		fd, err = unix.MemfdCreate("", unix.MFD_CLOEXEC)
 	}
-	f := os.NewFile(uintptr(fd), "") // nil if there is none
+	f := os.NewFile(uintptr(fd), "") // nil if creating it failed
 	if err == nil {
 		_, err = f.WriteString(text)
 	}
-	if err == nil { // git ignores a file that is not there
+	if err == nil { // git would ignore a missing file
 		_, err = os.Stat(fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
 	if err != nil {

@@ -13,8 +13,8 @@ const (
 	printAnswer    = `printf '%s' "$` + answerVariable + `"`
 )
 
-// handOver gives the password to git in its environment: elsewhere than on Linux,
-// no file can be without a name and be read by several processes.
+// handOver puts the password into git's environment, because only Linux has files without a name that
+// several processes can read.
 func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error) {
 	switch {
 	case a.password == "":

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// hold locks a directory of ours while the returned file is open, at most as long as this process runs.
-// It returns nil if another process holds the directory, or if it is gone or not a directory of ours.
+// hold locks a directory while the returned file is open, at most as long as this process runs. It
+// returns nil if another process holds the directory, if it does not exist, or if it belongs to another
+// user.
 func hold(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -26,7 +27,7 @@ func hold(dir string) *os.File {
 	return nil
 }
 
-// claim holds a directory that an ended process held.
+// claim holds a directory if no running process does.
 func claim(dir string) (f *os.File, ok bool) {
 	f = hold(dir)
 	return f, f != nil

@@ -11,19 +11,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// folder is the path of a repository on this machine, "" for one elsewhere.
+// folder returns the path of a repository on this machine, and "" for the address of a server.
 func (r remote) folder() string {
 	if r.protocol != "file" {
 		return ""
 	}
 	path := strings.TrimPrefix(r.address, "file://")
-	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // of Windows
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // a path of Windows, such as /C:/
 		path = path[1:]
 	}
 	return filepath.FromSlash(path)
 }
 
-// whyNoRepository describes a local path that git does not accept as a repository.
+// whyNoRepository returns the reason why git does not accept a local path as a repository.
 func whyNoRepository(path string) string {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):

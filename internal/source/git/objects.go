@@ -14,20 +14,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// blob is the content of one file; data is nil if it is larger than allowed.
+// blob is the content of one file. Its data is nil if the file is larger than allowed; taken tells that
+// a caller has got the data.
 type blob struct {
 	size  int64
 	data  []byte
 	taken bool
 }
 
-// lines returns the ids as git reads them.
+// lines returns the sorted ids, each on a line.
 func lines[V any](ids map[string]V) []byte {
 	return []byte(strings.Join(slices.Sorted(maps.Keys(ids)), "\n") + "\n")
 }
 
-// readBlobs reads blobs by their ids, each up to the given size. It asks for the sizes first, so that
-// git prints only blobs that are small enough.
+// readBlobs reads the blobs with the ids in limits, which maps ids to the largest sizes in bytes. It
+// asks git for the sizes first, so that git prints only blobs that are small enough.
 func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (map[string]blob, error) {
 	blobs, here := map[string]blob{}, map[string]int64{}
 	for id, limit := range limits {
@@ -52,7 +53,7 @@ func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (ma
 	return blobs, err
 }
 
-// readSizes removes from limits the blobs that are larger.
+// readSizes moves the blobs that are larger than their limits from limits to blobs, without their data.
 func readSizes(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
 	in := bufio.NewReader(stdout)
 	for range len(limits) {
@@ -68,7 +69,7 @@ func readSizes(stdout io.Reader, limits map[string]int64, blobs map[string]blob)
 	return nil
 }
 
-// readHeader reads "<id> <type> <size>"; all is empty if the object is missing.
+// readHeader reads the line "<id> <type> <size>". It returns empty results if the object is missing.
 func readHeader(in *bufio.Reader) (id, kind string, size int64, err error) {
 	line, err := in.ReadString('\n')
 	if strings.HasSuffix(line, " missing\n") {
@@ -87,7 +88,7 @@ func readHeader(in *bufio.Reader) (id, kind string, size int64, err error) {
 
 var errObjects = errors.New("git printed a file that cannot be read")
 
-// readObjects reads the objects that limits has, and keeps the blobs.
+// readObjects reads one object for each entry of limits, and stores the blobs among them.
 func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
 	in := bufio.NewReader(stdout)
 	for range limits {
@@ -98,15 +99,15 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 		if _, wanted := limits[id]; !wanted {
 			return errObjects
 		}
-		if kind == "blob" { // a tree may call another object a file
+		if kind == "blob" { // a tree may list an object of another kind as a file
 			blobs[id] = b
 		}
 	}
 	return nil
 }
 
-// readObject reads one object of git-cat-file(1) BATCH OUTPUT. All is empty if it
-// is missing, and the data nil if it is of another kind or larger than its limit.
+// readObject reads one object in the format of git-cat-file(1) BATCH OUTPUT. It returns empty results
+// if the object is missing, and no data if it is of another kind or larger than its limit.
 func readObject(in *bufio.Reader, kind string, limit func(id string) int64) (id, found string, b blob, err error) {
 	id, found, b.size, err = readHeader(in)
 	switch {

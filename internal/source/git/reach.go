@@ -14,13 +14,14 @@ import (
 type reach int
 
 const (
-	glance        reach = iota // all folders, if they are few: no further request, for most repositories
-	walk                       // the root, and later the folders on the way to wanted files: one more fetch for each level
-	allFolders                 // however many: the server does not do the other two
-	wholeSnapshot              // all files as well: it does not send single ones either
+	glance        reach = iota // all folders, if they are small: most repositories then need no further request
+	walk                       // the root folder; later, one more fetch for each level of folders above the wanted files
+	allFolders                 // all folders of any size, for servers that support neither of the above
+	wholeSnapshot              // all folders and files, for servers that do not send single files
 )
 
-// filter returns the filter for git fetch. The depth of a tree counts from the commit, so 1 is the root.
+// filter returns the value of --filter for git fetch, "" for none. The depth of a tree counts from the
+// commit, so 1 is the root.
 func (r reach) filter() string {
 	switch r {
 	case walk:
@@ -32,29 +33,30 @@ func (r reach) filter() string {
 }
 
 const (
-	// maxGlance is the size of about four thousand folders of a few files each. Where
-	// files cannot be limited, git stops at twenty thousand: that many it keeps
-	// account of in maxGlanceMemory, which has to hold 1 MiB for a request, too.
+	// maxGlance is the size of about four thousand folders of a few files each. If the size of files
+	// cannot be limited, git stops at about twenty thousand folders, whose list no longer fits into
+	// maxGlanceMemory. That includes 1 MiB for a request.
 	maxGlance       = 256 << 10         // bytes
 	maxGlanceMemory = 1<<20 + maxGlance // bytes
 
-	// maxSnapshot limits the first fetch from a server that knows no filter, and sends all files of
-	// the commit.
+	// maxSnapshot limits a fetch from a server that ignores the filter and sends all files of the
+	// commit.
 	maxSnapshot = 4 << 30 // bytes
 
-	// spare is git's limit in addition to the sizes of the fetched files.
+	// spare is added to the sizes of the wanted files in git's limits.
 	spare = 16 << 20 // bytes
 )
 
-// limits are the limits of one fetch: git unpacks no larger object, and writes no larger file. Large
-// objects that streams counts are written to the disk piece by piece.
+// limits holds the sizes of the largest object that git unpacks in memory, and of the largest file that
+// it writes. If streams is set, git writes objects of more than half the limit to the disk piece by
+// piece.
 type limits struct {
 	object, file int64 // bytes
 	streams      bool
 }
 
-// limits: commits and folders are held in memory, and files are not, if a server sends
-// them.
+// limits returns the limits of a fetch of a commit and its folders, which git holds in memory. Files
+// that the server sends all the same are streamed to the disk.
 func (r reach) limits(of *run) limits {
 	if r == glance {
 		return limits{object: min(maxGlanceMemory, of.maxObject), file: of.maxGlance, streams: true}
@@ -62,7 +64,7 @@ func (r reach) limits(of *run) limits {
 	return limits{object: of.maxObject, file: maxSnapshot, streams: true}
 }
 
-// limitsOf has git unpack nothing larger than the largest of the wanted files.
+// limitsOf returns the limits of a fetch of files. It takes their ids with their largest sizes.
 func (r *run) limitsOf(wanted map[string]int64) limits {
 	l := limits{object: min(spare+slices.Max(slices.Collect(maps.Values(wanted))), r.largest), file: spare}
 	for _, most := range wanted {
@@ -71,8 +73,9 @@ func (r *run) limitsOf(wanted map[string]int64) limits {
 	return l
 }
 
-// apply returns the environment for git. Without the threshold, it would unpack large
-// files in pieces.
+// apply returns the environment for git with the limits. Unless the limits allow streaming,
+// core.bigFileThreshold is the largest number, so that git unpacks every object in memory, where the
+// limit applies.
 func (l limits) apply(environ world.Environ, largest int64) world.Environ {
 	threshold := largest
 	if l.streams {

@@ -13,22 +13,22 @@ import (
 
 // ref is the checked ref of a request.
 type ref struct {
-	name       string   // as written; "HEAD" when absent
-	candidates []string // full names or one object id, to be tried in this order
+	name       string   // as the settings name it; "HEAD" by default
+	candidates []string // full names in the order of the attempts, or one object id
 	isID       bool
 }
 
 func (r ref) String() string { return shown(r.name) }
 
-// isBranch reports whether nothing but a branch is meant.
+// isBranch reports whether the ref can only be a branch.
 func (r ref) isBranch() bool {
 	return len(r.candidates) == 1 && strings.HasPrefix(r.candidates[0], "refs/heads/")
 }
 
 var objectID = lazyregexp.New(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
 
-// parseRef expands a short name to a full one, because git fetch, given a
-// short one, takes a tag rather than the branch of the same name.
+// parseRef expands a short name to the full names of a branch and a tag, in this order, because git
+// fetch prefers a tag to a branch of the same name.
 func parseRef(text string) (ref, error) {
 	switch {
 	case text == "" || text == "HEAD":
@@ -46,8 +46,8 @@ func parseRef(text string) (ref, error) {
 	return ref{name: text, candidates: []string{"refs/heads/" + text, "refs/tags/" + text}}, nil
 }
 
-// CheckBranch applies the rules of git-check-ref-format(1). In a refspec, a
-// name that breaks them would be a pattern, a second half or an option.
+// CheckBranch returns an error for a name that breaks the rules of git-check-ref-format(1). In a
+// refspec, such a name could be a pattern, name two refs or be an option.
 func CheckBranch(name string) error {
 	switch {
 	case strings.HasPrefix(name, "-"):
@@ -65,7 +65,7 @@ func CheckBranch(name string) error {
 	return nil
 }
 
-// CleanPath is the name of a file as git lists it.
+// CleanPath returns the path of a file in the form in which git lists it.
 func CleanPath(text string) (string, error) {
 	switch clean := path.Clean(text); {
 	case text == "" || clean == ".":

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// defaultSSH neither asks nor waits forever, and adds nothing to the keys of
-// hosts that are known.
+// defaultSSH runs ssh so that it asks nobody, does not wait forever, and adds no keys of known hosts to
+// known_hosts.
 const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o UpdateHostKeys=no -o CheckHostIP=no"
 
 // sshOptions returns the options of ssh from a credentials block or from terraform-backend-git's
@@ -24,17 +24,16 @@ func (a *access) sshOptions() string {
 		options += " -o StrictHostKeyChecking=" + a.hostKeys
 	}
 	if a.hostKeys == "no" {
-		// The unverified key must not be trusted from then on, as one in
-		// known_hosts would be, or the connection be kept for other programs.
-		// ssh knows this name on Windows, too.
+		// The unverified key must not get into known_hosts, where it would be trusted, and other
+		// programs must not share the connection. Ssh knows /dev/null on Windows, too.
 		options += " -o UserKnownHostsFile=/dev/null -o ControlPath=none"
 	}
 	return options
 }
 
 // sshCommand returns the value for GIT_SSH_COMMAND: the user's own command with our options after it,
-// or "" to change nothing. An https address needs it, too, because url.<base>.insteadOf can replace
-// it by an ssh address.
+// or "" to change nothing. An https address needs it, too, because url.<base>.insteadOf can replace it
+// with an ssh address.
 func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	options := d.access.sshOptions()
 	users, err := d.usersSSH(ctx)
@@ -51,7 +50,8 @@ func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	return users + options, nil
 }
 
-// usersSSH looks in the order of git(1): GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
+// usersSSH returns the user's ssh command, "" for none. It looks it up in the order of git(1):
+// GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
 func (d *repository) usersSSH(ctx context.Context) (string, error) {
 	if command, _ := d.run.environment(false).Lookup("GIT_SSH_COMMAND"); command != "" {
 		return command, nil
@@ -60,7 +60,7 @@ func (d *repository) usersSSH(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	// Any other error is left for the fetch to meet and to report.
+	// The fetch will report any other error.
 	if command := strings.TrimSpace(string(out)); err == nil && command != "" {
 		return command, nil
 	}
@@ -70,9 +70,9 @@ func (d *repository) usersSSH(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// identity names the key. ssh replaces %h and the like in it, and %% by %; but
-// -i looks for the file before that, so a path with % needs the long form, which
-// is quoted as in ssh_config(5).
+// identity returns the ssh option for the key at path. Ssh replaces %h and the like in a path, and %%
+// with %. But for -i, it looks for the file before that, so a path with % needs the long form, quoted
+// as in ssh_config(5).
 func identity(path string) string {
 	if !strings.Contains(path, "%") {
 		return " -i " + shellQuote(path)

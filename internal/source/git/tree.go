@@ -13,32 +13,32 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// tree is the list of all files of one commit, or of those in the folders on the way to
-// wanted ones, and of the locks of that moment. It is not changed.
+// tree lists the files of one commit, either all or only the ones in the folders above requested files,
+// and the locks at the time of the fetch. Once it is shared, it is not changed.
 type tree struct {
 	commit  string
-	format  string // of object ids: "sha1" or "sha256"
-	listing []byte // as git ls-tree -r -t -z prints it: compact, and searched seldom
-	partial bool   // folders beside those on the way to one name are not listed
-	slow    string // why all files of the commit had to be fetched, "" if they were few or were not
+	format  string // format of object ids: "sha1" or "sha256"
+	listing []byte // output of git ls-tree -r -t -z, a compact form that is seldom searched
+	partial bool   // whether only the folders above one name are listed
+	slow    string // warning that all files of a large commit were fetched, and why; "" for none
 
-	// If not all folders are listed, these are the folders that were read, and only the folders on the
-	// way to toward are listed.
-	root      string            // id; "" if all are listed
-	folders   map[string][]byte // id → as git stores it
-	lockRoots map[string]string // path that is locked → id of the root of the lock's branch
+	// If the folders are read one by one, these fields hold them, and listing is empty. See
+	// [tree.toward].
+	root      string            // id of the root folder; "" if listing has all files
+	folders   map[string][]byte // folders in git's format by id
+	lockRoots map[string]string // ids of the root folders of the locks' branches by locked path
 
-	locks    map[string]string // :: path that is locked → id of the lock's description, "" if there is none
-	locksErr error             // why the locks could not be listed
+	locks    map[string]string // ids of the locks' descriptions by locked path; "" if unknown or missing
+	locksErr error             // the reason why the locks are unknown
 }
 
-// entry is one line of the listing.
+// entry is one file or folder of the listing.
 type entry struct{ mode, id string }
 
 const (
 	modeFile       = "100644"
 	modeExecutable = "100755"
-	modeGroup      = "100664" // in some very old repositories
+	modeGroup      = "100664" // mode of files in some very old repositories
 	modeSymlink    = "120000"
 	modeSubmodule  = "160000"
 	modeDirectory  = "040000"
@@ -46,7 +46,7 @@ const (
 
 var errListing = errors.New("git printed a list of files that cannot be read")
 
-// checkListing makes sure that each reads every entry: a damaged list must not
+// checkListing returns an error if [tree.each] cannot read every entry, because a damaged list must not
 // look like a missing file.
 func checkListing(listing []byte) error {
 	if len(listing) > 0 && listing[len(listing)-1] != 0 {
@@ -60,7 +60,7 @@ func checkListing(listing []byte) error {
 	return nil
 }
 
-// parseEntry reads "<mode> <type> <id>\t<name>".
+// parseEntry parses "<mode> <type> <id>\t<name>". It returns false for any other record.
 func parseEntry(record []byte) (entry, bool) {
 	meta, name, ok := bytes.Cut(record, []byte{'\t'})
 	fields := strings.Split(string(meta), " ")
@@ -70,7 +70,7 @@ func parseEntry(record []byte) (entry, bool) {
 	return entry{mode: fields[0], id: fields[2]}, true
 }
 
-// each calls yield for every name.
+// each calls yield for every entry of the listing, until yield returns false.
 func (t *tree) each(yield func(record, name []byte) bool) {
 	for record := range bytes.SplitSeq(t.listing, []byte{0}) {
 		if tab := bytes.IndexByte(record, '\t'); tab >= 0 && !yield(record, record[tab+1:]) {
@@ -79,10 +79,9 @@ func (t *tree) each(yield func(record, name []byte) bool) {
 	}
 }
 
-// find looks for exactly this name. If there is none, it takes the only name with
-// other Unicode code points for the same characters: Terraform composes all
-// characters of its strings, so that nobody could name a file from a system that
-// decomposes them.
+// find returns the entry with exactly this name. If there is none, it returns the only entry whose name
+// has other Unicode code points for the same characters: Terraform composes all characters of its
+// strings, so otherwise nobody could name a file from a system that decomposes them.
 func (t *tree) find(name string) (found entry, ok bool) {
 	t.each(func(record, n []byte) bool {
 		if string(n) == name {
@@ -169,21 +168,22 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true, Mistaken: isMistake}
 }
 
-// near returns the file that was probably meant: one with a path that differs in a letter
-// or two, or in an ending such as .enc, or without the first folders; or such a folder.
+// near returns the file, or the folder if isFolder is true, that was probably meant: its path differs
+// in one or two letters or in an ending such as .enc, or lacks the first folders of name. It returns ""
+// if there is none.
 func (t *tree) near(name string, isFolder bool) string {
-	const limit = 200 // bytes; the distance takes the product of both lengths
+	const limit = 200 // bytes; finding the distance takes time proportional to the product of both lengths
 	nearest, best, inner := "", 3, ""
 	t.each(func(record, n []byte) bool {
 		if bytes.HasPrefix(record, []byte(modeDirectory)) != isFolder || len(n) > limit || len(name) > limit {
 			return true
 		}
 		if strings.HasPrefix(name, string(n)+".") || strings.HasPrefix(string(n), name+".") {
-			nearest, best = string(n), 1 // but for the end of its name, such as .enc
+			nearest, best = string(n), 1 // the names differ only in an ending such as .enc
 			return false
 		}
 		if strings.HasSuffix(name, "/"+string(n)) && len(n) > len(inner) {
-			inner = string(n) // as if a folder outside the repository was in the path
+			inner = string(n) // name has further folders before this path, perhaps from outside the repository
 		}
 		if apart := len(n) - len(name); -best < apart && apart < best {
 			if d := levenshtein.Distance(string(n), name, nil); d < best {

@@ -14,20 +14,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// remote is a repository's place, checked.
+// remote is the address of a repository, after it was checked.
 type remote struct {
 	protocol string   // "https", "http", "ssh" or "file"
-	address  string   // for git
+	address  string   // the address that git gets
 	url      *url.URL // the URL that credentials blocks must cover; nil for file
 }
 
-// String names the place for people. It holds no secret: parseRepository refuses
-// addresses with a password, and a user name of HTTP may be a token.
+// String returns the address for people, escaped and cut. It contains no secret: parseRepository
+// refuses passwords, and a user name of HTTP, which may be a token, is left out.
 func (r remote) String() string {
 	return shown(r.place())
 }
 
-// place is the address without the parts that may be secret.
+// place returns the address without a user name of HTTP, which may be a token.
 func (r remote) place() string {
 	if r.url == nil || r.url.User == nil || r.url.Scheme == "ssh" {
 		return r.address
@@ -42,8 +42,8 @@ func (r remote) is(u *url.URL) bool {
 	return r.url != nil && (r.url.String() == u.String() || source.Covers(r.url, u) && source.Covers(u, r.url))
 }
 
-// ofPage returns a text if the address belongs to a web page that shows a folder or a file of a
-// repository, and else "".
+// ofPage returns advice if the address belongs to a web page that shows a folder or a file of a
+// repository, and "" otherwise.
 func (r remote) ofPage() string {
 	part := pageOfRepository.FindStringSubmatch(r.address)
 	if part == nil {
@@ -59,7 +59,7 @@ var secretOfSSH = lazyregexp.New(`^ssh://[^/@]*:[^/@]*@`)
 
 var pageOfRepository = lazyregexp.New(`/(-/)?(tree|blob|raw|src/branch|src/commit)/`)
 
-// user is the name in the address, "" if there is none.
+// user returns the user name in the address, and "" if there is none.
 func (r remote) user() string {
 	if r.url == nil {
 		return ""
@@ -67,8 +67,7 @@ func (r remote) user() string {
 	return r.url.User.Username()
 }
 
-// The errors of this file never repeat the address: it may hold a password,
-// which is why it is refused.
+// The errors of this file never repeat the address, because it may contain a password.
 var (
 	errSecretForSSH = errors.New("a password does not belong in the address, because it would end up in plans and states, and ssh would " +
 		"not use it; leave it out, and set ssh_private_key_file in {credentials}, unless an ssh agent has the key")
@@ -104,7 +103,7 @@ func parseRepository(text string) (remote, error) {
 	return parseSCP(text)
 }
 
-// remoteHelper is gitremote-helpers(7) "transport::address".
+// remoteHelper matches the beginning of "transport::address", see gitremote-helpers(7).
 var remoteHelper = lazyregexp.New(`^[A-Za-z0-9+.-]*::`)
 
 func localPath(path string) remote {
@@ -125,7 +124,7 @@ func parseURL(text string) (remote, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return remote{}, errNotAnURL // url.Error would repeat the text
+		return remote{}, errNotAnURL // the text of err would repeat the address
 	}
 	if _, has := u.User.Password(); has && strings.HasPrefix(text, "ssh") {
 		return remote{}, errSecretForSSH
@@ -156,8 +155,8 @@ func parseURL(text string) (remote, error) {
 	if strings.Trim(u.Path, "/") == "" {
 		return remote{}, errors.New("the address names a server, but no repository on it; add its path")
 	}
-	// The parser that credentials are matched with writes the address for git, so that both agree on
-	// the host.
+	// Git gets the address that package url formats, so that git and the search for credentials agree
+	// on the host.
 	return remote{protocol: u.Scheme, address: u.String(), url: u}, nil
 }
 
@@ -201,7 +200,7 @@ func checkHost(host string) error {
 
 var (
 	userName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._@+-]*$`)
-	// tokenPrefix is how common hosts mark their tokens, so that they can be recognised.
+	// tokenPrefix matches the beginnings with which common hosts mark their tokens.
 	tokenPrefix = lazyregexp.New(`^(gh[a-z]_|github_pat_|gl[a-z]+-|ATBB|ATCTT|hf_)`)
 )
 
@@ -219,14 +218,13 @@ func checkUser(name string) error {
 
 var schemeName = lazyregexp.New(`(?i)^(https?|ssh|file|git|ftps?)$`)
 
-// scpAddress is user@host:path, without a slash before the colon. An IPv6
-// address stands in brackets.
+// scpAddress matches user@host:path, without a slash before the colon. An IPv6 address is in brackets.
 var scpAddress = lazyregexp.New(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|[^@/:\[\]]+):(.+)$`)
 
-var secretInSCP = lazyregexp.New(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // user:password@host
+var secretInSCP = lazyregexp.New(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // matches the beginning of user:password@host
 
-// parseSCP reads the short form of ssh addresses. It has no place for a port:
-// host:2222/x is the path 2222/x.
+// parseSCP parses the short form of ssh addresses. It cannot contain a port: host:2222/x means the path
+// 2222/x.
 func parseSCP(text string) (remote, error) {
 	if secretInSCP.MatchString(text) {
 		return remote{}, errSecretInURL

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// walk fetches the folders on the way to the files of the batch, and to their locks,
-// each level in one fetch for all. It returns a tree that has them: others may be
-// reading the one that was given.
+// walk reads the folders above the files of the batch and above the descriptions of their locks, with
+// at most one fetch for each level. It returns a tree with the folders, and does not change t, which
+// others may be reading.
 func (d *repository) walk(ctx context.Context, t *tree, batch []*want) (*tree, error) {
 	for {
 		unread := t.unread(batch)
@@ -42,7 +42,7 @@ func (d *repository) walk(ctx context.Context, t *tree, batch []*want) (*tree, e
 	}
 }
 
-// unread are the ids of the folders that come next.
+// unread returns the ids of the folders above the files of the batch that have to be read next.
 func (t *tree) unread(batch []*want) map[string]bool {
 	ids := map[string]bool{}
 	for _, w := range batch {
@@ -59,8 +59,8 @@ func (t *tree) unread(batch []*want) map[string]bool {
 	return ids
 }
 
-// toward returns t with a list of the folders on the way to a name, as far as they
-// were read; t itself if it lists everything.
+// toward returns a tree that lists the folders above name, as far as they were read. It returns t
+// itself if t lists everything.
 func (t *tree) toward(name string) *tree {
 	if t.root == "" {
 		return t
@@ -68,7 +68,7 @@ func (t *tree) toward(name string) *tree {
 	return &tree{commit: t.commit, partial: true, listing: t.along(t.root, name)}
 }
 
-// along lists the folders on the way to a name as git ls-tree does.
+// along returns the entries of the folders above name, in the format of git ls-tree.
 func (t *tree) along(root, name string) (listing []byte) {
 	t.follow(root, name, func(prefix string, folder []byte) {
 		for e := range entries(folder, t.idSize()) {
@@ -80,11 +80,11 @@ func (t *tree) along(root, name string) (listing []byte) {
 	return listing
 }
 
-// follow calls read for each folder on the way to a name, with the prefix of the names in it, and
-// unread for each folder that was not fetched. As in [tree.find], several folders may differ only in
-// the Unicode code points of the same characters.
+// follow calls read for each folder above name, with the path of the folder as the prefix of the names
+// in it, and unread for each folder that was not read. As in [tree.find], several folders may have the
+// same name in different Unicode code points.
 func (t *tree) follow(root, name string, read func(prefix string, folder []byte), unread func(id string)) {
-	level := map[string]string{"": root} // prefix → id
+	level := map[string]string{"": root} // ids of folders by prefix
 	for rest := name; len(level) > 0; {
 		part, after, more := strings.Cut(rest, "/")
 		next := map[string]string{}
@@ -116,8 +116,8 @@ func (t *tree) idSize() int {
 	return 20
 }
 
-// fetchFolders returns the folders with these ids in git's format, and fetches absent ones. All
-// together may have at most left bytes.
+// fetchFolders returns the folders with these ids in git's format, and fetches absent ones. More than
+// left bytes in total are an error.
 func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left int64) (map[string][]byte, error) {
 	absent := maps.Clone(ids)
 	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.allHere || d.here[id] })
@@ -150,7 +150,7 @@ func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left
 
 var errTooManyFiles = errors.New("the repository has too many files for what was fetched of it; keep the state in one with fewer")
 
-// isFolder makes sure that entries yields all: a damaged folder must not look like one
+// isFolder reports whether entries yields all of folder. A damaged folder must not look like a folder
 // without the file.
 func isFolder(folder []byte, idSize int) bool {
 	n := 0
@@ -160,20 +160,20 @@ func isFolder(folder []byte, idSize int) bool {
 	return n == len(folder)
 }
 
-// folderEntry is one of a folder.
+// folderEntry is one entry of a folder.
 type folderEntry struct {
 	mode, name, id []byte
-	size           int // bytes in the folder
+	size           int // bytes of the entry in the folder
 }
 
-// modeNothing has the six digits that git ls-tree prints of each mode.
+// modeNothing pads a mode to the six digits that git ls-tree prints.
 const modeNothing = "000000"
 
 func (e folderEntry) isDirectory() bool {
 	return string(e.mode) == "40000" || string(e.mode) == modeDirectory
 }
 
-// entries reads a folder, which repeats "<mode> <name>\x00<id>", up to its end or to the first damaged
+// entries yields the entries "<mode> <name>\x00<id>" of a folder, up to its end or to the first damaged
 // entry.
 func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 	return func(yield func(folderEntry) bool) {
@@ -191,8 +191,8 @@ func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 	}
 }
 
-// missed is the first part of a name that is not there: the name itself, unless the
-// folders on the way were the only ones to be read, and one of them is not there.
+// missed returns name, or, if only the folders above name are listed, the topmost of them that does not
+// exist.
 func (t *tree) missed(name string) string {
 	if !t.partial {
 		return name

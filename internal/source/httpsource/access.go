@@ -23,14 +23,14 @@ import (
 // client certificate and a proxy belong to the connection, so grants do not share connections.
 type Access struct {
 	header     http.Header
-	query      string // encoded
+	query      string // encoded query with secrets
 	transport  *http.Transport
 	unverified bool
 	grant      source.Grant
-	certified  atomic.Bool // the server asked for the client certificate, and got it
+	certified  atomic.Bool // whether a server requested the client certificate, and got it
 }
 
-// refused is the error about a server that accepts none of it.
+// refused returns the error for a server that refused the credentials.
 func (a *Access) refused(status string) error {
 	return a.grant.Blame(Doubts(errors.New("the server refused the credentials ("+status+")"), a.grant.Values))
 }
@@ -70,11 +70,11 @@ func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Acces
 	return a, nil
 }
 
-// RoundTrip adds the secrets to a copy, so that nothing outside of the wire, such
-// as an error or the Referer of a redirect, ever sees them.
+// RoundTrip sends a copy of req with the secrets. They are not added to req, so that neither errors nor
+// the Referer of a redirect can contain them.
 func (a *Access) RoundTrip(req *http.Request) (*http.Response, error) {
 	wire := req.Clone(req.Context())
-	// The client names the page that redirected here, with its query.
+	// The http.Client sets it to the URL that redirected, with its query.
 	wire.Header.Del("Referer")
 	maps.Copy(wire.Header, a.header)
 	if a.query != "" && wire.URL.RawQuery != "" {
@@ -88,18 +88,18 @@ func (a *Access) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// sends reports whether the last request carried a secret.
+// sends reports whether requests carry a secret. A client certificate counts once a server got it.
 func (a *Access) sends() bool {
 	return len(a.header) > 0 || a.query != "" || a.certified.Load()
 }
 
-// Exposes reports whether others could read, on the way, a secret that was sent with req.
+// Exposes reports whether others on the network could read a secret that was sent with req.
 func (a *Access) Exposes(req *http.Request) bool {
 	proxy, _ := a.transport.Proxy(req)
 	return a.sends() && netfail.IsExposed(req.URL, proxy)
 }
 
-// identify shows a client certificate to servers that ask for one.
+// identify adds the client certificate of g, if there is one, to c. Servers get it if they request one.
 func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	certificate, key := g.String("client_certificate_pem"), g.String("client_private_key_pem")
 	if certificate == "" {

@@ -21,11 +21,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// exchange is one fetch: its tries, their redirects, and the answer.
+// exchange is one fetch, with all its attempts and redirects, and its result.
 type exchange struct {
 	*location
-	asked    *url.URL // of the last request
-	access   *Access  // of the last request; nil before the first
+	asked    *url.URL // URL of the last request
+	access   *Access  // credentials of the last request; nil before the first
 	warnings []source.Warning
 	snapshot *source.Snapshot
 }
@@ -37,7 +37,7 @@ func (x *exchange) client() web.Wire {
 	}
 }
 
-// RoundTrip sends one request, which may be a redirect, with the credentials for its own URL.
+// RoundTrip sends one request, which may follow a redirect, with the credentials for its own URL.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	g, err := x.credentials.Redirected(req.URL)
 	if err != nil {
@@ -71,7 +71,8 @@ func (x *exchange) warn(req *http.Request) {
 	}
 }
 
-// receive reads the state, if the answer is one.
+// receive stores the state of a successful answer in x.snapshot, and returns the error of any other
+// answer.
 func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
@@ -84,7 +85,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	if len(data) == 0 { // as the backend has it
+	if len(data) == 0 { // for the backend, too, an empty body means that there is no state
 		return x.missing(web.Status(resp.StatusCode) + ", and nothing else")
 	}
 	if isPage(resp.Header.Get("Content-Type"), data) {
@@ -99,7 +100,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	return nil
 }
 
-// missing is about an answer which says that there is no state.
+// missing returns the error for an answer that says that there is no state.
 func (x *exchange) missing(answered string) error {
 	detail := "the server answered " + answered + x.redirected()
 	if sibling := x.credentials.OfSibling(x.asked); sibling != "" && !x.access.sends() {
@@ -110,8 +111,8 @@ func (x *exchange) missing(answered string) error {
 
 var pageOfFile = lazyregexp.New(`/(-/)?(blob|tree|src/branch)/`)
 
-// isPage reports whether an answer is a web page. Both its type and its beginning
-// must say so: there are servers that call any file text/html.
+// isPage reports whether an answer is a web page. Both its type and its beginning must show that,
+// because some servers call any file text/html.
 func isPage(contentType string, data []byte) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return (media == "text/html" || media == "application/xhtml+xml") && recognize.IsWebPage(data)
@@ -148,7 +149,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = "; add them to {settings}"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
-	if !elsewhere { // or a server could choose by redirects which URL receives credentials
+	if !elsewhere { // otherwise a server could redirect to choose the URL that the advice sends credentials to
 		refused = fault.Known(refused, source.NoCredentials("http", x.asked, arguments...))
 	}
 	return web.Final("%w", refused)
@@ -163,12 +164,12 @@ func (x *exchange) redirected() string {
 	return ""
 }
 
-const maxPlace = 300 // bytes of a URL that a server gave
+const maxPlace = 300 // bytes of a URL from a server that are shown
 
-// readBody reads and checks the body of a 200.
+// readBody returns the body of a successful answer, and verifies it if there is a Content-MD5 header.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	header := resp.Header.Get("Content-MD5")
-	if header == "" || fips140.Enabled() { // there, MD5 may be forbidden
+	if header == "" || fips140.Enabled() { // in FIPS mode, MD5 may be forbidden
 		return web.ReadBody(resp, limit, io.Discard)
 	}
 	sent := md5.New() //nolint:gosec // see above
@@ -179,8 +180,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return data, checkMD5(header, sent.Sum(nil), data)
 }
 
-// checkMD5 compares with a Content-MD5 header. Servers disagree on whether it
-// is of the compressed data.
+// checkMD5 returns an error if a Content-MD5 header matches neither the sum of the sent data nor the
+// sum of the unpacked data. Servers disagree about which of the two it is.
 func checkMD5(header string, sent, unpacked []byte) error {
 	want, err := base64.StdEncoding.DecodeString(header)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// header returns the secret headers of each request.
+// header returns the headers with secrets, which each request gets.
 func header(g source.Grant) (http.Header, error) {
 	h, err := ownHeaders(g.StringMap("headers"))
 	if err != nil {
@@ -22,7 +22,7 @@ func header(g source.Grant) (http.Header, error) {
 	}
 	token, taken := g.String("bearer_token"), h.Get("Authorization") != ""
 	username, password := g.String("username"), g.String("password")
-	if taken { // no place for variables that ask for the same header
+	if taken { // variables that would set the same header are ignored
 		username, password = own(g, "username"), own(g, "password")
 	}
 	basic := username != "" || password != ""
@@ -48,7 +48,8 @@ func header(g source.Grant) (http.Header, error) {
 	return h, nil
 }
 
-// own returns the value of an attribute in the block itself.
+// own returns the value that the block itself gives an attribute, and "" if the value comes from a
+// variable.
 func own(g source.Grant, name string) string {
 	if g.Variable(name) != "" {
 		return ""
@@ -85,8 +86,8 @@ func query(g source.Grant) string {
 	return q.Encode()
 }
 
-// isReserved names the headers that would change how the request is framed or
-// where it goes.
+// isReserved reports whether a header changes the framing or the destination of a request, or belongs
+// to this package.
 func isReserved(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Accept-Encoding", "Referer":

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the http source.
+// Kind returns the http source.
 func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Home: source.Home{Vars: []string{"TF_HTTP_ADDRESS"}}, Begin: start}
 }
@@ -108,9 +108,9 @@ func number(variable, inPlaceOf string) attr.Attr {
 	return a
 }
 
-// Backend is Terraform's http backend as a block may describe it for a program
-// that stands between Terraform and that backend. Its variables are no names of
-// Terraform's: without that program, Terraform finds no address.
+// Backend returns the table of a block with the arguments of Terraform's http backend, for a program
+// that stands between Terraform and that backend. Its variables have other names than Terraform's, so
+// that Terraform finds no address if it is run without the program.
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "http",
@@ -130,7 +130,7 @@ func Backend() attr.Table {
 	for i, a := range t.Attrs {
 		t.Attrs[i].Env = []string{"STATECRYPT_HTTP_" + strings.ToUpper(a.Name)}
 	}
-	for _, a := range credentials().Without("url").Attrs { // which address is here
+	for _, a := range credentials().Without("url").Attrs { // address takes its place
 		for i, name := range a.Env {
 			a.Env[i] = strings.Replace(name, "TF_", "STATECRYPT_", 1)
 		}

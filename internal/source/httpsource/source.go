@@ -23,7 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is shared by the sources of one configured provider.
+// run holds the credentials and connections that the sources of one configured provider share.
 type run struct {
 	credentials source.Credentials
 	proxies     *httpproxy.Config
@@ -44,7 +44,7 @@ func start(s source.Settings) source.Open {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	address, err := url.Parse(req.String("address")) // its Check has
+	address, err := url.Parse(req.String("address")) // the Check of the attribute has found no error
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.access(context.Background(), g); err != nil { // wrong settings are said before anything is sent
+	if _, err := r.access(context.Background(), g); err != nil { // wrong settings are reported before anything is sent
 		return nil, err
 	}
 	patience, err := newPatience(req, g)
@@ -70,14 +70,14 @@ func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case text != strings.TrimSpace(text):
-		odd := recognize.Text(text, recognize.Value).Said("") // which a reader then does not add
+		odd := recognize.Text(text, recognize.Value).Said("") // the explained error then does not add this mistake again
 		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
 		return fmt.Errorf("it %w", fault.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
 		return errors.New("it holds < or >, as around a placeholder; put the value in its place")
 	case withoutScheme.MatchString(text):
 		return errors.New("http or https is required before the host, as in https://HOST/…")
-	case err != nil: // its text would repeat the address
+	case err != nil: // the text of err would repeat the address
 		return fmt.Errorf("this is not a URL; one is required, such as " + anAddress)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
@@ -106,15 +106,14 @@ func checkAddress(text string) error {
 	return nil
 }
 
-const maxName = 100 // bytes of the name of a parameter that are shown
+const maxName = 100 // bytes of a parameter's name that are shown
 
 // secretNames matches the names of tokens and signatures in the queries of common servers and of
 // signed URLs.
 var secretNames = lazyregexp.New(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
 	`|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
 
-// secretInQuery names a part of the query that holds a secret; "" if none
-// does.
+// secretInQuery returns the name of a parameter that holds a secret, and "" if there is none.
 func secretInQuery(q url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if secretNames.MatchString(name) {
@@ -129,9 +128,9 @@ var (
 	scpPassword  = lazyregexp.New(`^[^/@:]+:[^/@]*@[^/@:]+:`) // user:password@host:path
 )
 
-// urlWithSecret names a part of the query that is a URL with a secret in it,
-// as in repository=https://user:password@host/path for terraform-backend-git;
-// "" if none is. The user of ssh is no secret.
+// urlWithSecret returns the name of a parameter whose value is a URL with a secret, such as
+// repository=https://user:password@host/path for terraform-backend-git, and "" if there is none. A user
+// name of ssh is no secret.
 func urlWithSecret(q url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		for _, value := range q[name] {
@@ -148,14 +147,14 @@ func urlWithSecret(q url.Values) string {
 	return ""
 }
 
-// access makes a grant ready to be used, once.
+// access returns the Access of a grant, which it makes on the first call.
 func (r *run) access(ctx context.Context, g source.Grant) (*Access, error) {
 	return r.accesses.Do(ctx, accessKey{g.String("url"), g.ReadsEnvironment()}, func(context.Context) (*Access, error) {
 		return newAccess(r.world, g, r.proxies)
 	})
 }
 
-// location is one address.
+// location is the address of a state.
 type location struct {
 	*run
 	address  *url.URL
@@ -165,12 +164,12 @@ type location struct {
 
 func (l *location) String() string { return source.Public(l.address) }
 
-// Fetch asks for the state, again if that may help, and follows redirects.
+// Fetch reads the state. It follows redirects, and repeats the request if that may help.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
 	_, missing := source.IsMissing(err)
-	if err != nil && !missing && !fault.Has[fault.NoBlock](err) { // which say it themselves
+	if err != nil && !missing && !fault.Has[fault.NoBlock](err) { // these errors already contain the redirect
 		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
 	return x.snapshot, err

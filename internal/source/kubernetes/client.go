@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	patience    = 2 * time.Minute // for one answer, repetitions included
-	maxRetries  = 2               // if the server sends Retry-After
-	maxResponse = 8 << 20         // bytes; a server takes objects of about 1.5 MiB
+	patience    = 2 * time.Minute // limit for one answer, with repeated requests
+	maxRetries  = 2               // repetitions of a request if the server sends Retry-After
+	maxResponse = 8 << 20         // bytes of an answer; a server stores objects of up to about 1.5 MiB
 )
 
-// client reads from one server.
+// client sends requests to one server.
 type client struct {
 	rest     *rest.RESTClient
 	patience time.Duration
 	expires  time.Time
-	sends    bool             // credentials
-	warnings []source.Warning // of a connection that works
+	sends    bool             // whether requests carry credentials
+	warnings []source.Warning // warnings about the connection, for successful reads
 }
 
 func newClient(conn *connection, patience time.Duration) (*client, error) {
 	c := rest.CopyConfig(conn.Config)
 	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // Status, the form of refusals
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // for Status, the form of errors
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c.QPS = -1
-	c.DisableCompression = true // states are packed already
+	c.DisableCompression = true // states are already compressed
 	c.UserAgent = "terraform-provider-statecrypt"
 	c.WarningHandler = rest.NoWarnings{}
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return web.ReadOnly{Next: web.Brief{Next: next}} })
@@ -66,17 +66,17 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 
 var errRedirect = errors.New("the server redirects to another place, which an API server does not do; nothing was sent there")
 
-// expired reports whether the plugin has to run again.
+// expired reports whether the credentials of the plugin have expired, or will within 10 seconds.
 func (c *client) expired(now time.Time) bool {
 	return !c.expires.IsZero() && now.After(c.expires.Add(-10*time.Second))
 }
 
-// get reads one object, or another document, of the server.
+// get returns a document of the server, such as an object.
 func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.patience, errPatience)
 	defer cancel()
-	// client-go takes its logger from the context. This one writes nothing: a
-	// log is where secrets leak.
+	// client-go takes its logger from the context. This one writes nothing, because a log could contain
+	// secrets.
 	limited = klog.NewContext(limited, klog.Logger{})
 	body, err := c.rest.Get().AbsPath(what.path()...).MaxRetries(maxRetries).Stream(limited)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 	defer body.Close()
 	data, err := meter.Read(body, -1, maxResponse)
 	switch {
-	case limited.Err() != nil: // net/http may take bytes that arrive while it closes the connection for an answer
+	case limited.Err() != nil: // net/http may take bytes for an answer that arrive while it closes the connection
 		return nil, context.Cause(limited)
 	case meter.IsTooLarge(err):
 		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, which no object is", what, maxResponse)

@@ -30,21 +30,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// serviceAccount is where a pod finds its own token and the cluster's
-// certificate.
+// serviceAccount is the folder in which a pod finds its own token and the cluster's certificate.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// homeConfig is kubectl's own kubeconfig.
+// homeConfig is the path of kubectl's default kubeconfig.
 const homeConfig = "~/.kube/config"
 
-// connection holds the settings after files were read and plugins were run.
+// connection holds the configuration of a client, after its files were read and its plugin was run.
 type connection struct {
 	*rest.Config
-	expires time.Time // the end of a plugin's credentials; zero if unknown
+	expires time.Time // expiry of a plugin's credentials; zero if unknown
 }
 
-// connect makes a connection of settings. It reads kubeconfigs and runs a
-// plugin, and sends nothing.
+// connect returns the configuration of a client. It reads kubeconfigs and runs a plugin, but contacts
+// no server itself.
 func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	c, err := r.place(s)
 	if err != nil {
@@ -78,8 +77,8 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 
 var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in {credentials}")
 
-// place finds the cluster: where the settings say, or else where kubectl and
-// programs in a pod look.
+// place returns the configuration for the cluster that the settings name, or else for the cluster that
+// kubectl or a program in a pod would use.
 func (r *run) place(s settings) (*rest.Config, error) {
 	switch {
 	case s.Bool("in_cluster_config"):
@@ -120,8 +119,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		"exist, and this is not a pod"), fault.NoCredentials{})
 }
 
-// kubeconfig reads kubeconfigs. A list such as KUBECONFIG's may name files that
-// are not there.
+// kubeconfig merges the kubeconfigs at paths. Unless all is true, files may be missing, as in
+// KUBECONFIG.
 func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{}
 	for _, p := range paths {
@@ -135,7 +134,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		rules.Precedence = append(rules.Precedence, path)
 	}
 	merged, err := rules.Load()
-	if err != nil { // may quote the file
+	if err != nil { // the text of err may quote the file
 		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is one, and not a directory", quoted(rules.Precedence))
 	}
 	context := s.String("config_context")
@@ -185,7 +184,8 @@ func quoted(paths []string) string {
 func (r *run) inCluster(s settings) (*rest.Config, error) {
 	host, port := s.get("KUBERNETES_SERVICE_HOST"), s.get("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" || s.Hands("token", "password", "client_key") {
-		// The environment is not to be used, or must not lead a secret of the code.
+		// The variables are not set or must not be read, or must not choose the server for a secret of
+		// the configuration.
 		host, port = "kubernetes.default.svc", "443"
 	}
 	token := filepath.Join(r.serviceAccount, "token")
@@ -198,7 +198,7 @@ func (r *run) inCluster(s settings) (*rest.Config, error) {
 	}, nil
 }
 
-// overlay sets the settings over the values of a kubeconfig, as the backend does.
+// overlay replaces values of a kubeconfig with the settings, as the backend does.
 func (s settings) overlay(c *rest.Config) error {
 	if s.host != "" {
 		c.Host = s.host
@@ -231,7 +231,7 @@ func (s settings) overlay(c *rest.Config) error {
 	return nil
 }
 
-// forget drops who asks.
+// forget removes the credentials from c.
 func forget(c *rest.Config) {
 	c.BearerToken, c.BearerTokenFile, c.Username, c.Password = "", "", "", ""
 	c.CertFile, c.CertData, c.KeyFile, c.KeyData = "", nil, "", nil
@@ -240,7 +240,7 @@ func forget(c *rest.Config) {
 
 func (s settings) setProxy(c *rest.Config) {
 	if proxy := s.String("proxy_url"); proxy != "" {
-		u, _ := url.Parse(proxy) // its Check has
+		u, _ := url.Parse(proxy) // the Check of the attribute has found no error
 		c.Proxy = http.ProxyURL(u)
 	}
 	if c.Proxy == nil {
@@ -249,8 +249,8 @@ func (s settings) setProxy(c *rest.Config) {
 	}
 }
 
-// ofFile returns the reason of an error about a file, and the path of the file. It returns "" for a
-// path that may be a key by mistake.
+// ofFile returns the path of the file that an error is about, in parentheses, and the reason. The path
+// is "" if it may be a key by mistake, or if the error is about no file.
 func ofFile(err error) (path string, why error) {
 	failed, ok := errors.AsType[*fs.PathError](err)
 	if !ok {
@@ -262,8 +262,8 @@ func ofFile(err error) (path string, why error) {
 	return path, keyfile.Explain(failed.Path, failed)
 }
 
-// loadFiles reads the files that the configuration names, once. Client-go would watch them, and log
-// their changes.
+// loadFiles reads the files that the configuration names, once. Otherwise client-go would watch them,
+// and log their changes.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
 		path, why := ofFile(err)

@@ -9,7 +9,7 @@ import (
 // an API.
 type document struct {
 	group, version  string // the group is "" for secrets
-	resource        string // plural
+	resource        string // plural name of the kind
 	namespace, name string
 }
 
@@ -17,8 +17,8 @@ func secret(namespace, name string) document {
 	return document{version: "v1", resource: "secrets", namespace: namespace, name: name}
 }
 
-// path is where it is. All parts were checked: none holds a slash or is a dot
-// segment.
+// path returns the segments of the document's path on the server. All parts were checked: none contains
+// a slash or is a dot segment.
 func (d document) path() []string {
 	p := []string{"/apis", d.group, d.version}
 	if d.group == "" {
@@ -30,7 +30,7 @@ func (d document) path() []string {
 	return slices.DeleteFunc(append(p, d.resource, d.name), func(s string) bool { return s == "" })
 }
 
-// String names it for people.
+// String names the document for people.
 func (d document) String() string {
 	switch {
 	case d.name == "":
@@ -43,7 +43,7 @@ func (d document) String() string {
 	return fmt.Sprintf("%s.%s %s/%s", d.resource, d.group, d.namespace, d.name)
 }
 
-// rule is the right that is needed to read it.
+// rule returns the text about the right that reading the document requires.
 func (d document) rule() string {
 	group, in := "", "a ClusterRole"
 	if d.group != "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the kubernetes source.
+// Kind returns the kubernetes source.
 func Kind() source.Kind {
 	return source.Kind{
 		Table: table(), Credentials: credentials(), Workspaces: true, Objects: true, Patience: source.Patience, Begin: start,
@@ -104,7 +104,7 @@ func credentials() attr.Table {
 				Attrs: []attr.Attr{
 					{Name: "api_version", Type: cty.String, Required: true,
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},
-					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // its output is a secret
+					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // the output of the program is a secret
 						Doc: "The program. A name without a slash is looked up in `PATH`."},
 					{Name: "args", Type: cty.List(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Its arguments."},
 					{Name: "env", Type: cty.Map(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Further environment variables for it."},
@@ -118,8 +118,8 @@ func credentials() attr.Table {
 	}
 }
 
-// Variables that list kubeconfigs as PATH lists folders.
+// These variables list kubeconfigs, separated as in PATH.
 const (
 	pathsVar   = "KUBE_CONFIG_PATHS"
-	kubectlVar = "KUBECONFIG" // kubectl's own, whose files need not be there
+	kubectlVar = "KUBECONFIG" // kubectl's variable, whose files need not exist
 )

@@ -22,22 +22,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// plugin runs a credential plugin. Client-go can run one as well, but passes the whole environment
-// and standard error of this process to it, waits without a limit, and keeps its answer as long
-// as the process runs.
+// plugin runs a credential plugin. Client-go can run one, too, but passes the whole environment and
+// standard error of this process to it, waits without a limit, and keeps its answer as long as the
+// process runs.
 //
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 type plugin struct {
 	*api.ExecConfig
-	cluster  *clientauthentication.Cluster // nil if it need not know
+	cluster  *clientauthentication.Cluster // facts about the cluster; nil unless the plugin wants them
 	world    world.World
-	patience time.Duration // for tests; zero is a minute
+	patience time.Duration // limit for a run, in tests; 0 for pluginPatience
 }
 
 const (
 	pluginPatience = time.Minute
 	maxAnswer      = 1 << 20
-	maxSaid        = 500 // bytes of standard error in messages
+	maxSaid        = 500 // bytes of standard error in an error
 )
 
 func checkPlugin(e *api.ExecConfig) error {
@@ -55,8 +55,8 @@ func checkPlugin(e *api.ExecConfig) error {
 	return nil
 }
 
-// pluginOf takes the plugin out of a configuration, nil if there is none or
-// it is not needed.
+// pluginOf removes the plugin from a configuration and returns it. It returns nil if there is none, or
+// if other credentials make it unnecessary.
 func pluginOf(c *rest.Config) (*plugin, error) {
 	e := c.ExecProvider
 	if e == nil {
@@ -125,8 +125,8 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 }
 
 // environ returns the environment of the plugin: the variables of its world, the variables that the
-// settings set, and the variables that client-go passes to plugins. The plugin looks for an
-// identity where the user's own tools do.
+// settings set, and the variables that client-go passes to plugins. The plugin finds the user's
+// identity in the same places as the user's own tools.
 func (p *plugin) environ() (world.Environ, error) {
 	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {
@@ -146,7 +146,7 @@ func (p *plugin) environ() (world.Environ, error) {
 	return env.With("KUBERNETES_EXEC_INFO=" + string(text)), nil
 }
 
-// decode reads an answer. Errors quote nothing of it: it is a secret.
+// decode parses the output of a plugin. The output is a secret, so errors contain no part of it.
 func (p *plugin) decode(printed []byte) (answer, error) {
 	var c clientauthv1.ExecCredential
 	switch err := json.Unmarshal(printed, &c); {
@@ -166,7 +166,7 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	return a, nil
 }
 
-// programName shows which program it is. Its arguments may hold secrets.
+// programName returns the quoted name of a program, for errors, without its folder.
 func programName(command string) string {
 	return outside.Quoted(filepath.Base(command), 100)
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// settings say which cluster is asked, and with which identity.
+// settings holds the values of a block: the address of the cluster and the credentials for it.
 type settings struct {
 	source.Grant
-	host    string          // as a URL
-	paths   []string        // kubeconfigs that must be there
-	exec    *api.ExecConfig // nil for none
+	host    string          // URL of the API server; "" if not set
+	paths   []string        // kubeconfigs that must exist
+	exec    *api.ExecConfig // plugin of the block; nil for none
 	lookup  attr.LookupEnv
-	ambient bool // kubeconfigs and accounts that nobody named may be used
+	ambient bool // whether kubeconfigs and service accounts that no setting names may be used
 }
 
-// choose returns the settings for the cluster that a data source calls name.
+// choose returns the settings of the block called name.
 func choose(credentials source.Credentials, name string) (settings, error) {
 	g, err := credentials.Named("cluster", name)
 	if err != nil {
@@ -46,12 +46,13 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return s, nil
 }
 
-// has reports whether one of the attributes says something.
+// has reports whether one of the attributes is set and not empty.
 func (s *settings) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.String(name) != "" })
 }
 
-// pathsOf returns the kubeconfigs that are named.
+// pathsOf returns the kubeconfigs in config_path, config_paths or KUBE_CONFIG_PATHS, in this order of
+// precedence.
 func pathsOf(g source.Grant) []string {
 	if path := g.String("config_path"); path != "" {
 		return []string{path}
@@ -62,7 +63,7 @@ func pathsOf(g source.Grant) []string {
 	return filepath.SplitList(g.String(pathsVar))
 }
 
-// execBlock returns the plugin that the block names, nil for none.
+// execBlock returns the plugin in the exec block, and nil if there is no such block.
 func (s *settings) execBlock() (*api.ExecConfig, error) {
 	b, ok := s.Block("exec")
 	if !ok {
@@ -84,7 +85,7 @@ func (s *settings) get(name string) string {
 	return value
 }
 
-// near compares two hosts: a secret that comes with one goes to no other.
+// near returns SameServer if the URLs of two API servers have the same scheme, host and port.
 func near(home, asked string) source.Match {
 	u, v := recognize.Endpoint(home), recognize.Endpoint(asked)
 	return source.SameServerIf(u != nil && v != nil && source.Covers(&url.URL{Scheme: u.Scheme, Host: u.Host}, v))

@@ -19,14 +19,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is shared by the sources of one configured provider. It keeps the clients of the clusters.
+// run holds the clients that the sources of one configured provider share.
 type run struct {
 	credentials    source.Credentials
 	world          world.World
 	serviceAccount string
-	patience       time.Duration // for one answer
+	patience       time.Duration // limit for one answer
 
-	clients memo.Memo[string, *client] // :: cluster as the data source names it → client
+	clients memo.Memo[string, *client] // clients by name of the block
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -67,8 +67,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 type location struct {
 	*run
 	settings        settings
-	cluster         string            // as the data source names it; may be empty
-	namespace, name string            // of the secret
+	cluster         string            // the name of the block of credentials; may be empty
+	namespace, name string            // namespace and name of the secret
 	object          *kubestate.Object // nil for a secret of the backend
 	limit           int64
 }
@@ -108,8 +108,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// client returns a client of the cluster other than old, whose credentials have
-// expired, and whether it is new.
+// client returns a client of the cluster, and whether it is new. It never returns old, the client whose
+// credentials have expired or were refused.
 func (l *location) client(ctx context.Context, old *client) (*client, bool, error) {
 	fresh := false
 	c, err := l.clients.Fresh(ctx, l.cluster, func(c *client) bool { return c != old }, func(ctx context.Context) (*client, error) {
@@ -121,7 +121,7 @@ func (l *location) client(ctx context.Context, old *client) (*client, bool, erro
 		return newClient(conn, l.patience)
 	})
 	if ctx.Err() != nil {
-		return nil, false, context.Cause(ctx) // fresh may still be written to
+		return nil, false, context.Cause(ctx) // another goroutine may still set fresh
 	}
 	return c, fresh, err
 }
@@ -133,12 +133,12 @@ func (l *location) fetch(ctx context.Context, c *client) (*source.Snapshot, erro
 	return l.fetchSecret(ctx, c)
 }
 
-// chunk is how much Terraform puts into one secret, in bytes. After a secret that
-// holds as much, the state may go on in the next.
+// chunk is the size in bytes of the parts into which Terraform splits a state. After a secret of this
+// size, the state may continue in the next secret.
 const chunk = 1 << 20
 
-// fetchSecret reads the state of the backend: the bytes of one secret or of
-// several, which are one gzip stream.
+// fetchSecret reads a state of the backend. Its bytes, which one or several secrets hold, are one gzip
+// stream.
 func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot, error) {
 	var packed []byte
 	var revision string
@@ -180,7 +180,8 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 	return &source.Snapshot{Data: data, Revision: revision}, nil
 }
 
-// state reads the state in one secret. As in the backend, a secret without tfstate means no state.
+// state returns the part of the state in one secret, and the version of the secret. As in the backend,
+// a secret without tfstate counts as missing.
 func (c *client) state(ctx context.Context, what document) ([]byte, string, error) {
 	text, err := c.get(ctx, what)
 	if err != nil {

@@ -29,28 +29,27 @@ import (
 )
 
 const (
-	answerTimeout = 30 * time.Second // until an answer begins
-	nearTimeout   = 2 * time.Second  // until a connection to a service that is near
-	maxAttempts   = 5                // of a request that may be worth it
+	answerTimeout = 30 * time.Second // limit from a request to the beginning of its answer
+	nearTimeout   = 2 * time.Second  // limit for connecting to a service on this machine's network
+	maxAttempts   = 5                // attempts of a request after errors that may pass
 )
 
-// Network holds the settings of connections to stores, and to the services that give keys for them.
-// Zero values stand for defaults, without proxies; tests have less patience.
+// Network holds the settings of connections to stores, and to the services that return keys for them.
+// Zero values stand for defaults; without Proxy, no proxy is used.
 type Network struct {
 	Env   attr.LookupEnv // nil if the environment is not to be used
 	Proxy func(*url.URL) (*url.URL, error)
-	Roots *x509.CertPool // nil for the system's
+	Roots *x509.CertPool // nil for the system's certificates
 
 	// Writes allows requests that write. A source only reads.
 	Writes bool
 
-	Attempts int           // of one request
-	MaxWait  time.Duration // between attempts
-	Timeout  time.Duration // until an answer begins
-	Patience time.Duration // for one object; see [Patience]
+	Attempts int           // attempts of one request
+	MaxWait  time.Duration // longest wait between attempts
+	Timeout  time.Duration // limit from a request to the beginning of its answer
+	Patience time.Duration // limit for reading one object, see [Patience]
 
-	// Metadata is the URL of the service that gives an instance its keys, in the
-	// place of the vendor's own.
+	// Metadata is the URL of the service that returns the keys of an instance; "" for the vendor's own.
 	Metadata string
 
 	Exposed *netfail.Exposed // other services that were called without encryption for one block of credentials
@@ -64,11 +63,11 @@ func (n Network) transport() *http.Transport {
 	return t
 }
 
-// Wire asks a service that gives temporary keys. One that is near is on this
-// machine's own network, or not there at all.
+// Wire returns a client for a service that returns temporary keys. A near service is on this machine's
+// network or does not exist, so the client uses no proxy, and gives up connecting soon.
 func (n Network) Wire(near bool) web.Wire {
 	t := n.transport()
-	t.DisableKeepAlives = true // it is asked once in a while
+	t.DisableKeepAlives = true // requests are rare
 	if near {
 		t.Proxy, t.DialContext = nil, (&net.Dialer{Timeout: nearTimeout}).DialContext
 	}
@@ -79,20 +78,19 @@ func (n Network) Wire(near bool) web.Wire {
 	return web.Wire{Patience: p, Transport: t}
 }
 
-// Place is a store other than AWS's own, and who asks it.
+// Place is a store other than Amazon S3 itself, with the keys for it.
 type Place struct {
-	Endpoint  *url.URL // without the bucket
-	PathStyle bool     // the bucket is part of the path, and not of the host
-	Region    string   // that requests are signed for
+	Endpoint  *url.URL // URL of the store, without the bucket
+	PathStyle bool     // whether the bucket is part of the path instead of the host
+	Region    string   // region for which requests are signed
 	Keys      aws.CredentialsProvider
 
-	// Prefix begins the vendor's own headers, such as "X-Oss-", in stores that
-	// use those to S3's clients too.
+	// Prefix is the beginning of the vendor's own headers, such as "X-Oss-", for stores that send them
+	// to S3's clients, too.
 	Prefix string
 }
 
-// NewClient makes a client. It sends nothing yet, and reads nothing of the
-// environment.
+// NewClient returns a client. It sends nothing, and does not read the environment.
 func NewClient(p Place, n Network) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint:       aws.String(p.Endpoint.String()),
@@ -112,8 +110,8 @@ func NewClient(p Place, n Network) *s3.Client {
 	})
 }
 
-// Restrict has a client only read, unless n says that it writes, over a transport, and wait
-// no longer than n says.
+// Restrict makes a client use transport within the limits of n, without redirects. Unless n.Writes is
+// set, the client refuses to send requests that write.
 func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	transport.ResponseHeaderTimeout = cmp.Or(n.Timeout, answerTimeout)
 	wire := http.RoundTripper(web.Brief{Next: transport})
@@ -123,7 +121,7 @@ func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	o.HTTPClient = &http.Client{Transport: wire, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
-	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, cmp.Or(n.MaxWait, retry.DefaultMaxBackoff)).(aws.RetryerV2); ok { // it always is one
+	if r, ok := retry.AddWithMaxBackoffDelay(o.Retryer, cmp.Or(n.MaxWait, retry.DefaultMaxBackoff)).(aws.RetryerV2); ok { // always true
 		o.Retryer = retryer{r}
 	}
 	o.ClientLogMode = 0
@@ -132,15 +130,15 @@ func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	o.DisableLogOutputChecksumValidationSkipped = true
 }
 
-// retryer corrects which errors the SDK takes for worth another try.
+// retryer keeps the SDK from repeating a request after an error of TLS.
 type retryer struct{ aws.RetryerV2 }
 
 func (r retryer) IsErrorRetryable(err error) bool {
 	return !netfail.IsTLS(err) && r.RetryerV2.IsErrorRetryable(err)
 }
 
-// host replaces AWS's own rules, by which some names of buckets lead to other
-// hosts and other calls.
+// host returns endpoints without AWS's own rules, by which some names of buckets lead to other hosts
+// and other requests.
 type host struct {
 	endpoint  *url.URL
 	pathStyle bool
@@ -153,8 +151,8 @@ func (h host) ResolveEndpoint(_ context.Context, p s3.EndpointParameters) (endpo
 	} else {
 		u.Host = bucket + "." + u.Host
 	}
-	// Paths are signed as they are sent. The SDK would encode them once more,
-	// as services other than S3 want it.
+	// Paths are signed as they are sent. By default, the SDK would encode them once more, as services
+	// other than S3 require.
 	var how, properties smithy.Properties
 	smithyhttp.SetDisableDoubleEncoding(&how, true)
 	smithyhttp.SetSigV4SigningName(&how, "s3")
@@ -163,7 +161,7 @@ func (h host) ResolveEndpoint(_ context.Context, p s3.EndpointParameters) (endpo
 	return endpoints.Endpoint{URI: u, Properties: properties}, nil
 }
 
-// translator gives S3's names to the vendor's headers that matter.
+// translator copies the vendor's headers for versions and deletions to headers with S3's names.
 type translator struct {
 	next   s3.HTTPClient
 	prefix string

@@ -20,15 +20,15 @@ import (
 // Words are parts of error texts that differ between stores. A store leaves a word "" if it does not
 // have the feature.
 type Words struct {
-	Store, Short string // "Alibaba Cloud OSS", "OSS"
+	Store, Short string // names of the store, such as "Alibaba Cloud OSS" and "OSS"
 
-	Read, ReadVersion string // permissions: "s3:GetObject", "s3:GetObjectVersion"
-	List              string // the permission without which a missing object is denied: "s3:ListBucket"
-	Decrypt           string // the permission on the key that a store encrypts with: "kms:Decrypt"
+	Read, ReadVersion string // permissions, such as "s3:GetObject" and "s3:GetObjectVersion"
+	List              string // the permission without which the store denies access to a missing object, such as "s3:ListBucket"
+	Decrypt           string // the permission on the key that the store encrypts with, such as "kms:Decrypt"
 
 	CustomerKey string // the attribute with the key of SSE-C
 	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
-	Trust       string // what to do about an unknown authority: "set custom_ca_bundle in {credentials}"
+	Trust       string // advice about an unknown authority, such as "set custom_ca_bundle in {credentials}"
 
 	// Reasons maps further error codes to their meanings. They take precedence over the codes of
 	// this package.
@@ -37,8 +37,7 @@ type Words struct {
 
 var errPatience = errors.New(netfail.NotInTime)
 
-// brokenError says that the bytes of an object did not all come. Another try
-// may help.
+// brokenError is the error for an object whose body broke off. Another attempt may help.
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
@@ -47,17 +46,17 @@ func (s Store) missing(why string) error {
 	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
 }
 
-// Answer is an answer of a store without the requested object.
+// Answer is the error for a failed request: the store answered without the object, or did not answer.
 type Answer struct {
-	Status int    // 0 if there was none
-	Code   string // in the store's words, not to be shown
+	Status int    // HTTP status of the answer; 0 without an answer
+	Code   string // error code of the store, which must not be shown
 	text   string
 }
 
 func (a *Answer) Error() string { return a.text }
 
-// Explain returns an error that explains err. Neither the error nor the errors that it wraps repeat
-// text of the store.
+// Explain returns an error that explains err. Apart from error codes and names of regions in their
+// usual form, neither the error nor the errors that it wraps repeat text of the store.
 func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header
@@ -96,9 +95,9 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
 	case status/100 == 3:
 		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
-	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's own word, where there is none
+	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's substitute for a missing code
 		return s.strange(status)
-	case code != "UnknownError" && aCode.MatchString(code): // of another vendor, and not the SDK's own word
+	case code != "UnknownError" && aCode.MatchString(code): // a code of another vendor, not the SDK's substitute
 		return fmt.Sprintf("%s: the request failed (%d %s)", s.Words.Store, status, code)
 	}
 	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
@@ -176,7 +175,7 @@ func (s Store) invalid(o Object) string {
 	}
 }
 
-// elsewhere is about a bucket that is not where it was asked for.
+// elsewhere returns the text for a bucket in another place than the request went to.
 func (s Store) elsewhere(region string) string {
 	text := "the bucket is elsewhere, and nothing was sent there"
 	own := s.Client.Options().Region
@@ -186,7 +185,7 @@ func (s Store) elsewhere(region string) string {
 	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
 }
 
-// strange is an answer that no store gives.
+// strange returns the text for an answer that no store gives.
 func (s Store) strange(status int) string {
 	return fmt.Sprintf("the answer is not one of %s (HTTP status %d); "+
 		"check the endpoint and proxies if there are any", s.Words.Store, status)
@@ -202,7 +201,7 @@ func isTwice(host string) bool {
 	return false
 }
 
-// noAnswer says why there was none.
+// noAnswer returns the reason why a request got no answer.
 func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && isTwice(lookup.Name) {

@@ -22,11 +22,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// early is how long before their end temporary keys are replaced: a read takes
-// its time, and clocks differ.
+// early is the time before their expiry at which temporary keys are replaced, because a read takes
+// time, and clocks differ.
 const early = 2 * time.Minute
 
-// Identity returns the first of attrs that says who reads, "" if none does.
+// Identity returns the first of attrs whose text is not empty, and "" if there is none.
 func Identity(g source.Grant, attrs ...string) string {
 	i := slices.IndexFunc(attrs, func(name string) bool { return g.String(name) != "" })
 	if i < 0 {
@@ -35,7 +35,7 @@ func Identity(g source.Grant, attrs ...string) string {
 	return attrs[i]
 }
 
-// KeysOf returns the keys whose ID is an attribute of g.
+// KeysOf returns the keys with the ID in the attribute id of g, and with its secret_key.
 func KeysOf(g source.Grant, id, token string) (aws.Credentials, error) {
 	keys := Keys(g.String(id), g.String("secret_key"), token)
 	if keys.SecretAccessKey == "" {
@@ -47,12 +47,13 @@ func KeysOf(g source.Grant, id, token string) (aws.Credentials, error) {
 	return keys, nil
 }
 
-// Keys makes keys that do not end.
+// Keys returns keys that do not expire.
 func Keys(id, secret, token string) aws.Credentials {
 	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: token}
 }
 
-// Temporary makes keys that expire from the answer of a service. Invalid answers are errors.
+// Temporary returns keys of a service that expire at end. If one of its arguments is missing or
+// invalid, it returns an error that names the service, who.
 func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, error) {
 	keys := Keys(id, secret, token)
 	if id == "" || secret == "" || token == "" || end.IsZero() || CheckKeys(keys) != nil {
@@ -62,7 +63,7 @@ func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, e
 	return keys, nil
 }
 
-// CheckKeys reports whether keys can be sent: they become part of headers.
+// CheckKeys returns an error for keys that cannot become part of headers.
 func CheckKeys(keys aws.Credentials) error {
 	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
 		for _, r := range s {
@@ -79,11 +80,10 @@ var roleName = lazyregexp.New(`^[A-Za-z0-9._+=,@-]{1,128}$`)
 // IsRole reports whether a role of an instance can have this name, which becomes part of a path.
 func IsRole(name string) bool { return roleName.MatchString(name) && name != "." && name != ".." }
 
-// AskInstance asks the metadata service of an instance, which errors call who,
-// for the keys of a role, whose name is put behind url. They are read into
-// answer, from JSON.
+// AskInstance requests the keys of a role from the metadata service of an instance. It appends the name
+// of the role to url, and decodes the JSON of the service into answer. Errors call the service who.
 func (n Network) AskInstance(ctx context.Context, who, url, role string, header http.Header, answer any) error {
-	if !IsRole(role) { // of a profile
+	if !IsRole(role) { // the name may come from a profile
 		return fmt.Errorf("%.200q cannot be the name of a role", role)
 	}
 	status, body, err := n.Wire(true).Ask(ctx, http.MethodGet, url+role, header)
@@ -101,7 +101,7 @@ func (n Network) AskInstance(ctx context.Context, who, url, role string, header 
 	return nil
 }
 
-// STS is a service that gives those with keys the keys of a role.
+// STS is a service that returns temporary keys of a role.
 type STS struct {
 	Name    string // for errors
 	URL     *url.URL
@@ -109,8 +109,9 @@ type STS struct {
 	Reasons []answers.Row // the meanings of its error codes
 }
 
-// Assume asks for the keys of a role, and decodes the answer from JSON. Code returns the error code in
-// an answer. Sign returns the body of a request; it is called for each try, and may set headers.
+// Assume requests the keys of a role, and decodes the JSON of the service into answer, in which code
+// points to the error code. The function sign, called for each attempt, returns the body of the
+// request, and may set headers.
 func (n Network) Assume(
 	ctx context.Context, s STS, role string, sign func(*http.Request) ([]byte, error), answer any, code *string,
 ) error {
@@ -140,8 +141,8 @@ func (n Network) Assume(
 	return fmt.Errorf("%s: the role %q cannot be assumed: %s", s.Name, role, reason)
 }
 
-// Renewed remembers the keys that get returns until shortly before their end.
-// Unlike the cache of the SDK, it stops asking when nobody waits any more.
+// Renewed returns a provider that gets keys with get, and keeps them until shortly before they expire.
+// Unlike the cache of the SDK, it cancels get when nobody waits for the keys.
 func Renewed(get func(context.Context) (aws.Credentials, error)) aws.CredentialsProvider {
 	var remembered memo.Memo[struct{}, aws.Credentials]
 	lasts := func(keys aws.Credentials) bool { return !keys.CanExpire || time.Until(keys.Expires) > early }

@@ -17,12 +17,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// maxKey is in bytes:
+// maxKey is the largest length of a key, in bytes:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
 const maxKey = 1024
 
-// otherBucket matches names that are no buckets of S3: directory buckets, for which the SDK asks for
-// a session first, and other services, some of which run programs of their owners:
+// otherBucket matches names that do not belong to general purpose buckets, but to directory buckets,
+// for which the SDK first requests a session, or to other services, some of which run programs of their
+// owners:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 var otherBucket = lazyregexp.New(`--[a-z0-9]{1,3}-s3$`)
 
@@ -71,7 +72,7 @@ func CheckKey(key string) error {
 // have hosts.
 func IsBucketLabel(s string) bool { return len(s) >= 3 && syntax.IsLabel(s) }
 
-// ParseEndpoint reads the URL of a service, or its host alone. It comes from the
+// ParseEndpoint parses the URL of a service without a path, or its host alone. The text comes from the
 // provider block or the environment, never from a data source.
 func ParseEndpoint(text string) (*url.URL, error) {
 	u := recognize.Endpoint(text)
@@ -90,11 +91,10 @@ func Endpoint(g source.Grant, attr, usual string) (*url.URL, error) {
 	return u, nil
 }
 
-// IsAddress reports whether u names its host by an IP address, before which no
-// bucket can be put.
+// IsAddress reports whether the host of u is an IP address, so that no bucket can be put before it.
 func IsAddress(u *url.URL) bool { return net.ParseIP(u.Hostname()) != nil }
 
-// Below is where the backends oss and cos keep the state that req asks for.
+// Below returns the key at which the backends oss and cos keep the state that req requests.
 func Below(req source.Request) (key string, err error) {
 	key = path.Join(req.String("prefix"), req.OtherWorkspace(), req.String("key"))
 	if err := CheckKey(key); err != nil {

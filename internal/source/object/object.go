@@ -23,7 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Patience limits the time to read one object, repetitions included. States have a few hundred
+// Patience limits the time to read one object, with repeated requests. States have a few hundred
 // megabytes at most.
 const Patience = 5 * time.Minute
 
@@ -34,26 +34,26 @@ const maxTries = 3
 // Object is one object of a bucket.
 type Object struct {
 	Bucket, Key string
-	Version     string // "" is the current one
-	CustomerKey []byte // 32 bytes of SSE-C; nil where the object was sealed without
+	Version     string // ID of the version; "" for the current one
+	CustomerKey []byte // key of 32 bytes for SSE-C; nil if the object has none
 }
 
-// Store is where objects are.
+// Store reads objects with a client, and explains the errors of the store.
 type Store struct {
 	Client   *s3.Client
 	Words    Words
-	Patience time.Duration // zero is [Patience]
+	Patience time.Duration // limit for reading one object; 0 for [Patience]
 }
 
-// Read reads an object of at most limit bytes. One that is not there is a
-// [*source.MissingError]; a missing bucket or version, a refusal and a store
-// that cannot be reached are any other error.
+// Read reads an object of at most limit bytes. If the object is missing or empty, the error is a
+// [*source.MissingError]; a missing bucket or version, a refusal, and an unreachable store are other
+// errors.
 func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapshot, error) {
 	c, err := s.Get(ctx, o, limit)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(c.Data) == 0: // as the backends have it
+	case len(c.Data) == 0: // for the backends, too, an empty object means that there is no state
 		return nil, &source.MissingError{Detail: "the object is empty", Listed: true}
 	}
 	return &source.Snapshot{Data: c.Data, Revision: source.Revision(cmp.Or(c.Version, c.ETag))}, nil
@@ -65,7 +65,8 @@ type Content struct {
 	ETag, Version string
 }
 
-// Get reads as [Store.Read] does, and also returns the store's identifiers of the content.
+// Get works like [Store.Read], but also returns empty objects, and the store's identifiers of the
+// content.
 func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -75,7 +76,7 @@ func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error)
 	for try := 1; ; try++ {
 		content, err := s.get(limited, o, limit)
 		switch _, broke := errors.AsType[*brokenError](err); {
-		case limited.Err() != nil: // net/http may report a consequence, or take it for an answer
+		case limited.Err() != nil: // the error, or even an answer, may be a consequence of that
 			return nil, context.Cause(limited)
 		case err == nil:
 			return content, nil
@@ -91,7 +92,7 @@ func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error)
 		return nil, s.Explain(o, err)
 	}
 	defer answer.Body.Close()
-	// All stores have an ETag, and give the whole when asked for the whole.
+	// All stores send an ETag, and the status 200 with a whole object.
 	status, header := rawOf(answer)
 	if status != http.StatusOK || aws.ToString(answer.ETag) == "" {
 		return nil, errors.New(s.strange(status))
@@ -137,7 +138,8 @@ func (o Object) input() *s3.GetObjectInput {
 	return in
 }
 
-// Sealing returns the parameters of a request for the customer's key.
+// Sealing returns the parameters of a request that contain the customer's key, and nil for each without
+// a key.
 func (o Object) Sealing() (algorithm, key, digest *string) {
 	if o.CustomerKey == nil {
 		return nil, nil, nil

@@ -21,37 +21,36 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Vendor is a store and its source. The table has bucket, version_id and
-// credentials_name; the one of credentials has name.
+// Vendor describes the stores of one vendor and their source. Its table has the attributes bucket,
+// version_id and credentials_name; the table of its credentials has name.
 type Vendor struct {
 	attr.Table
 	Credentials attr.Table
 	Words       Words
 
-	// Locate says where the object of a request is, and with which identity to ask for it. It
-	// does no I/O.
+	// Locate returns the place of the object that a request is about, with a function that makes a
+	// client for it. It does no I/O.
 	Locate func(source.Request, source.Grant, Network) (Location, error)
 }
 
-// Location is where an object is.
+// Location is the place of an object.
 type Location struct {
 	Object
-	Of string // what follows the bucket for people, such as ` of the namespace "acme"`
+	Of string // the text behind the bucket in messages, such as ` of the namespace "acme"`
 
-	// Connect makes a client. Locations of one block of credentials share it if
-	// they have the same Region and Host.
+	// Connect returns a client. Locations with the same block of credentials, Region and Host share it.
 	Connect      func(context.Context) (*s3.Client, error)
 	Region, Host string
 
-	Unverified bool             // any certificate is accepted
-	Exposed    *netfail.Exposed // the Exposed of the network
+	Unverified bool             // whether any certificate is accepted
+	Exposed    *netfail.Exposed // services that were called without encryption, see [Network]
 }
 
-// Kind is the source of the vendor.
+// Kind returns the source of the vendor.
 func (v Vendor) Kind() source.Kind { return v.KindOver(Network{}) }
 
-// KindOver is [Vendor.Kind] over a network other than the usual one. One without
-// Proxy has the proxies of the environment.
+// KindOver works like [Vendor.Kind], with other settings for connections. If n.Proxy is nil, the
+// proxies of the environment are used.
 func (v Vendor) KindOver(n Network) source.Kind {
 	return source.Kind{Table: v.Table, Credentials: v.Credentials, Workspaces: true, Begin: func(s source.Settings) source.Open {
 		n := n
@@ -69,14 +68,15 @@ const NoVersion = "this cannot be the ID of a version; copy it whole"
 // IsVersion reports whether a text can be the ID of a version.
 func IsVersion(text string) bool { return len(text) <= source.MaxRevision }
 
-// run is shared by the sources of one configured provider. It keeps identities and connections.
+// run holds the clients, with identities and connections, that the sources of one configured provider
+// share.
 type run struct {
 	Vendor
 	credentials source.Credentials
 	network     Network
 
 	clients memo.Memo[clientKey, *s3.Client]
-	exposed sync.Map // :: credentials_name → *netfail.Exposed
+	exposed sync.Map // *netfail.Exposed by credentials_name
 }
 
 type clientKey struct{ credentials, region, host string }
@@ -97,20 +97,21 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize, blame: grant.Blame}, nil
 }
 
-// exposedOf is one of a block of credentials, whose clients are shared.
+// exposedOf returns the record of services that were called without encryption for a block of
+// credentials. It belongs to the block, because reads share the clients of a block.
 func (r *run) exposedOf(name string) *netfail.Exposed {
 	kept, _ := r.exposed.LoadOrStore(name, new(netfail.Exposed))
-	exposed, _ := kept.(*netfail.Exposed) // it always is one
+	exposed, _ := kept.(*netfail.Exposed) // always true
 	return exposed
 }
 
-// state is one in a bucket.
+// state is the source of a state that is an object in a bucket.
 type state struct {
 	*run
 	Location
 	key   clientKey
 	limit int64
-	blame func(error) error // for the block of credentials
+	blame func(error) error // adds the address of the block of credentials to an error
 }
 
 func (s *state) String() string {
@@ -125,7 +126,7 @@ func (s *state) String() string {
 func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	client, err := s.clients.Do(ctx, s.key, s.Connect)
 	if err == nil {
-		// Expired keys are renewed; a failure of that is no error of the store.
+		// Expired keys are renewed here, because a failure to renew them is not an error of the store.
 		_, err = client.Options().Credentials.Retrieve(ctx)
 	}
 	switch {
@@ -150,11 +151,12 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, err
 }
 
-// CheckEncryption returns an error for a key that would be sent without TLS, as S3 does, and warnings
-// about connections that others can read, to services that gave the credentials, too.
+// CheckEncryption returns an error if a customer's key would be sent without TLS, which S3 refuses,
+// too. It returns warnings about connections, to the store and to services that returned the
+// credentials, that are not encrypted or not verified.
 func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []source.Warning, err error) {
 	options := client.Options()
-	endpoint, err := url.Parse(aws.ToString(options.BaseEndpoint)) // "" for AWS's own
+	endpoint, err := url.Parse(aws.ToString(options.BaseEndpoint)) // "" for AWS's own endpoint
 	if err != nil {
 		return nil, errors.New("the endpoint is not a URL; check it")
 	}
@@ -176,7 +178,7 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []so
 	return warnings, nil
 }
 
-// KeyAttr is the name of the state in the backends oss and cos.
+// KeyAttr returns the attribute with the name of the state, as in the backends oss and cos.
 func KeyAttr() attr.Attr {
 	return attr.Attr{
 		Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
@@ -185,13 +187,14 @@ func KeyAttr() attr.Attr {
 	}
 }
 
-// Prefix is the check of the folder of the states in the backends oss and cos.
+// Prefix returns the check of the attribute with the folder of the states, as in the backends oss and
+// cos.
 func Prefix() attr.Check {
 	return attr.Is(func(prefix string) bool { return !strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "./") },
 		"it must not begin with / or ./")
 }
 
-// VersionAttr pins a version of the object.
+// VersionAttr returns the attribute that chooses a version of the object.
 func VersionAttr() attr.Attr {
 	return attr.Attr{
 		Name: "version_id", Type: cty.String, Form: attr.Version, Check: attr.Is(IsVersion, NoVersion),

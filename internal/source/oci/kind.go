@@ -1,9 +1,8 @@
-// Package oci reads a state from Oracle Cloud's Object Storage, where
-// Terraform's backend of that name keeps it. It asks over the Amazon S3
-// Compatibility API, and sends one GetObject.
+// Package oci reads a state from Oracle Cloud's Object Storage, where Terraform's backend of that name
+// keeps it. It uses the Amazon S3 Compatibility API, and sends one GetObject.
 //
-// The backend signs with API keys, which the S3 API does not take: it has keys
-// of its own, the Customer Secret Keys.
+// The backend signs with API keys. The S3 API does not accept them; it has its own keys, the Customer
+// Secret Keys.
 //
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/oci
 // https://docs.oracle.com/en-us/iaas/Content/Object/Tasks/s3compatibleapi.htm
@@ -19,10 +18,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// Kind is the oci source.
+// Kind returns the oci source.
 func Kind() source.Kind { return Vendor().Kind() }
 
-// Vendor is the store that Kind reads from.
+// Vendor returns the store that Kind reads from.
 func Vendor() object.Vendor {
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,

@@ -15,14 +15,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// identity is who reads.
+// identity holds the credentials of a read: keys, roleName or profile, and a role.
 type identity struct {
-	keys     aws.Credentials // of a user, or
-	roleName string          // of the instance, or
-	profile  string          // of the CLI, in
+	keys     aws.Credentials // keys of a user
+	roleName string          // role of the instance; "" if it is not used
+	profile  string          // profile of the CLI; "" if it is not used
 	file     string
 
-	role role // to assume then; none without an ARN
+	role role // role to assume with these keys; none if its ARN is ""
 	sts  *url.URL
 }
 
@@ -62,9 +62,8 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	return i, nil
 }
 
-// resolve reads the profile, if there is one, and returns who signs requests
-// and the region that the profile says. Keys that end are asked for when they
-// are needed.
+// resolve reads the profile, if there is one. It returns a provider of the keys that sign requests, and
+// the region in the profile. Temporary keys are requested when they are needed.
 func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, region string, err error) {
 	if i.profile != "" {
 		p, err := readProfile(i.file, i.profile)
@@ -87,7 +86,7 @@ func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, regio
 	}), region, nil
 }
 
-// apply replaces the name of the profile by its values.
+// apply sets i.keys or i.roleName, and i.role if no role is set, from a profile.
 func (i *identity) apply(p profile) error {
 	i.keys = object.Keys(p.AccessKeyID, p.AccessKeySecret, "")
 	switch p.Mode {
@@ -115,7 +114,7 @@ func (i *identity) apply(p profile) error {
 	return object.CheckKeys(i.keys)
 }
 
-// profile is one of the Alibaba Cloud CLI:
+// profile is a profile of the Alibaba Cloud CLI:
 // https://github.com/aliyun/aliyun-cli/blob/master/config/profile.go
 type profile struct {
 	Name            string `json:"name"`
@@ -138,7 +137,7 @@ func readProfile(path, name string) (profile, error) {
 	var file struct {
 		Profiles []profile `json:"profiles"`
 	}
-	if json.Unmarshal(text, &file) != nil { // its error may quote a secret
+	if json.Unmarshal(text, &file) != nil { // the text of the error may quote a secret
 		return profile{}, fmt.Errorf("%s is not a file of profiles of the Alibaba Cloud CLI", path)
 	}
 	for _, p := range file.Profiles {

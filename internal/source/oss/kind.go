@@ -1,6 +1,5 @@
-// Package oss reads a state from Object Storage Service of Alibaba Cloud, where
-// Terraform's backend of that name keeps it. It asks over the API of S3, which
-// OSS understands, and sends one GetObject.
+// Package oss reads a state from Object Storage Service of Alibaba Cloud, where Terraform's backend of
+// that name keeps it. It uses the API of S3, which OSS supports, and sends one GetObject.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/oss
 // https://www.alibabacloud.com/help/en/oss/developer-reference/use-amazon-s3-sdks-to-access-oss
@@ -14,10 +13,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// Kind is the oss source.
+// Kind returns the oss source.
 func Kind() source.Kind { return Vendor().Kind() }
 
-// Vendor is the store that Kind reads from.
+// Vendor returns the store that Kind reads from.
 func Vendor() object.Vendor {
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,

@@ -19,7 +19,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	if err != nil {
 		return l, err
 	}
-	var endpoint *url.URL // nil for the one of the region
+	var endpoint *url.URL // nil for the endpoint of the region
 	if g.String("endpoint") != "" {
 		if endpoint, err = object.Endpoint(g, "endpoint", ""); err != nil {
 			return l, err
@@ -27,7 +27,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 		endpoint.Host = compatible(endpoint.Host)
 	}
 	l.Region, l.Bucket = req.String("region"), req.String("bucket")
-	if l.Region == "" && who.profile == "" { // otherwise it may say one
+	if l.Region == "" && who.profile == "" { // a profile may contain the region
 		return l, req.Errorf("region", "the region of the bucket is required, such as eu-central-1; ALICLOUD_REGION can name it as well")
 	}
 	l.Connect = func(context.Context) (*s3.Client, error) { return connect(who, endpoint, l.Region, n) }
@@ -45,7 +45,8 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// compatible is the name under which a host of OSS speaks S3.
+// compatible returns the name under which a host of OSS speaks the protocol of S3, and other hosts as
+// they are.
 func compatible(host string) string {
 	if strings.HasPrefix(host, "oss-") && strings.HasSuffix(host, ".aliyuncs.com") {
 		return "s3." + host

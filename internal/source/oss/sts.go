@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	stsHost  = "sts.aliyuncs.com" // whichever region a data source names
+	stsHost  = "sts.aliyuncs.com" // the default for all regions
 	metadata = "http://100.100.100.200"
 
 	metadataTokenTTL = "60" // seconds
 )
 
-// assume has STS give the keys of a role.
+// assume returns temporary keys of the role, which it gets from STS.
 //
 // https://www.alibabacloud.com/help/en/ram/developer-reference/api-sts-2015-04-01-assumerole
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials) (aws.Credentials, error) {
@@ -67,7 +67,7 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 	return answer.Credentials.keys(sts.Name)
 }
 
-// temporary are keys that end, as the services write them.
+// temporary holds the temporary keys in an answer of the services.
 type temporary struct {
 	AccessKeyID     string `json:"AccessKeyId"`
 	AccessKeySecret string
@@ -79,7 +79,7 @@ func (t temporary) keys(who string) (aws.Credentials, error) {
 	return object.Temporary(who, t.AccessKeyID, t.AccessKeySecret, t.SecurityToken, t.Expiration)
 }
 
-// sign adds the common parameters of every request, and its signature.
+// sign adds the common parameters of every request, and the signature, to form.
 //
 // https://www.alibabacloud.com/help/en/sdk/product-overview/rpc-mechanism
 func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
@@ -97,12 +97,12 @@ func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
 	form.Set("Signature", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-// percent encodes all but the unreserved characters, as url.QueryEscape does
-// but for the space.
+// percent encodes all characters but the unreserved ones. Unlike url.QueryEscape, it encodes a space as
+// %20.
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// ofInstance has the metadata service give the keys of the instance's role. It
-// is asked for a token first, without which hardened instances answer nothing.
+// ofInstance returns the keys of the instance's role, which it gets from the metadata service. It first
+// requests a token, without which hardened instances do not answer.
 //
 // https://www.alibabacloud.com/help/en/ecs/user-guide/view-instance-metadata
 func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {

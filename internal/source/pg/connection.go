@@ -25,31 +25,31 @@ import (
 const (
 	patience = 2 * time.Minute // for one read, from the connection to the last byte
 
-	// connecting is how long a server may take to let somebody in, unless
-	// connect_timeout says it.
+	// connecting limits the time of connecting and logging in, unless connect_timeout is set.
 	connecting = 30 * time.Second
 
-	// goodbye is how long a server may take to hear that nobody waits any more.
+	// goodbye limits the time of telling a server that the query is cancelled or the connection closed.
 	goodbye = 500 * time.Millisecond
 
-	// overhead limits the bytes that a server sends beside the state: its parameters, notices,
-	// and answers to the login.
+	// overhead limits the bytes that a server sends beside the state: its parameters, notices, and
+	// answers to the login.
 	overhead = 1 << 20
 
 	// maxValue is the largest value of PostgreSQL, in bytes.
 	maxValue = 1 << 30
 )
 
-// connection holds the settings after files were read.
+// connection holds the driver's configuration, and facts about it for errors and warnings.
 type connection struct {
 	config     *pgconn.Config
-	local      bool // every host is this machine
+	local      bool // whether every host is this machine
 	encrypted  bool
 	verified   bool
-	hasAccount bool // there is something that proves who asks
+	hasAccount bool // whether there is a password or a client certificate
 }
 
-// newConnection prepares a connection for a state of limit bytes at most.
+// newConnection reads the files that settings name and prepares a connection for a state of at most
+// limit bytes. It contacts no server.
 func newConnection(w world.World, s settings, limit int64) (*connection, error) {
 	config, err := driverConfig(s)
 	if err != nil {
@@ -79,7 +79,7 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 		}
 	}
 	if !c.verified && !c.local {
-		config.RequireAuth = withoutPassword(config.RequireAuth) // a password would be sent in plaintext, to a server that is not verified
+		config.RequireAuth = withoutPassword(config.RequireAuth) // an unverified server would receive the password in plaintext
 	}
 	allowed := min(limit, maxValue) + overhead
 	config.MaxProtocolMessageBodyLen = int(allowed)
@@ -87,13 +87,14 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 		return pgproto3.NewFrontend(&capped{r, allowed}, w)
 	}
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		// Without a word, the server would go on with the query.
+		// Without a cancel request, the server would go on with the query.
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: goodbye}
 	}
 	return c, nil
 }
 
-// unreadable is about a file for TLS that cannot be read. Its path may be no path, but a key.
+// unreadable returns an error for the first file for TLS that cannot be read, nil if there is none. The
+// error shows a path only if it surely is one, because it may be the key itself.
 func (s settings) unreadable() error {
 	half := (s["sslkey"] == "") != (s["sslcert"] == "")
 	for _, key := range []string{"sslrootcert", "sslkey", "sslcert"} {
@@ -107,11 +108,10 @@ func (s settings) unreadable() error {
 	return nil
 }
 
-// driverConfig hands the settings to pgconn, which reads the files that they
-// name. pgconn asks the environment for all that it is not told; it is told
-// everything. One thing cannot be told, that there is no service: where
-// PGSERVICE is set pgconn reads its file, of which nothing is used, and fails
-// if it cannot.
+// driverConfig passes the settings to pgconn, which reads the files that they name. pgconn looks up
+// keywords without a value in the environment, so each gets one. The exception is the service: if
+// PGSERVICE is set, pgconn reads the service file, uses none of its values, and fails if it cannot read
+// it.
 func driverConfig(s settings) (*pgconn.Config, error) {
 	config, err := pgconn.ParseConfig(s.driverText())
 	if err == nil {
@@ -131,8 +131,8 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	return nil, errors.New(s.unusable())
 }
 
-// unusable says which setting the driver does not accept: the one without which it
-// accepts the others.
+// unusable returns the text of an error for the setting that the driver rejects: the one without which
+// it accepts the others. If it finds none, the text names all candidates.
 func (s settings) unusable() string {
 	means := map[string]string{
 		"port": "a number from 1 to 65535 is required", "connect_timeout": "a number of seconds is required",
@@ -167,7 +167,7 @@ func (s settings) driverText() string {
 	return text.String()
 }
 
-// secure sets the fields that no setting may change.
+// secure requires at least TLS 1.2, which no setting may change.
 func secure(config *pgconn.Config) {
 	all := []*tls.Config{config.TLSConfig}
 	for _, f := range config.Fallbacks {
@@ -180,8 +180,8 @@ func secure(config *pgconn.Config) {
 	}
 }
 
-// withoutPassword takes the password in plaintext from the logins that are allowed,
-// unless the user allows it by name.
+// withoutPassword returns the value of require_auth with "!password", which forbids the password in
+// plaintext, unless the value contains it or lists the allowed methods.
 func withoutPassword(requireAuth string) string {
 	const no = "!password"
 	switch {
@@ -198,7 +198,7 @@ func isLocal(host string) bool {
 	return strings.HasPrefix(host, "/") || netfail.IsLoopback(host)
 }
 
-// warnings returns the weaknesses of a working connection.
+// warnings returns a warning if a connection to another machine was not encrypted or not verified.
 func (c *connection) warnings() []source.Warning {
 	switch {
 	case c.local:
@@ -214,8 +214,7 @@ func (c *connection) warnings() []source.Warning {
 	return nil
 }
 
-// capped stops reading after left bytes: a server must not be able to send for
-// ever.
+// capped is a reader that returns errTooMuch after left bytes, because a server could send without end.
 type capped struct {
 	io.Reader
 	left int64
@@ -232,7 +231,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// shownPath is a path that is surely one, in quotation marks.
+// shownPath returns a space and the quoted path if the text surely is a path, and "" otherwise.
 func shownPath(path string) string {
 	if shown := keyfile.Shown(path); shown != "" {
 		return " " + shown

@@ -11,9 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// parseConnStr reads a connection string in either form of libpq's. pgconn
-// would do it as well, but mixes in the environment. No error repeats a part of
-// the text: if it is wrong, any part may be the password.
+// parseConnStr parses a connection string in either of libpq's forms. It does not use pgconn's parser,
+// which adds values from the environment. No error repeats a part of the text, because any part of a
+// wrong text may be the password.
 //
 // https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
 func parseConnStr(text string) (settings, error) {
@@ -25,11 +25,11 @@ func parseConnStr(text string) (settings, error) {
 	}
 	if scheme.MatchString(text) {
 		return nil, errors.New("a connection URL begins with postgres:// or postgresql://, such as postgres://user:password@host:5432/db, " +
-			"and this one begins as those of another program do")
+			"and this one begins like a URL of another program")
 	}
 	if semicolons.MatchString(text) {
 		return nil, errors.New("a connection string has pairs such as host=db.example.com port=5432 user=tf, with spaces between them; " +
-			"this is that of another program, with semicolons")
+			"this is a connection string of another program, with semicolons")
 	}
 	s, err := parseKeywords(text)
 	if host, port, ok := strings.Cut(s["host"], ":"); err == nil && ok && number.MatchString(port) && !strings.Contains(host, "/") {
@@ -44,11 +44,11 @@ var (
 	number     = lazyregexp.New(`^[0-9]+$`)
 )
 
-// A password may hold any character that does not end the authority.
+// urlParts matches a connection URL. A password may contain any character that does not end the
+// authority.
 var urlParts = lazyregexp.New(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?(?:\?([^#]*))?$`)
 
-// parseURL takes the URL apart by hand, because net/url knows no lists of hosts
-// with ports.
+// parseURL parses a connection URL without net/url, which does not support lists of hosts with ports.
 func parseURL(text string) (settings, error) {
 	errNotURL := errors.New("this is not a connection URL, such as postgres://user:password@host:5432/database; special characters of the " +
 		"password must be encoded, as %40 is @")
@@ -56,7 +56,7 @@ func parseURL(text string) (settings, error) {
 	if parts == nil {
 		return nil, errNotURL
 	}
-	if strings.Contains(parts[3], "@") { // it is the rest of a password with a slash in it
+	if strings.Contains(parts[3], "@") { // this is the rest of a password that contains a slash
 		return nil, errNotURL
 	}
 	user, password, _ := strings.Cut(parts[1], ":")
@@ -82,8 +82,8 @@ func parseURL(text string) (settings, error) {
 	return s, nil
 }
 
-// splitHosts makes lists of the hosts and of the ports of "a:1,[::1]:2". The
-// second is empty where no host has a port.
+// splitHosts returns the hosts and the ports of a list such as "a:1,[::1]:2", each separated by commas.
+// The text ports is empty if no host has a port.
 func splitHosts(authority string) (hosts, ports string) {
 	var h, p []string
 	for host := range strings.SplitSeq(authority, ",") {
@@ -99,7 +99,7 @@ func splitHosts(authority string) (hosts, ports string) {
 	return strings.Join(h, ","), ports
 }
 
-// parseKeywords reads host=… user='…', where a backslash escapes the next character.
+// parseKeywords parses the form host=… user='…', in which a backslash escapes the next character.
 func parseKeywords(text string) (settings, error) {
 	s := settings{}
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)

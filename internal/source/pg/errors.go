@@ -25,8 +25,8 @@ var (
 	errNotPostgres = errors.New("the server does not answer as PostgreSQL does; are host and port right?")
 )
 
-// explain returns an error with a text of its own. Texts of the server may repeat any data, and texts
-// of the driver contain parts of the settings.
+// explain replaces the texts of the server, which may repeat any data, and of the driver, which contain
+// parts of the settings. It keeps the cause of a cancelled context and errors of this program.
 func (c *connection) explain(ctx context.Context, l *location, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -46,10 +46,11 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 	return err
 }
 
-const maxAddress = 300 // bytes that are shown
+const maxAddress = 300 // bytes of an address that are shown
 
-// address is where the connection leads. Of a connection string that is not written as it
-// should be, a part may be the password, unless there is one, or a server that has answered.
+// address returns the hosts and ports of the connection. They may be parts of the password if the
+// connection string is malformed, so errors show them only if there is a password or certificate, or a
+// server answered.
 func (c *connection) address() string {
 	places := []string{place(c.config.Host, c.config.Port)}
 	for _, f := range c.config.Fallbacks {
@@ -60,7 +61,7 @@ func (c *connection) address() string {
 
 func place(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
-// failure is about a connection over which no error of PostgreSQL came.
+// failure returns the error for a connection that failed without an error of PostgreSQL.
 func (c *connection) failure(l *location, err error) error {
 	_, isTooLong := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
 	switch text := err.Error(); {
@@ -86,8 +87,8 @@ func (c *connection) failure(l *location, err error) error {
 	return errNotPostgres
 }
 
-// anonymous leaves out the host, see [connection.address]. The address that it was resolved
-// to is no part of it.
+// anonymous returns a network error without the host, which may be a part of the password, see
+// [connection.address]. It keeps the resolved address.
 func anonymous(err error) error {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
 		return &net.DNSError{Err: lookup.Err}
@@ -104,8 +105,8 @@ func anonymous(err error) error {
 
 var sqlState = lazyregexp.New(`^[0-9A-Z]{5}$`)
 
-// refusal returns the error for an error of the server. It knows a closed list of codes, and does not
-// show the text.
+// refusal returns the error for the code of a server's error. It explains a fixed list of codes, and
+// never shows the text of the server.
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func (c *connection) refusal(l *location, code string) error {

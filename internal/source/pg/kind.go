@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the pg source.
+// Kind returns the pg source.
 func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Begin: start}
 }

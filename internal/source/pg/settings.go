@@ -24,10 +24,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// connStrVar is the variable of the backend. The variables of libpq are in [keywords].
+// connStrVar is the backend's variable for conn_str. The variables of libpq are in [keywords].
 const connStrVar = "PG_CONN_STR"
 
-// serviceFile is the keyword for the file that service is in.
+// serviceFile is the keyword for the connection service file, in which the service is defined.
 const serviceFile = "servicefile"
 
 // settings maps the keywords of libpq to values, as a connection string does.
@@ -35,7 +35,7 @@ type settings map[string]string
 
 // set sets a keyword. It ignores an empty value, which has no effect in a connection string.
 func (s settings) set(key, value string) {
-	if key == "database" { // the drivers for Go take it as well
+	if key == "database" { // Go's drivers accept this name, too
 		key = "dbname"
 	}
 	if value != "" {
@@ -43,13 +43,13 @@ func (s settings) set(key, value string) {
 	}
 }
 
-// target is a database, and who asks it.
+// target is a database, with the settings and credentials that open it.
 type target struct {
-	settings                       // of the connection string, and of the environment where that leaves something open
-	own         settings           // of the connection string
+	settings                       // the effective ones: of the connection string, then the service, then the environment
+	own         settings           // settings of the connection string alone
 	grant       source.Grant       // the block and the variables that the settings come from
-	credentials source.Credentials // with the table of the keywords, and the environment as far as it has a say
-	named       bool               // the files of the home have no say: their user may be another than the one that is meant
+	credentials source.Credentials // Table holds the keywords; Env is nil if no variable may be read
+	named       bool               // the block was chosen by name: files in the home directory, perhaps of another login, are not read
 }
 
 // choose returns the target of the block called name.
@@ -83,14 +83,14 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	return t, nil
 }
 
-// complete makes the settings of a document, which an attribute of g holds or
-// names, and of the environment.
+// complete sets t.settings and t.grant from document, which an attribute of g holds (conn_str) or names
+// (service), and from the environment.
 func (t *target) complete(g source.Grant, attribute string, document settings) (err error) {
 	c, values := t.credentials, map[string]cty.Value{}
 	for key, value := range document {
 		values[key] = cty.StringVal(value)
 	}
-	if document["service"] != "" { // which may say anything else
+	if document["service"] != "" { // the service may set any other keyword, so no variable fills them until it is read
 		c.Table.Attrs = slices.Clone(c.Table.Attrs)
 		for i, a := range c.Table.Attrs {
 			if a.Name != serviceFile {
@@ -108,7 +108,7 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 	return nil
 }
 
-// home returns the home of secrets and of the settings that protect them.
+// home returns the rule for which server the variables are meant: the one in PGHOST or PGHOSTADDR.
 func home() source.Home {
 	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Compare: near}
 }
@@ -140,7 +140,8 @@ func keywords() attr.Table {
 		{Name: "connect_timeout", Env: []string{"PGCONNECT_TIMEOUT"}, Harmless: "Patience changes neither what is sent nor where."},
 		{Name: "target_session_attrs", Env: []string{"PGTARGETSESSIONATTRS"}, Harmless: "It chooses among the servers that the code names."},
 	}}
-	// A service may say anything, sslmode included.
+	// These are not harmless: they choose the server, the user or how the server is verified. A service
+	// may set any keyword.
 	for name, variable := range map[string]string{
 		"host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT", "user": "PGUSER", "options": "PGOPTIONS",
 		"service": "PGSERVICE", serviceFile: "PGSERVICEFILE", "requirepeer": "PGREQUIREPEER", "krbsrvname": "PGKRBSRVNAME",
@@ -195,19 +196,19 @@ func (s settings) check() error {
 	return nil
 }
 
-// variable is the one of libpq for a keyword.
+// variable returns the name of libpq's environment variable for a keyword, and "" if there is none.
 func variable(keyword string) string {
 	a, _ := keywords().Attr(keyword)
 	return strings.Join(a.Env, ", ")
 }
 
-// defaultHost is where libpq looks as well if nobody names a host.
+// defaultHost is the host that is tried if no setting names one.
 const defaultHost = "localhost"
 
-// resolve completes the settings with files, and with the defaults of the
+// resolve returns the settings, completed with files of the home directory and with the defaults of the
 // backend's driver.
 func (t target) resolve() (settings, error) {
-	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // the user's own service, with its values
+	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // conn_str does not name the file of the service
 	if t.settings["service"] != "" {
 		if err := t.useService(); err != nil {
 			return nil, err
@@ -224,7 +225,7 @@ func (t target) resolve() (settings, error) {
 		switch err := t.grant.Refuse("sslrootcert", "the file ~/.postgresql/root.crt", "password"); {
 		case err == nil || theirs:
 			s["sslrootcert"] = personal("root.crt")
-		case s["sslmode"] != "disable" && !strings.HasPrefix(s["host"], "/"): // it verifies nobody otherwise
+		case s["sslmode"] != "disable" && !strings.HasPrefix(s["host"], "/"): // otherwise root.crt would not be used
 			return nil, err
 		}
 	}
@@ -236,11 +237,12 @@ func (t target) resolve() (settings, error) {
 	if s["user"] == "" {
 		return nil, errors.New("nothing says which user is to log in; set it in conn_str, in {credentials}")
 	}
-	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // as the server does; said here, it can be found in ~/.pgpass
+	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // the server's default, set here because the lookup in ~/.pgpass needs it
 	return s, nil
 }
 
-// useService replaces the name of a service by its values. The connection string takes precedence.
+// useService adds the settings of the service. The connection string takes precedence over them, and
+// they over the environment.
 func (t *target) useService() error {
 	path := t.settings[serviceFile]
 	if path == "" {
@@ -262,8 +264,8 @@ func (t *target) useService() error {
 	return t.check()
 }
 
-// personal finds files in the user's own folders, where libpq looks for them; "" if
-// they have no say.
+// personal returns the path at which libpq looks for a file of the user. It returns "" if such files
+// must not be read, or if there is no home directory.
 func (t target) personal(name string) string {
 	switch {
 	case t.named:
@@ -289,7 +291,7 @@ func isFile(path string) bool {
 	return path != "" && err == nil && info.Mode().IsRegular()
 }
 
-// readService reads one section of a connection service file.
+// readService returns the settings in the section called name of a connection service file.
 //
 // https://www.postgresql.org/docs/current/libpq-pgservice.html
 func readService(path, name string) (settings, error) {
@@ -326,8 +328,8 @@ func readService(path, name string) (settings, error) {
 	return s, nil
 }
 
-// driverKeywords returns the keywords that pgconn looks up in the environment, with values without an
-// effect. Each is passed to pgconn, so that it does not read the environment.
+// driverKeywords returns the keywords that pgconn looks up in the environment, each with a value that
+// has no effect. Each is passed to pgconn, so that pgconn does not use the environment.
 func driverKeywords() settings {
 	return settings{
 		"host": "", "port": "", "dbname": "", "user": "", "password": "", "passfile": "",
@@ -350,12 +352,13 @@ func clientKeywords() []string {
 		"disable_prepared_binary_result", "sslinline", "ssl_min_protocol_version", "ssl_max_protocol_version")
 }
 
-// forServers are settings that libpq knows and hands on.
+// forServers returns the keywords that libpq knows and passes on to the server.
 func forServers() []string {
 	return []string{"application_name", "timezone", "options", "client_encoding"}
 }
 
-// runtimeParams are the settings that are for the server.
+// runtimeParams returns the settings that are sent to the server, and always application_name and
+// client_encoding.
 func (s settings) runtimeParams() map[string]string {
 	params := map[string]string{"application_name": "terraform-provider-statecrypt"}
 	if name := s["fallback_application_name"]; name != "" {

@@ -21,13 +21,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is shared by the sources of one configured provider. It keeps no connections, because an idle one
-// would take a slot of the server.
+// run holds the credentials and limits that the sources of one configured provider share. It keeps no
+// connection, because an idle one would take a slot of the server.
 type run struct {
 	credentials source.Credentials
 	world       world.World
 	patience    time.Duration
-	lookup      pgconn.LookupFunc // of hosts; nil for the system's
+	lookup      pgconn.LookupFunc // resolves hosts; nil for the system's resolver
 }
 
 func start(s source.Settings) source.Open {
@@ -55,14 +55,14 @@ const noName = "this cannot be a name in PostgreSQL: it is empty, or no text; is
 
 func isName(s string) bool { return s != "" && isText(s) }
 
-// isText reports whether PostgreSQL can hold s.
+// isText reports whether PostgreSQL can store s as text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// location is a row of a table.
+// location is a row of a table that holds a state.
 type location struct {
 	*run
 	target        target
-	database      string // as the data source calls it; may be empty
+	database      string // the name of the credentials block; may be empty
 	schema, table string
 	row           string
 	limit         int64
@@ -76,10 +76,10 @@ func (l *location) String() string {
 	return fmt.Sprintf("row %q of %s in %s", l.row, l.name(), in)
 }
 
-// name is the table, for people.
+// name returns the quoted schema and table, for errors.
 func (l *location) name() string { return fmt.Sprintf("%q.%q", l.schema, l.table) }
 
-// Fetch reads the state over a connection of its own.
+// Fetch opens a connection, reads the state and closes the connection.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -113,13 +113,12 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: data, Warnings: c.warnings()}, nil
 }
 
-// hangUp closes the connection. Where the driver has given up on it, it tells
-// the server so in the background, and reads on to be polite; that may not take
-// as long as a server likes.
+// hangUp closes the connection. After a cancelled query, the driver still talks to the server in the
+// background; hangUp waits for it no longer than goodbye.
 func hangUp(conn *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	_ = conn.Close(ctx) // the data is complete, or is not used
+	_ = conn.Close(ctx) // an error does not matter: the data is complete, or is not used
 	select {
 	case <-conn.CleanupDone():
 	case <-ctx.Done():
@@ -127,10 +126,10 @@ func hangUp(conn *pgconn.PgConn) {
 	_ = conn.Conn().Close()
 }
 
-// read asks for the row. All is sent at once, and the transaction is begun with
-// a statement: poolers such as PgBouncer refuse it as a parameter of the
-// connection. There are no columns of the system in it, such as xmin, which
-// views do not have, and which take more than a right to name and data.
+// read queries the row in a read-only transaction, and sends all statements at once. A statement makes
+// the transaction read-only, because poolers such as PgBouncer refuse the parameter of the connection.
+// The query uses no system columns such as xmin: views lack them, and they require more than rights to
+// name and data.
 func (l *location) read(ctx context.Context, conn *pgconn.PgConn) (data []byte, found bool, err error) {
 	const int4 = pgtype.Int4OID
 	p := conn.StartPipeline(ctx)
@@ -173,7 +172,8 @@ func answer(p *pgconn.Pipeline) (*pgconn.ResultReader, error) {
 	return result, nil
 }
 
-// value returns the state out of the answer to the SELECT.
+// value returns the state in the result of the SELECT, and whether there is a row. More than one row is
+// an error.
 func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, err error) {
 	columns := result.FieldDescriptions()
 	if len(columns) != 2 {
@@ -196,7 +196,7 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 			return nil, false, web.Final("%w", meter.TooLarge(l.limit))
 		}
 		found = true
-		data = append([]byte{}, values[1]...) // empty where the column is null, as the backend sees it
+		data = append([]byte{}, values[1]...) // empty if the column is null, as for the backend
 	}
 	_, err = result.Close()
 	return data, found, err

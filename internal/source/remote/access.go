@@ -19,7 +19,7 @@ import (
 // access sends requests with the values of a credentials block. Blocks do not share connections,
 // because a proxy and a CA belong to the connection.
 type access struct {
-	block      string // its url; "" if there is no block
+	block      string // url of the block; "" if there is none
 	transport  *http.Transport
 	unverified bool
 }
@@ -53,8 +53,8 @@ func (l *location) accessTo(ctx context.Context, u *url.URL) (*access, error) {
 	return l.accesses.Do(ctx, g.String("url"), func(context.Context) (*access, error) { return newAccess(l.world, g, l.proxies), nil })
 }
 
-// tokenFor returns the token that may be sent to u, "" if there is none. It may
-// read the files of the CLIs.
+// tokenFor returns the token that may be sent to u, and "" if there is none. It may read the files of
+// the CLIs.
 func (l *location) tokenFor(u *url.URL) (string, error) {
 	g, err := l.grantFor(u)
 	if err != nil || u.Scheme != "https" {

@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	// maxDocument is enough for the longest list of resources in the document of
-	// a state version, which nobody reads here.
+	// maxDocument is the largest document of the API, in bytes. It has room for the list of resources
+	// in the document of a state version, which is not used.
 	maxDocument = 8 << 20
 	mediaType   = "application/vnd.api+json"
 )
 
-// exchange is the requests of one fetch, one after another.
+// exchange sends the requests of one fetch, one after the other.
 type exchange struct {
 	*location
-	anonymous bool // no token is sent
+	anonymous bool // whether requests carry no token
 
-	read      int64    // bytes of documents with outputs in them
-	asked     *url.URL // by the last request
-	tokenSent bool     // with the last request
+	read      int64    // bytes of documents with outputs that were read
+	asked     *url.URL // URL of the last request
+	tokenSent bool     // whether the last request carried a token
 	warnings  []source.Warning
 }
 
-// get sends one request, again if that may help, and hands the answer to
-// read. A status other than 200 is a [refusal].
+// get sends a request, repeats it if that may help, and passes the answer to read. A status other than
+// 200 is a [refusal].
 func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read func(*http.Response) error) error {
 	x.asked, x.tokenSent = from, false
 	asks := web.Wire{
@@ -54,7 +54,8 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	})
 }
 
-// getDocument reads a document of the API.
+// getDocument reads a document of the API of at most maxDocument bytes, and decodes its JSON to the
+// pointer into.
 func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
 		_, err := readJSON(resp, maxDocument, errLong, into)
@@ -62,8 +63,8 @@ func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) err
 	})
 }
 
-// getOutputs reads a document with values in it, which may be large. All of them
-// together are hardly larger than a state may be.
+// getOutputs works like [exchange.getDocument], for documents with values of outputs. All such
+// documents of a fetch together may have maxDocument bytes more than a state.
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
 	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument - x.read
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
@@ -73,8 +74,8 @@ func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) erro
 	})
 }
 
-// RoundTrip sends one request, which may be a redirect, with the credentials for its own URL. It adds
-// the token to a copy of the request, so that no other code sees it.
+// RoundTrip sends one request, which may follow a redirect, with the credentials for its own URL. It
+// adds the token to a copy of the request, so that no other code sees it.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, err := x.accessTo(req.Context(), req.URL)
 	if err != nil {
@@ -88,7 +89,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x.asked, x.tokenSent = req.URL, token != ""
 	wire := req.Clone(req.Context())
-	wire.Header.Del("Referer") // it names the page that redirected here, which may be signed
+	wire.Header.Del("Referer") // it contains the URL that redirected here, which may be signed
 	wire.Header.Del("Authorization")
 	if token != "" {
 		wire.Header.Set("Authorization", "Bearer "+token)
@@ -106,8 +107,8 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
 
-// readJSON reads a document of at most limit bytes, and returns its length. More
-// are the error tooLarge.
+// readJSON reads a document of at most limit bytes, decodes its JSON to the pointer into, and returns
+// its length. For a longer document, it returns the error tooLarge.
 func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64, error) {
 	data, err := web.ReadBody(resp, limit, io.Discard)
 	if meter.IsTooLarge(err) {
@@ -119,11 +120,11 @@ func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64
 	return int64(len(data)), err
 }
 
-// wait is as long as the service asks for, within the limits.
+// wait returns the time before the next attempt: as long as the service requires, within the limits.
 func wait(shortest, longest time.Duration, try int, resp *http.Response) time.Duration {
 	d := web.Backoff(shortest, longest, try, resp)
 	if resp != nil && resp.StatusCode == http.StatusTooManyRequests {
-		// Seconds until more requests are allowed. NaN is no number of them.
+		// The header has the seconds until more requests are allowed. NaN is not greater than 0.
 		if s, err := strconv.ParseFloat(resp.Header.Get("X-RateLimit-Reset"), 64); err == nil && s > 0 {
 			d = max(d, time.Duration(min(s, longest.Seconds())*float64(time.Second)))
 		}
@@ -133,19 +134,19 @@ func wait(shortest, longest time.Duration, try int, resp *http.Response) time.Du
 
 const maxHost = 300 // bytes of an address from outside that are shown
 
-// refusal is a status other than 200.
+// refusal is the error for an answer with a status other than 200, which is its value.
 type refusal int
 
 func (r refusal) Error() string { return web.Unexpected("the server", int(r)).Error() }
 
-// statusOf returns the status that err is about, 0 when it is about none.
+// statusOf returns the status of a [refusal] in err, and 0 if there is none.
 func statusOf(err error) int {
 	r, _ := errors.AsType[refusal](err)
 	return int(r)
 }
 
-// fail returns the error for a failed request of the API. Denied returns the meaning of 403 and 404,
-// which depends on the request.
+// fail returns the error for a failed request of the API. The function denied returns the error for 403
+// and 404, and for 401 if no token was sent, because their meaning depends on the request.
 func (x *exchange) fail(err error, denied func(code int) error) error {
 	switch code := statusOf(err); {
 	case code == http.StatusUnauthorized && x.tokenSent:
@@ -156,5 +157,5 @@ func (x *exchange) fail(err error, denied func(code int) error) error {
 	return fmt.Errorf("%s: %w", x.origin(), err)
 }
 
-// origin is where the last request went.
+// origin returns the origin of the last request, for errors.
 func (x *exchange) origin() string { return outside.Line(source.Origin(x.asked), maxHost) }

@@ -1,6 +1,5 @@
-// Package remote reads a state from HCP Terraform, Terraform Enterprise or
-// another service with their API: where the backends remote and cloud keep
-// states.
+// Package remote reads a state from HCP Terraform, Terraform Enterprise or another service with their
+// API, in which the backends remote and cloud keep states.
 //
 // A data source, which every module can write, names the host. Tokens come from the root module, the
 // environment and the CLI's own files, each for one host. Therefore each request, redirects
@@ -18,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the remote source. There is no second one for the cloud backend: the
-// states of both are the same, in the same places.
+// Kind returns the remote source. It also reads the states of the cloud backend, because both backends
+// keep the same states in the same places.
 func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Patience: source.Patience, Begin: start}
 }
@@ -61,7 +60,8 @@ func table() attr.Table {
 	}
 }
 
-// credentials has the token of a host from variables, which name the host.
+// credentials returns the table of a block. The variables, whose names contain a host, are the default
+// of its token.
 func credentials(variables ...string) attr.Table {
 	return attr.Table{
 		Name: "remote",

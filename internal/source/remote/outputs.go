@@ -19,22 +19,23 @@ import (
 // These constants limit the requests that a service can cause.
 const (
 	maxPages     = 100
-	maxOutputs   = 100 * maxPages // the API's pages have at most 100
+	maxOutputs   = 100 * maxPages // a page of the API has at most 100 outputs
 	maxSensitive = 1000
 )
 
-// output is one of the service's. A sensitive one is listed without its value.
+// output is an output in the JSON of the service. The list of outputs lacks the values of sensitive
+// ones.
 type output struct {
 	ID         string `json:"id"`
 	Attributes struct {
 		Name         string          `json:"name"`
 		Sensitive    bool            `json:"sensitive"`
 		Value        json.RawMessage `json:"value"`
-		DetailedType json.RawMessage `json:"detailed-type"` // in the notation of state files
+		DetailedType json.RawMessage `json:"detailed-type"` // type in the notation of state files
 	} `json:"attributes"`
 }
 
-// outputs are at most maxOutputs: a small document could list millions.
+// outputs is a list of at most maxOutputs outputs, because a small document could list millions.
 type outputs []output
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -55,8 +56,8 @@ func (o *outputs) UnmarshalJSON(text []byte) error {
 	})
 }
 
-// readOutputs makes a state file of the outputs that the service tells. It has
-// no serial and no lineage, because these are not told.
+// readOutputs returns a state file with the outputs that the service lists. It has neither serial nor
+// lineage, because the service does not tell them.
 func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspace) ([]byte, error) {
 	list, err := x.listOutputs(ctx, service, w)
 	if err != nil {
@@ -83,8 +84,8 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 	return x.stateOf(list)
 }
 
-// checkNone makes sure that a state has no outputs, by reading it: a service that
-// cannot read a state, because it is encrypted, lists none either.
+// checkNone reads the state, and returns an error unless it has no outputs. A service that cannot read
+// a state, because it is encrypted, lists no outputs either.
 func (x *exchange) checkNone(ctx context.Context, service *url.URL, w *workspace) error {
 	if w.Relationships.CurrentState.isNone() {
 		return x.missing(w, nil, nil)
@@ -171,7 +172,7 @@ func (x *exchange) noOutputs(w *workspace, code int) error {
 	return denied
 }
 
-// readOutput asks for the value of a sensitive output.
+// readOutput requests the value of a sensitive output.
 func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (json.RawMessage, error) {
 	if !isID(o.ID) {
 		return nil, errors.New("the service names an output by something that is no ID")
@@ -192,7 +193,7 @@ func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (
 	return got.Attributes.Value, nil
 }
 
-// stateOf writes the state file.
+// stateOf returns a state file with the outputs. A file of more than x.limit bytes is an error.
 func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 	type entry struct {
 		Value     json.RawMessage `json:"value"`

@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run is shared by the sources of one configured provider.
+// run holds the services, tokens and connections that the sources of one configured provider share.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
@@ -28,7 +28,7 @@ type run struct {
 	tokens      *cliTokens
 
 	services memo.Memo[serviceKey, *url.URL]
-	accesses memo.Memo[string, *access] // :: url of the block, or "" → access
+	accesses memo.Memo[string, *access] // accesses by url of the block, "" without a block
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -56,7 +56,7 @@ func isName(s string) bool {
 
 var idPattern = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// isID keeps IDs, which come from outside, one segment of a path.
+// isID reports whether s can be an ID. IDs come from outside, and must be one segment of a path.
 func isID(s string) bool { return len(s) <= 200 && idPattern.MatchString(s) }
 
 func isHost(s string) bool { _, err := svchost.ForComparison(s); return err == nil }
@@ -64,7 +64,7 @@ func isHost(s string) bool { _, err := svchost.ForComparison(s); return err == n
 func isVersion(s string) bool { return strings.HasPrefix(s, "sv-") && isID(s) }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	host, err := svchost.ForComparison(req.String("hostname")) // its Check has
+	host, err := svchost.ForComparison(req.String("hostname")) // the Check of the attribute has found no error
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("workspaces", "this does not make the name of a workspace: letters, digits, dashes, underscores and "+
 			"dots are allowed")
 	}
-	// Wrong settings are said before anything is sent.
+	// Wrong settings are reported before anything is sent.
 	_, err = l.accessTo(context.Background(), l.address())
 	return l, err
 }
@@ -99,19 +99,19 @@ func workspaceName(req source.Request) (string, error) {
 		return name, nil
 	case isDefault:
 		return "", req.Errorf("workspaces", "nothing names the workspace: set name in workspaces, or, with prefix, workspace")
-	case strings.HasPrefix(req.Workspace, prefix): // the backend does not repeat it
+	case strings.HasPrefix(req.Workspace, prefix): // the backend does not add the prefix twice
 		return req.Workspace, nil
 	default:
 		return prefix + req.Workspace, nil
 	}
 }
 
-// location is one workspace.
+// location is the state of one workspace.
 type location struct {
 	*run
 	host                    string // with its port, in ASCII
 	organization, workspace string
-	version                 string // "" for the current one
+	version                 string // ID of the state version; "" for the current one
 	outputsOnly             bool
 	limit                   int64
 }
@@ -127,8 +127,8 @@ func (l *location) String() string {
 	return what
 }
 
-// address returns the URL at which a browser shows the workspace. A credentials block covers it or
-// not; no request is sent there.
+// address returns the URL at which a browser shows the workspace. Blocks of credentials are compared
+// with it; no request is sent there.
 func (l *location) address() *url.URL {
 	return &url.URL{Scheme: "https", Host: l.host, Path: "/app/" + l.organization + "/workspaces/" + l.workspace}
 }

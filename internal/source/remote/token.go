@@ -29,18 +29,17 @@ type cliTokens struct {
 	lookup attr.LookupEnv // nil if the environment is not to be used
 
 	once  sync.Once
-	files map[string]string // :: host → token
+	files map[string]string // tokens by host
 	bad   []string          // files that cannot be read
 }
 
-// forHost returns the token for a host, which may have a port; "" if there is
-// none.
+// forHost returns the token for a host, which may have a port, and "" if there is none.
 func (t *cliTokens) forHost(host string) string {
 	t.once.Do(t.readFiles)
 	return t.files[canonical(host)]
 }
 
-// canonical is a host as the CLIs compare it, "" if it is none.
+// canonical returns a host in the form in which the CLIs compare hosts, and "" if it is invalid.
 func canonical(host string) string {
 	h, err := svchost.ForComparison(svchost.ForDisplay(host))
 	if err != nil {
@@ -64,8 +63,8 @@ func variable(host string) string {
 	return "TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
 }
 
-// variables are all the names that the CLIs know for it, but for such that mix
-// lowercase and capital letters.
+// variables returns the names that the CLIs accept for the environment variable with the token for a
+// host, except for names that mix lowercase and capital letters.
 func variables(host string) []string {
 	if host = canonical(host); host == "" {
 		return nil
@@ -97,7 +96,7 @@ func (t *cliTokens) readFiles() {
 	}
 }
 
-// paths are the files that may hold tokens, the most important first.
+// paths returns the paths of the files that may contain tokens, in the order of precedence.
 func (t *cliTokens) paths() []string {
 	if one, ok := t.lookup.Get("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"); ok {
 		return []string{one}
@@ -124,8 +123,8 @@ func (t *cliTokens) paths() []string {
 	return paths
 }
 
-// readTokens returns the tokens in the credentials blocks of one file, by host. A missing file has
-// none. Its errors contain no part of the file.
+// readTokens returns the tokens in the credentials blocks of one file, by host. It returns none for a
+// missing file. Its errors contain no part of the file.
 func readTokens(path string) (map[string]string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/null
 		return nil, nil
@@ -159,16 +158,17 @@ func parseJSON(text []byte) (map[string]string, error) {
 	return tokens, nil
 }
 
-// maxBrackets is far more than the CLIs' files have. The parser takes time by the
-// square of how deep lists are.
+// maxBrackets is far more than the number of brackets in files of the CLIs. The time of the parser
+// grows with the square of the depth of lists.
 const maxBrackets = 5000
 
-// parseHCL reads .terraformrc, which is HCL 1 for the CLIs. It ignores other parts of the file.
+// parseHCL returns the tokens in a file such as .terraformrc, which the CLIs read as HCL 1. It ignores
+// other parts of the file.
 func parseHCL(text []byte) (map[string]string, error) {
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
 		return nil, errors.New("it has more brackets than any file of the CLI")
 	}
-	file, err := parser.ParseDontErrorOnDuplicateKeys(text) // as Terraform; OpenTofu refuses those
+	file, err := parser.ParseDontErrorOnDuplicateKeys(text) // like Terraform; OpenTofu refuses duplicates
 	if err != nil {
 		return nil, errors.New("its syntax is wrong; terraform login writes it anew")
 	}
@@ -182,8 +182,8 @@ func parseHCL(text []byte) (map[string]string, error) {
 	return tokens, nil
 }
 
-// findTokens finds the values at the path credentials, host, token. In HCL 1, each part may be a label
-// of a block, the name of a block or the name of an argument.
+// findTokens adds the values at the path credentials, host, token to tokens, by host. In HCL 1, each
+// part may be a label of a block, the name of a block or the name of an argument.
 func findTokens(list *ast.ObjectList, above []string, tokens map[string]string) error {
 	for _, item := range list.Items {
 		path := slices.Clone(above)
@@ -219,7 +219,7 @@ func findTokens(list *ast.ObjectList, above []string, tokens map[string]string) 
 
 var errNoString = errors.New("the token in a credentials block is not a string")
 
-// textOf returns the text of a name or a string in quotes.
+// textOf returns the text of a name or a string in quotes, and false for other tokens.
 func textOf(t token.Token) (string, bool) {
 	switch t.Type {
 	case token.IDENT:

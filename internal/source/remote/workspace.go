@@ -35,14 +35,14 @@ func (r relation) id() string {
 
 func (r relation) isNone() bool { return string(r.Data) == "null" }
 
-// workspace is the document of one, as far as it matters here.
+// workspace holds the parts of a workspace's document that are used here.
 type workspace struct {
 	ID         string `json:"id"`
 	Attributes struct {
 		Name        string `json:"name"`
 		Locked      bool   `json:"locked"`
 		Permissions struct {
-			ReadStates  *bool `json:"can-read-state-versions"` // nil if the service does not say
+			ReadStates  *bool `json:"can-read-state-versions"` // nil if the service does not tell
 			ReadOutputs *bool `json:"can-read-state-outputs"`
 		} `json:"permissions"`
 	} `json:"attributes"`
@@ -70,8 +70,8 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	return w, nil
 }
 
-// lock says who has the workspace locked. The service names an ID: of a user,
-// a run or a team.
+// lock returns the lock of the workspace, and nil if it is not locked. Who is the ID of a user, a run
+// or a team.
 func (w *workspace) lock(l *location) *source.Lock {
 	if !w.Attributes.Locked {
 		return nil
@@ -80,8 +80,8 @@ func (w *workspace) lock(l *location) *source.Lock {
 }
 
 // missing returns the error for a 404 for the current state or its outputs. The service gives the same
-// answer for a missing state and for a missing permission. Allowed tells whether the token has the
-// permission; it is nil if unknown.
+// answer for a missing state and for a missing permission. The pointer allowed tells whether the token
+// has the permission; it is nil if unknown.
 func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
 	if allowed != nil && !*allowed || w.Relationships.CurrentState.id() != "" {
 		return denied
@@ -92,7 +92,7 @@ func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
 	}
 }
 
-// stateVersion is the document of one, as far as it matters here.
+// stateVersion holds the parts of a state version's document that are used here.
 type stateVersion struct {
 	ID         string `json:"id"`
 	Attributes struct {
@@ -106,7 +106,7 @@ type stateVersion struct {
 	} `json:"relationships"`
 }
 
-// readState reads the current state, or the one that was asked for.
+// readState returns the current state or the requested version, and the ID of the state version.
 func (x *exchange) readState(ctx context.Context, service *url.URL, w *workspace) ([]byte, string, error) {
 	v, err := x.readVersion(ctx, service, w)
 	if err != nil {
@@ -194,11 +194,11 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 		if s := v.Attributes.Status; s != "finalized" && statusPattern.MatchString(s) {
 			is = ", which is " + s
 		}
-		return nil, fmt.Errorf("the service gives no place to download the state version %s from%s", v.ID, is)
+		return nil, fmt.Errorf("the service returned no URL for the state version %s%s", v.ID, is)
 	}
 	u, err := x.asked.Parse(text)
 	if err != nil {
-		return nil, errors.New("the service gives a place to download the state from that is no URL")
+		return nil, errors.New("the service returned an address for the state that is not a URL")
 	}
 	if err := web.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("the service keeps the state %w", err)

@@ -14,11 +14,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// access says who asks, and where.
+// access holds the values of a block of credentials, and the settings of a client.
 type access struct {
 	source.Grant
 	settings awsauth.Settings
-	endpoint string // "" leaves it to the SDK
+	endpoint string // URL of S3; "" leaves the choice to the SDK
 	network  object.Network
 }
 
@@ -27,8 +27,8 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	if err != nil {
 		return access{}, err
 	}
-	// Who asks may come from the environment for every block, as an identity
-	// that assumes its role. Where is asked may not.
+	// For every block, the environment may provide credentials, such as an identity that assumes the
+	// role of the block. It must not choose the server.
 	settings.World, settings.MaxWait, settings.Exposed = world.For(n.Env, false), n.MaxWait, n.Exposed
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
@@ -41,16 +41,16 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	return a, err
 }
 
-// regionSaysWhere reports whether the host of S3, or of STS, which gives the keys of a role, depends
-// on the region.
+// regionSaysWhere reports whether the region decides the host of S3, or of STS, which returns the keys
+// of a role.
 func (a access) regionSaysWhere() bool {
 	_, role := a.Block("assume_role")
 	_, web := a.Block("assume_role_with_web_identity")
 	return a.endpoint == "" || (role || web) && a.settings.STSEndpoint == ""
 }
 
-// connect makes a client. It looks for credentials, and looks up their account
-// if that matters.
+// connect returns a client. It gets credentials, and looks up their account if the settings restrict
+// it.
 func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 	cfg, err := a.settings.Load(ctx)
 	if err != nil {

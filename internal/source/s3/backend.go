@@ -21,8 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// Backend is the table of a block that says in which bucket a program keeps a state, with
-// the arguments of the s3 backends of both CLIs.
+// Backend returns the table of a block that tells in which bucket a program keeps a state, with the
+// arguments of the s3 backends of both CLIs.
 func Backend() attr.Table {
 	const both = " Both CLIs send it with the lock as well."
 	t := attr.Table{
@@ -31,7 +31,7 @@ func Backend() attr.Table {
 	}
 	for _, a := range slices.Concat(table().Without("version_id", "credentials_name").Attrs, credentials().Without("name").Attrs) {
 		switch a.Name {
-		case "region": // as [locate] has it for a block of its own
+		case "region": // the rule of [locate] for the region of a data source
 			a.Harmless, a.HarmlessIf = awsauth.HarmlessRegion, awsauth.IsCommercial
 		case "endpoints":
 			a.Attrs = append(slices.Clone(a.Attrs), attr.Attr{Name: "dynamodb", Type: cty.String,
@@ -56,7 +56,7 @@ func Backend() attr.Table {
 	return t
 }
 
-// Server is where such a block keeps states, for a program that writes there.
+// Server is the place in which a backend block keeps a state, for a program that writes to it.
 type Server struct {
 	object.Location
 	Words object.Words
@@ -64,7 +64,7 @@ type Server struct {
 	access access
 }
 
-// Connect contacts nothing yet.
+// Connect returns the place of a backend block. It contacts no server.
 func Connect(v attr.Values, n object.Network) (*Server, error) {
 	n.Env, n.Writes, n.Exposed = v.Environment(), true, new(netfail.Exposed)
 	g := source.Grant{Values: v, Found: true, Env: n.Env}
@@ -80,10 +80,10 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 	return &Server{Location: l, Words: Vendor().Words, access: a}, nil
 }
 
-// Endpoint returns the endpoint of the store in the block, "" for AWS's own.
+// Endpoint returns the endpoint of the store in the block, and "" for AWS's own.
 func (s *Server) Endpoint() string { return s.access.endpoint }
 
-// IsAWS reports whether a client asks AWS itself.
+// IsAWS reports whether a client sends its requests to AWS itself.
 func IsAWS(client *awss3.Client) bool {
 	endpoint := client.Options().BaseEndpoint
 	if endpoint == nil {
@@ -93,12 +93,12 @@ func IsAWS(client *awss3.Client) bool {
 	return err == nil && u.Scheme == "https" && ofS3.MatchString(u.Hostname())
 }
 
-// ofS3 is a host of S3 itself, and not one of the users of AWS, who have names in the same
-// domains for their servers.
+// ofS3 matches the hosts of S3 itself. It does not match the servers of AWS's users, which have names
+// in the same domains.
 var ofS3 = lazyregexp.New(`(?i)^(.+\.)?s3(-fips|-accelerate|-[a-z]{2}(-[a-z]+)+-\d)?\.(dualstack\.)?([a-z]{2}(-[a-z]+)+-\d\.)?(vpce\.)?` +
 	`(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$`)
 
-// DynamoDB is the URL of that service, and a transport that leads there.
+// DynamoDB returns the URL of DynamoDB, and a transport for requests to it.
 func (s *Server) DynamoDB(ctx context.Context) (endpoint string, transport *http.Transport, err error) {
 	endpoints, _ := s.access.Block("endpoints")
 	if endpoint = recognize.WithScheme(endpoints.String("dynamodb")); endpoint == "" {

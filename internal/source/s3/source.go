@@ -40,7 +40,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 }
 
 var (
-	regionName  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`) // it becomes part of a host
+	regionName  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`) // the name becomes a part of a host
 	accessPoint = lazyregexp.New(`^accesspoint/[a-z0-9-]+$`)
 )
 
@@ -54,8 +54,8 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// checkBucket accepts names and the ARNs of access points. Other ARNs lead to other services, some of
-// which run programs of their owners.
+// checkBucket returns an error unless name is the name of a bucket or the ARN of an access point in
+// region. Other ARNs lead to other services, some of which run programs of their owners.
 func checkBucket(name, region string) error {
 	if !strings.HasPrefix(name, "arn:") {
 		return object.CheckBucket(name)
@@ -70,7 +70,7 @@ func checkBucket(name, region string) error {
 	return nil
 }
 
-// keyOf returns the key of the workspace's state, as the backend makes it.
+// keyOf returns the key at which the backend stores the state of the workspace.
 func keyOf(req source.Request) (string, error) {
 	key := req.String("key")
 	if req.OtherWorkspace() == "" {

@@ -77,8 +77,8 @@ func (b *Backend) mayEncrypt() error {
 // succeeds compares the state with one that the module has had without wrap. It returns an error if the lock keeps
 // out nobody who goes on there.
 func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
-	if s, ok := store.As[store.Successor](b.State); ok {
-		return s.Former(r.Backend.Type, r.Backend.Config)
+	if s, ok := store.As[store.Shared](b.State); ok {
+		return s.IsStateOf(r.Backend.Type, r.Backend.Config)
 	}
 	return false, nil
 }
@@ -180,7 +180,7 @@ func (e *StuckError) Unwrap() error { return e.Err }
 
 func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not given back, and force-unlock of the CLI does it: %w", id, err)
+		return fmt.Errorf("the lock %s was not released; release it with force-unlock of the CLI: %w", id, err)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	}
 	_, err := b.Write(context.WithoutCancel(ctx), sealed, read)
 	if errors.Is(err, store.ErrUnseen) {
-		err = fmt.Errorf("%w; keep what there was", err)
+		err = fmt.Errorf("%w; keep the old state", err)
 	}
 	return err
 }

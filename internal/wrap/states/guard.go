@@ -167,9 +167,9 @@ func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	switch {
 	case err != nil || g.Force:
 	case known == nil:
-		err = errors.New("the one that it would replace has not been read; use -force to overwrite it")
+		err = errors.New("the state that it would replace has not been read; use -force to overwrite it")
 	case *known != "" && *known != lineage:
-		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; use -force to overwrite it",
+		err = fmt.Errorf("its lineage is %s, and the state that it would replace has %s; use -force to overwrite that",
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return &label{lineage, serial}, err

@@ -49,13 +49,8 @@ const maxKept = 1000
 // passphrase, a salt and the parameters are the same, the key is derived once.
 func Block() driver.Block[driver.KeyProvider] {
 	derived := memo.NewSecrets(maxKept)
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: func(v attr.Values) (driver.KeyProvider, error) {
-		return build(v, derived)
-	}}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	build := func(v attr.Values) (driver.KeyProvider, error) { return build(v, derived) }
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:       "pbkdf2",
 		OtherNames: []string{"passphrase", "password"},
 		Example:    []string{"passphrase = var.passphrase"},
@@ -78,7 +73,7 @@ func table() attr.Table {
 					"file that requires more is refused before any work is done. Defaults to `10000000`, which takes a " +
 					"few seconds."},
 		},
-	}
+	}}
 }
 
 type provider struct {
