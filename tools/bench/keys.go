@@ -53,7 +53,8 @@ func (b *bench) keysRow() ([]line, error) {
 	return []line{
 		cpu("rotate 20 files, each with a key of its own: beside verify of one", m[0], cost{}, m[1], cost{}, 25),
 		cpu("verify the 20 files after that: beside verify of one", m[2], cost{}, m[1], cost{}, 2.5),
-		cpu("plan with these 20 encrypted states: beside tofu", plans[0], cost{}, plans[2], cost{}, 0.06),
+		cpu("plan with these 20 encrypted states over one without: beside tofu", plans[0], plans[1], plans[2], plans[3], 0.06),
+		cpu("the same, with what a plan without states takes", plans[0], cost{}, plans[2], cost{}, 0),
 	}, nil
 }
 
