@@ -206,7 +206,7 @@ func (l location) explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		mistake := l.mistake(path)
-		odd := recognize.Text(l.path, recognize.Value).Said("") // the caller adds this mistake to the error
+		odd := recognize.Text(l.path, recognize.Value).Said("") // which is said in any case
 		missing := fmt.Sprintf("%q does not exist%s", path, mistake)
 		if _, err := os.Lstat(path); err == nil {
 			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""
