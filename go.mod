@@ -14,6 +14,7 @@ require (
 	github.com/zclconf/go-cty v1.20.0 // the types and values of states and configurations
 	golang.org/x/crypto v0.58.0 // NaCl's secretbox, ssh keys; in tests, an ssh server; the last one with openpgp, as in encryption/go.mod
 	golang.org/x/net v0.62.0 // proxies from the environment, which can be switched off
+	golang.org/x/sync v0.25.0 // how much memory many files take at once
 	golang.org/x/sys v0.50.0 // how Linux hands a secret to git, and Windows ends git with us
 	golang.org/x/term v0.48.0 // whether a stream is a terminal
 	golang.org/x/text v0.44.0 // file names in git that are spelled with other code points
@@ -29,7 +30,7 @@ require (
 
 // For tests only.
 require (
-	cloud.google.com/go/kms v1.37.0 // Cloud KMS for OpenTofu; newer releases need modules that not every proxy has
+	cloud.google.com/go/kms v1.37.0 // the messages of Cloud KMS, for its fake, as OpenTofu calls it over gRPC
 	github.com/hashicorp/terraform-plugin-testing v1.16.0 // acceptance tests through the CLIs
 	golang.org/x/mod v0.43.0 // archives of modules
 )
@@ -193,7 +194,6 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
-	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	google.golang.org/api v0.304.0 // indirect

@@ -1,6 +1,6 @@
-// Package builtin has a registry of all key providers and methods of the Terraform provider. It
-// links the SDKs of all clouds. A program that needs fewer uses encryption/light, or makes a
-// list of its own.
+// Package builtin holds the registry of all key providers and methods of the Terraform provider. It
+// links the SDKs of all clouds. A program that needs fewer kinds uses encryption/light, or makes a
+// registry of its own.
 package builtin
 
 import (

@@ -177,14 +177,15 @@ const (
 	surelyOnce  = 8 // bytes that two random salts do not have in common
 )
 
-// fresh reports what must be new in each file and is not.
+// fresh reports what must be new in each file, or in each run of the program, and is not. The other file is of another
+// run.
 func (e envelope) fresh(other envelope, nonces bool) error {
 	if nonces && bytes.Equal(e.data[:nonceLength], other.data[:nonceLength]) { // they open, so that there is a nonce
 		return errors.New("W7: two files have the same nonce")
 	}
 	for key, document := range e.meta {
 		if s := salt(document); len(s) >= surelyOnce && bytes.Equal(s, salt(other.meta[key])) {
-			return fmt.Errorf("W8: two files have the same salt in %q", key)
+			return fmt.Errorf("W8: files of two runs have the same salt in %q", key)
 		}
 	}
 	return nil

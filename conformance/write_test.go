@@ -102,7 +102,7 @@ func TestJudgeWriters(t *testing.T) {
 	}{
 		"right":          {first: one.file(t), verdict: conformance.Passed},
 		"the same nonce": {first: writer{salt: one.salt, nonce: two.nonce}.file(t), why: "W7: two files have the same nonce"},
-		"the same salt":  {first: writer{salt: two.salt, nonce: one.nonce}.file(t), why: "W8: two files have the same salt"},
+		"the same salt":  {first: writer{salt: two.salt, nonce: one.nonce}.file(t), why: "W8: files of two runs have the same salt"},
 		"a short salt":   {first: writer{salt: "salt", nonce: one.nonce}.file(t), why: "W8: the salt of"},
 		"another plaintext": {why: "W4: ",
 			first: writer{one.salt, one.nonce, "", string(conformance.Get(settings).Plain()) + " "}.file(t)},

@@ -81,7 +81,7 @@ func (t Target) useless() (all findings) {
 	for _, address := range t.methods {
 		var found findings
 		found.ofMethod(e, t.name, address)
-		for _, address := range e.withUpstream(e.candidate(address, nil, nil).references) {
+		for _, address := range e.withUpstream(e.methodAt(address).references) {
 			found.ofKeyProvider(e, t.name, address)
 		}
 		if len(found) == 0 {
@@ -184,12 +184,12 @@ func (f *findings) doubt(t Target) {
 	seen := map[string]bool{}
 	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // the method, and the methods of its then
 		seen[address] = true
-		for _, odd := range e.oddities(e.candidate(address, nil, nil)) {
+		m, err := e.methods[address]()
+		for _, odd := range e.oddities(m) {
 			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fault.Odd(odd.What)}); odd.Sure == recognize.Surely {
 				*f = append(*f, Finding{Err: err, Target: t.name, Doubt: true})
 			}
 		}
-		m, err := e.methods[address]()
 		if err != nil {
 			return
 		}
@@ -215,7 +215,7 @@ func (t Target) mistake(i int, address string) error {
 		return t.fail("no method is set, such as method = method.aes_gcm.main")
 	}
 	if _, ok := t.encryption.methods[address]; !ok {
-		return t.fail("%w", t.encryption.notConfigured(address, t.methods[:i]...))
+		return t.fail("%w", t.encryption.noMethod(address, t.methods[:i]...))
 	}
 	if t.enforced && t.encryption.isPlaintext(address) {
 		return t.fail("%w", fault.Known(fault.With(fmt.Errorf("the %s %s reads plaintext, which enforced = true forbids",
@@ -260,7 +260,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	case !exists && !syntax.IsMethod(m.then):
 		return fail("%w", syntax.ErrMethodRequired)
 	case !exists:
-		return fail("%w", e.notConfigured(m.then, path...))
+		return fail("%w", e.noMethod(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
 		return fail("%w", fault.With(fmt.Errorf("the methods lead to one another in a circle: %s",
@@ -273,9 +273,9 @@ func (t Target) fail(format string, args ...any) error {
 	return &attr.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
 }
 
-// notConfigured returns an error that explains why no method has this name. It does not suggest
+// noMethod returns an error that explains why no method has this name. It does not suggest
 // the others, which are selected beside it or lead to it.
-func (e *Encryption) notConfigured(method string, others ...string) error {
+func (e *Encryption) noMethod(method string, others ...string) error {
 	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
@@ -307,5 +307,6 @@ func notConfigured(address string, others []string, then string) error {
 
 // isPlaintext reports whether the method at address reads unencrypted data.
 func (e *Encryption) isPlaintext(address string) bool {
-	return address == syntax.Unencrypted || e.kindOf(address) == syntax.Unencrypted
+	entry := e.config.Methods[address]
+	return address == syntax.Unencrypted || entry != nil && entry.Kind == syntax.Unencrypted
 }

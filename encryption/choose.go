@@ -9,16 +9,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
 type candidate struct {
 	method
-	address    string
 	broken     error // why the method cannot be built
 	primary    bool
-	plaintext  bool // it reads unencrypted data
 	whole      bool // it is given the whole file, not the data of an envelope
 	recognizes bool // the file has the method's own format
 }
@@ -28,11 +25,10 @@ type candidate struct {
 // of its own into an envelope.
 func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
-	kind, plaintext := e.kinds[e.kindOf(address)], e.isPlaintext(address)
-	inside := env != nil && recognizesExactly(kind, env.start())
+	inside := env != nil && recognizesExactly(m.kind, env.start())
 	return candidate{
-		method: m, address: address, broken: err, plaintext: plaintext,
-		whole: (kind.OwnFormat != nil || plaintext) && !inside, recognizes: err == nil && kind.OwnFormat != nil && kind.OwnFormat(file),
+		method: m, broken: err, whole: m.opensFiles() && !inside,
+		recognizes: err == nil && m.kind.OwnFormat != nil && m.kind.OwnFormat(file),
 	}
 }
 
@@ -40,14 +36,6 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 // other files.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
 	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
-}
-
-// kindOf returns the kind of the method at an address, which may be the kind itself.
-func (e *Encryption) kindOf(address string) string {
-	if entry, ok := e.config.Methods[address]; ok {
-		return entry.Kind
-	}
-	return address
 }
 
 // choose returns the selected methods that may open a file of this kind, in order. Env is nil
@@ -78,12 +66,11 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 }
 
 func (c candidate) suits(kind FileKind, env *envelope) bool {
-	isPlain := kind == KindState || kind == KindPlan
 	switch {
 	case c.plaintext:
-		return isPlain
+		return kind.isPlain()
 	case c.broken != nil:
-		return !isPlain // the error says why the method cannot be built
+		return !kind.isPlain() // the error says why the method cannot be built
 	case c.whole:
 		return c.recognizes
 	}
@@ -93,12 +80,7 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 // recognizing returns the address of the first configured method whose format the file has,
 // and "" if there is none.
 func (e *Encryption) recognizing(file []byte) string {
-	for _, address := range addresses(e.config.Methods) {
-		if e.candidate(address, file, nil).recognizes {
-			return address
-		}
-	}
-	return ""
+	return first(addresses(e.config.Methods), func(address string) bool { return e.candidate(address, file, nil).recognizes })
 }
 
 const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
@@ -128,7 +110,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	case KindEncrypted:
 		return t.encryptedError("", env, fmt.Errorf("the file is encrypted%s, and %s", env.names(), t.encryption.unselected(selected)))
 	case KindState, KindPlan:
-		if err := t.accept(kind); err != nil {
+		if err := t.expectKind(kind); err != nil {
 			return err
 		}
 		among := ", and no method is selected"
@@ -154,7 +136,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 // may open the file. Env is nil for a file in another format, and for a file to be sealed.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fault.NoMethod{
-		Format: format, Methods: t.encryption.configuredFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
+		Format: format, Methods: t.encryption.methodsFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
 		KeyProviders: addresses(t.encryption.config.KeyProviders),
 	}
 	if named, ok := t.encryption.methods[format]; ok {
@@ -173,7 +155,7 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 // configured, or only not selected.
 func (e *Encryption) unselected(selected string) string {
 	switch {
-	case len(e.configuredFor("")) == 0:
+	case len(e.methodsFor("")) == 0:
 		return "no method for encrypted data is configured" + selected
 	case selected == "":
 		return "no method is selected"
@@ -183,25 +165,15 @@ func (e *Encryption) unselected(selected string) string {
 
 // format returns the kind of method whose format the file has, and "" if there is none.
 func (e *Encryption) format(file []byte) string {
-	for _, name := range slices.Sorted(maps.Keys(e.kinds)) {
-		if recognizesExactly(e.kinds[name], file) {
-			return name
-		}
-	}
-	return ""
+	return first(slices.Sorted(maps.Keys(e.kinds)), func(name string) bool { return recognizesExactly(e.kinds[name], file) })
 }
 
-// configuredFor returns the addresses of the configured methods for files of a format: a kind
+// methodsFor returns the addresses of the configured methods for files of a format: a kind
 // of method, or "" for OpenTofu's envelope.
-func (e *Encryption) configuredFor(format string) []string {
-	var out []string
-	for _, address := range addresses(e.config.Methods) {
-		entry := e.config.Methods[address]
-		if entry.Kind == format || format == "" && !e.candidate(address, nil, nil).whole {
-			out = append(out, address)
-		}
-	}
-	return out
+func (e *Encryption) methodsFor(format string) []string {
+	return slices.DeleteFunc(addresses(e.config.Methods), func(address string) bool {
+		return e.config.Methods[address].Kind != format && (format != "" || e.methodAt(address).opensFiles())
+	})
 }
 
 // refuseInside returns the error for decrypted content that is not plaintext, if then is not
@@ -211,27 +183,18 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return fault.Known(because(ErrNotConfigured, "what it decrypted is not a state"), fault.NoThen{Method: address})
+		return fault.Known(because(ErrNotConfigured, "the decrypted data is not a state"), fault.NoThen{Method: address})
 	}
 	return notOurs()
 }
 
-// names returns the first names in the metadata, in parentheses after a space; "" for none. Of a hostile file, it
-// escapes only the names that it shows.
+// names returns the first names in the metadata, in parentheses after a space; "" for none.
 func (env *envelope) names() string {
-	const most = 5
 	if len(env.Meta) == 0 {
 		return ""
 	}
-	var shown []string
-	for i, name := range slices.Sorted(maps.Keys(env.Meta)) {
-		if i == most {
-			shown = append(shown, "…")
-			break
-		}
-		shown = append(shown, outside.Quoted(name, maxName))
-	}
-	return " (its metadata names " + strings.Join(shown, ", ") + ")"
+	const most = 5
+	return " (its metadata names " + syntax.List(slices.Sorted(maps.Keys(env.Meta)), most, quoted) + ")"
 }
 
 // stores returns 1 if the metadata has an entry of this name, and else 0.

@@ -23,6 +23,7 @@
 package encryption
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,7 +42,8 @@ import (
 )
 
 // Registry lists the kinds of key providers and methods that settings may name,
-// each once, in any order.
+// each once, in any order. Settings that are loaded with one registry share the keys that are derived from the same
+// passphrase and salt.
 type Registry struct {
 	KeyProviders []driver.Block[driver.KeyProvider]
 	Methods      []driver.Block[driver.Method]
@@ -73,9 +75,12 @@ func areSettings(c *config.Config) bool {
 // concurrent use. It builds an entry when a file first needs it, and keeps the last 1,000 keys
 // by the stored metadata, so that it calls a key provider once for all files that share a key.
 // [Encryption.Close] forgets these keys.
+//
+// The files that it seals with a key provider such as pbkdf2 share a salt, which it makes when it
+// seals the first of them, and so a key; see [Target.Separate]. With one key, at most 2^32 files may
+// be sealed. A program that seals as many loads its settings again.
 type Encryption struct {
 	config       config.Config
-	strict       bool                                        // there are settings, so plaintext opens only by name
 	kinds        map[string]driver.Block[driver.Method]      // nil in a zero Encryption
 	keyKinds     map[string]driver.Block[driver.KeyProvider] // the same
 	keyProviders map[string]func() (keyProvider, error)      // :: address → built once
@@ -90,12 +95,17 @@ type keyProvider struct {
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
 	values      attr.Values
+	document    func() json.RawMessage // of a [driver.Salter], the same each time; nil for other kinds
 }
 
 type method struct {
 	driver.Method
-	then       string   // the address of the method for the decrypted file; "" if that is plaintext
-	references []string // addresses of the key providers that it uses
+
+	address    string
+	kind       driver.Block[driver.Method] // zero if the registry lacks it
+	plaintext  bool                        // it reads unencrypted data
+	then       string                      // the address of the method for the decrypted file; "" if that is plaintext
+	references []string                    // addresses of the key providers that it uses
 	values     attr.Values
 }
 
@@ -116,7 +126,6 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	}
 	e := &Encryption{
 		config:       *cfg,
-		strict:       areSettings(cfg),
 		kinds:        methodKinds,
 		keyKinds:     kinds,
 		keyProviders: map[string]func() (keyProvider, error){},
@@ -199,31 +208,46 @@ func buildKeyProvider(entry *entries.Entry, kinds map[string]driver.Block[driver
 	if err != nil {
 		return keyProvider{values: values}, err
 	}
-	return keyProvider{
+	provider := keyProvider{
 		KeyProvider: built,
 		metadataKey: metadataKey(entry, kinds),
 		exportable:  values.Bool("exportable"),
 		references:  references(values),
 		values:      values,
-	}, nil
+	}
+	if salter, ok := built.(driver.Salter); ok {
+		provider.document = sync.OnceValue(salter.NewDocument)
+	}
+	return provider, nil
 }
 
 func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Method], cfg *config.Config) (method, error) {
+	m := method{address: entry.Address, kind: kinds[entry.Kind], plaintext: entry.Kind == syntax.Unencrypted}
 	var common []attr.Attr
-	whole := kinds[entry.Kind].OwnFormat != nil
-	if whole {
+	if m.kind.OwnFormat != nil {
 		common = entries.FileMethodAttrs()
 	}
 	built, values, err := build(entry, "method", kinds, common, cfg)
+	m.values = values
 	if err != nil {
-		return method{values: values}, err
+		return m, err
 	}
-	m := method{Method: built, references: references(values), values: values}
-	if whole {
+	m.Method, m.references = built, references(values)
+	if m.kind.OwnFormat != nil {
 		m.then = values.String("then")
 	}
 	return m, nil
 }
+
+// methodAt returns the method at a configured address. One that cannot be built has only the parts
+// that its settings give.
+func (e *Encryption) methodAt(address string) method {
+	m, _ := e.methods[address]()
+	return m
+}
+
+// opensFiles reports whether the method is given the whole file, and not the data of an envelope.
+func (m method) opensFiles() bool { return m.kind.OwnFormat != nil || m.plaintext }
 
 func references(values attr.Values) (addresses []string) {
 	for _, given := range entries.KeyProviders(values) {
@@ -336,7 +360,7 @@ func (e *Encryption) settings() config.Config {
 
 func (e *Encryption) target(kind FileKind, name string, t *config.Target) Target {
 	if t == nil {
-		return Target{encryption: e, kind: kind, name: name, lenient: e != nil && !e.strict}
+		return Target{encryption: e, kind: kind, name: name, passes: e != nil && !areSettings(&e.config)}
 	}
 	methods := slices.Concat([]string{t.Method}, t.Fallbacks)
 	return Target{encryption: e, kind: kind, name: name, methods: methods, enforced: t.Enforced, pos: t.Pos}

@@ -143,7 +143,7 @@ func stepOf(err error) Step {
 	if e, ok := errors.AsType[*thenError](err); ok {
 		return e.step
 	}
-	if _, ok := errors.AsType[*contentError](err); ok {
+	if errors.Is(err, errContent) {
 		return StepEnvelope
 	}
 	if _, ok := errors.AsType[*providerError](err); ok {
@@ -154,8 +154,7 @@ func stepOf(err error) Step {
 
 // isForAnother reports whether the next method may open the file.
 func isForAnother(err error) bool {
-	_, other := errors.AsType[*contentError](err)
-	return other || errors.Is(err, ErrNoKey)
+	return errors.Is(err, errContent) || errors.Is(err, ErrNoKey)
 }
 
 // describeAll returns the text for attempts whose errors all let the next method try.
@@ -163,5 +162,5 @@ func describeAll(attempts []Attempt) string {
 	if errors.Is(attempts[len(attempts)-1].Err, ErrNoKey) {
 		return "no selected method has the key for this file:"
 	}
-	return "the file was decrypted, and what is inside is not what was expected:"
+	return "the file was decrypted, but its content is not valid:"
 }

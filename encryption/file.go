@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -32,14 +31,15 @@ const (
 
 // String returns a few words for users, such as "plaintext state".
 func (k FileKind) String() string {
-	names := []string{"empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend"}
-	for i, name := range names {
-		if k == KindUnknown+1+FileKind(i) {
-			return name
-		}
+	names := []string{"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend"}
+	if k > KindUnknown && int(k) < len(names) {
+		return names[k]
 	}
-	return "file of an unknown kind"
+	return names[KindUnknown]
 }
+
+// isPlain reports whether the file is a plaintext state or plan.
+func (k FileKind) isPlain() bool { return k == KindState || k == KindPlan }
 
 // content returns "state" or "plan".
 func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plaintext ") }
@@ -209,7 +209,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion && err != nil:
 		return KindEncrypted, nil, damaged(err)
 	case header.Version == envelopeVersion && len(encoded) == 0:
-		return KindEncrypted, nil, broken("the file has metadata and no encrypted_data, so it was edited or cut off")
+		return KindEncrypted, nil, edited("the file has metadata and no encrypted_data, so it was edited or cut off")
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
@@ -296,13 +296,13 @@ const neither = "the file is neither an encrypted state nor a plaintext one"
 
 // notOurs returns the error for plaintext that is neither a state nor a plan.
 func notOurs() error {
-	return fault.With(because(ErrDamaged, "what it decrypted is not a state and not a plan"), "check which file is read")
+	return fault.With(because(ErrDamaged, "the decrypted data is neither a state nor a plan"), "check which file is read")
 }
 
-func damaged(err error) error { return broken("the encrypted file is damaged: %w", describeJSON(err)) }
+func damaged(err error) error { return edited("the encrypted file is damaged: %w", describeJSON(err)) }
 
-// broken returns the error for a file that was edited or cut off.
-func broken(format string, args ...any) error {
+// edited returns the error for a file that was edited or cut off.
+func edited(format string, args ...any) error {
 	return fault.With(because(ErrDamaged, format, args...), "restore an intact copy")
 }
 
@@ -365,16 +365,16 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, broken("there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
+		return KindUnknown, edited("there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
 			"the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
-		return KindUnknown, broken("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+		return KindUnknown, edited("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
 			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, broken("there is a lineage beside the encrypted data, but none inside: somebody changed the file")
+		return KindUnknown, edited("there is a lineage beside the encrypted data, but none inside: somebody changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
-		return KindUnknown, broken("the lineage beside the encrypted data is not the one inside: somebody changed the file")
+		return KindUnknown, edited("the lineage beside the encrypted data is not the one inside: somebody changed the file")
 	}
 	return KindState, nil
 }
@@ -396,28 +396,10 @@ func describeJSON(err error) error {
 		if kind.Field == "" {
 			return errors.New("it is JSON, but not an object, which begins with {")
 		}
-		return fmt.Errorf("%s must be %s", quoted(memberName(kind.Field)), kindOf(kind.Type))
+		name := strings.TrimPrefix(kind.Field, "envelope.") // before it, there is the name of the Go struct
+		return fmt.Errorf("%s must be %s", quoted(name), jsonwalk.Expected(kind))
 	}
 	return errors.New("a value is not base64")
-}
-
-// memberName returns the name of a member as the file spells it. Errors of encoding/json put
-// the name of the Go struct before it.
-func memberName(field string) string { return strings.TrimPrefix(field, "envelope.") }
-
-// kindOf returns the name of the JSON type that a Go type is decoded from.
-func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Int64:
-		return "a whole number"
-	case reflect.Slice: // of bytes
-		return "a string in base64"
-	case reflect.Map:
-		return "an object"
-	}
-	return "another kind of value"
 }
 
 const maxName = 100 // bytes of a name that are shown

@@ -27,7 +27,7 @@ func (t Target) withFacts(err error, c candidate, env *envelope) error {
 // no key, why another key may be the right one. Only the first is said.
 func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact) {
 	e := t.encryption
-	facts = e.suspects(c)
+	facts = e.suspects(c.method)
 	if errors.Is(err, ErrNoKey) {
 		if t.pos.File == "TF_ENCRYPTION" && e.isWrittenBeside() {
 			facts = append(facts, fault.Advice("the method was chosen by TF_ENCRYPTION, which is merged over the other settings"))
@@ -56,8 +56,8 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		return fault.Advice(", nor of any other: it was encrypted with a key as it is, as static has it, or it is damaged; then restore an " +
-			"intact copy")
+		return fault.Advice(", nor of any other: it was encrypted with a key that no key provider derives, such as a static one, or it is " +
+			"damaged: then restore an intact copy")
 	case empty:
 	case !e.belongs(env):
 		return env.noKeyProvider()
@@ -86,12 +86,7 @@ func (env *envelope) noKeyProvider() fault.NoKeyProvider {
 // other returns the address of a configured key provider that stored metadata in the file,
 // and "" if there is none.
 func (e *Encryption) other(env *envelope) string {
-	for _, address := range slices.Sorted(maps.Keys(e.config.KeyProviders)) {
-		if env.stores(e.storesAs(address)) > 0 {
-			return address
-		}
-	}
-	return ""
+	return first(addresses(e.config.KeyProviders), func(address string) bool { return env.stores(e.storesAs(address)) > 0 })
 }
 
 // storesAs returns the name under which a configured key provider stores its metadata.
@@ -108,14 +103,16 @@ func (e *Encryption) isStatic(address string) bool {
 // also has a name of a configured one, and else "".
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
-	isClaimed := func(name string) bool { return e.claimant(name) != "" }
-	if !slices.ContainsFunc(names, isClaimed) {
+	if !slices.ContainsFunc(names, func(name string) bool { return e.claimant(name) != "" }) {
 		return ""
 	}
-	for _, name := range names {
-		if !isClaimed(name) {
-			return name
-		}
+	return first(names, func(name string) bool { return e.claimant(name) == "" })
+}
+
+// first returns the first text that fits, and "" if none does.
+func first(all []string, fits func(string) bool) string {
+	if i := slices.IndexFunc(all, fits); i >= 0 {
+		return all[i]
 	}
 	return ""
 }
@@ -123,14 +120,12 @@ func (e *Encryption) partly(env *envelope) string {
 // namesake returns the address of a configured key provider that may have stored its metadata
 // under the name of another one of its kind, and "" if there is none.
 func (e *Encryption) namesake(env *envelope, other string) string {
-	for _, address := range addresses(e.config.KeyProviders) {
-		entry := e.config.KeyProviders[address]
-		if named := e.config.KeyProviders[other]; named != nil && address != other && entry.Kind == named.Kind && !e.isStatic(other) &&
-			env.stores(e.storesAs(address)) == 0 {
-			return address
-		}
+	if other == "" || e.isStatic(other) {
+		return ""
 	}
-	return ""
+	return first(configured(e.config.KeyProviders, e.config.KeyProviders[other].Kind), func(address string) bool {
+		return address != other && env.stores(e.storesAs(address)) == 0
+	})
 }
 
 // belongs reports whether a configured key provider may have stored metadata in the file.
@@ -153,7 +148,7 @@ func (e *Encryption) belongs(env *envelope) bool {
 // there is none.
 func (t Target) user(address string) int {
 	return slices.IndexFunc(t.methods, func(m string) bool {
-		return slices.Contains(t.encryption.candidate(m, nil, nil).references, address)
+		return slices.Contains(t.encryption.methodAt(m).references, address)
 	})
 }
 
@@ -161,18 +156,13 @@ func (t Target) user(address string) int {
 // "" if there is none.
 func (t Target) untried() string {
 	used := t.encryption.used(t.methods)
-	for _, address := range slices.Sorted(maps.Keys(t.encryption.config.KeyProviders)) {
-		if !slices.Contains(used, address) {
-			return address
-		}
-	}
-	return ""
+	return first(addresses(t.encryption.config.KeyProviders), func(address string) bool { return !slices.Contains(used, address) })
 }
 
 // used returns the addresses of all key providers that methods use, directly or through others.
 func (e *Encryption) used(methods []string) (all []string) {
 	for _, m := range methods {
-		all = append(all, e.candidate(m, nil, nil).references...)
+		all = append(all, e.methodAt(m).references...)
 	}
 	return e.withUpstream(all)
 }
@@ -193,15 +183,15 @@ func (e *Encryption) withUpstream(addresses []string) []string {
 
 // oddities returns the probable mistakes in the settings and environment variables of a method
 // and of the key providers that it uses.
-func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
+func (e *Encryption) oddities(m method) (all []entries.Oddity) {
 	add := func(address string, values attr.Values) {
 		for _, odd := range entries.Oddities(values) {
 			odd.Address = address
 			all = append(all, odd)
 		}
 	}
-	add(c.address, c.values)
-	for _, address := range e.withUpstream(c.references) {
+	add(m.address, m.values)
+	for _, address := range e.withUpstream(m.references) {
 		provider, _ := e.keyProvider(address)
 		add(address, provider.values)
 	}
@@ -209,8 +199,8 @@ func (e *Encryption) oddities(c candidate) (all []entries.Oddity) {
 }
 
 // suspects are the oddities as facts beside an error.
-func (e *Encryption) suspects(c candidate) (facts []fault.Fact) {
-	for _, odd := range e.oddities(c) {
+func (e *Encryption) suspects(m method) (facts []fault.Fact) {
+	for _, odd := range e.oddities(m) {
 		facts = append(facts, odd.Suspect())
 	}
 	return facts
@@ -229,10 +219,10 @@ func (e *Encryption) isWrittenBeside() bool {
 }
 
 // protects returns an error if a method would seal with a passphrase that is no secret.
-func (e *Encryption) protects(c candidate) error {
-	for _, odd := range e.oddities(c) {
+func (e *Encryption) protects(m method) error {
+	for _, odd := range e.oddities(m) {
 		if is := odd.Suspect(); odd.Sure == recognize.NoSecret {
-			return fault.With(fmt.Errorf("%s %s. It is no secret, so nothing is encrypted with it", is.Setting, is.What),
+			return fault.With(fmt.Errorf("%s %s. Nothing is encrypted with a passphrase that is not secret", is.Setting, is.What),
 				": set the passphrase itself. If something was encrypted with this one before, keep it in a key provider of its own, whose "+
 					"method is the fallback")
 		}

@@ -232,6 +232,8 @@ func addresses(entries map[string]*entries.Entry) []string { return slices.Sorte
 // concurrent use.
 type newKeys struct {
 	encryption *Encryption
+	separate   bool
+	rehearses  map[string]json.RawMessage // see [Target]
 	path       []string
 	made       map[string][]byte // :: address → key
 	meta       map[string][]byte // :: alias or address → JSON document to store
@@ -270,7 +272,13 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	if !ok {
 		return nil, fault.With(errors.New("this kind of key provider can open files, but not encrypt them"), "choose another to encrypt")
 	}
-	key, store, err := maker.NewKey(ctx, k.key)
+	var key []byte
+	var store json.RawMessage
+	if salter, ok := maker.(driver.Salter); ok {
+		key, store, err = k.salted(ctx, address, provider, salter)
+	} else {
+		key, store, err = maker.NewKey(ctx, k.key)
+	}
 	if err != nil || store == nil {
 		return key, err
 	}

@@ -116,8 +116,8 @@ func AllowCommands() With {
 func Passphrase(passphrase string) Layer {
 	return config.NewLayer[With](func(o config.Options) (*config.Config, error) {
 		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
-		keyTable, hasKeys := find(o.KeyProviders, "pbkdf2")
-		methodTable, hasMethod := find(o.Methods, "aes_gcm")
+		keyTable, hasKeys := config.Find(o.KeyProviders, "pbkdf2")
+		methodTable, hasMethod := config.Find(o.Methods, "aes_gcm")
 		if !hasKeys || !hasMethod {
 			return nil, errors.New("a passphrase requires the key provider pbkdf2 and the method aes_gcm, and the registry lacks one of them")
 		}
@@ -133,14 +133,6 @@ func Passphrase(passphrase string) Layer {
 			Plan:  target,
 		}, nil
 	})
-}
-
-func find(tables []attr.Table, name string) (attr.Table, bool) {
-	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == name })
-	if i < 0 {
-		return attr.Table{}, false
-	}
-	return tables[i], true
 }
 
 // Load reads settings from layers. A later layer is merged over the earlier ones, as OpenTofu

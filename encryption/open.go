@@ -58,7 +58,7 @@ func (t Target) open(ctx context.Context, c candidate, data []byte, env *envelop
 	if err != nil {
 		return nil, err
 	}
-	opened := &Opened{Data: plain, Method: c.address, UsedFallback: !c.primary, Encrypted: !c.plaintext}
+	opened := &Opened{Data: plain, Method: c.address, UsedFallback: !c.primary, Encrypted: !c.plaintext, meta: keys.meta}
 	if w, ok := c.Method.(driver.Warner); ok {
 		warners[c.address] = w
 	}

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// These parts of a zip archive identify a plan. Their names are those of PKWARE's APPNOTE.TXT,
-// 4.3. Package archive/zip would also link decompression into every program that opens states.
+// These parts of a zip archive identify a plan. Their names come from PKWARE's APPNOTE.TXT, 4.3.
+// Package archive/zip would also link decompression into every program that opens states.
 const (
-	localHeader     = "PK\x03\x04" // of the first member, so an archive with members begins with it
-	centralHeader   = "PK\x01\x02" // of each member, in the list at the end
+	localHeader     = "PK\x03\x04" // the signature of the first member, with which an archive begins
+	centralHeader   = "PK\x01\x02" // the signature of each member in the list at the end
 	endOfDirectory  = "PK\x05\x06"
 	sizeOfCentral   = 46 // bytes before the name
 	sizeOfDirectory = 22 // bytes of the end before the comment
@@ -34,7 +34,7 @@ func isPlan(file []byte) bool {
 		hasMember(file[start:end], field(10), planMember)
 }
 
-// hasMember reports whether a list of exactly so many headers contains the wanted name.
+// hasMember reports whether a list of exactly that many headers contains the wanted name.
 func hasMember(list []byte, members int, wanted string) bool {
 	found := false
 	for range members {

@@ -26,7 +26,7 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 		o = &Opened{}
 	}
 	t := o.target
-	if !t.lenient || t.enforced || o.Encrypted || o.Method != "" {
+	if !t.passes || o.Encrypted || o.Method != "" {
 		return t.Encrypt(ctx, plain)
 	}
 	if err := t.begin(ctx); err != nil {
@@ -40,19 +40,20 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 
 // seal encrypts plain with the method at its then, if it has one, and the result of that with
 // the method at address.
-func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, plain []byte) ([]byte, error) {
+func (t Target) seal(ctx context.Context, address string, plain []byte) ([]byte, error) {
+	e := t.encryption
 	m, encrypter, err := e.encrypter(address)
 	if err != nil {
 		return nil, &Error{Step: StepConfiguration, Err: err}
 	}
 	kind, _, _ := identify(plain)
 	env := &envelope{Version: envelopeVersion}
-	if e.candidate(address, nil, nil).whole {
+	if m.opensFiles() {
 		env = nil
 	}
 	switch {
 	case m.then != "":
-		if plain, err = e.seal(ctx, kept, m.then, plain); err != nil {
+		if plain, err = t.seal(ctx, m.then, plain); err != nil {
 			return nil, err
 		}
 	case env != nil && kind == KindState:
@@ -60,17 +61,19 @@ func (e *Encryption) seal(ctx context.Context, kept *keptKeys, address string, p
 			return nil, &Error{Step: StepEnvelope, Err: err}
 		}
 	}
-	keys := &newKeys{encryption: e, made: map[string][]byte{}, meta: map[string][]byte{}}
+	keys := &newKeys{encryption: e, separate: t.separate, rehearses: t.rehearses, made: map[string][]byte{}, meta: map[string][]byte{}}
 	sealed, err := sealCopy(ctx, encrypter, keys, env, plain)
-	if last := kept.of(address); err != nil && ctx.Err() == nil && last != nil {
+	if last := t.kept.of(address); err != nil && ctx.Err() == nil && last != nil {
 		keys = last
 		sealed, err = sealCopy(ctx, encrypter, keys, env, plain)
 	}
 	if err != nil {
-		err = fault.Later(err, func() []fault.Fact { return e.suspects(e.candidate(address, nil, nil)) })
+		err = fault.Later(err, func() []fault.Fact { return e.suspects(m) })
 		return nil, failure(ctx, []Attempt{{address, err}}, "the data could not be encrypted:")
 	}
-	kept.keep(address, keys)
+	if t.rehearses == nil {
+		t.kept.keep(address, keys)
+	}
 	return sealed, nil
 }
 
@@ -82,7 +85,7 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 			errors.New("this method can open files, but not encrypt them"), "choose another to encrypt")}
 	}
 	if err == nil {
-		err = e.protects(e.candidate(address, nil, nil))
+		err = e.protects(m)
 	}
 	return m, encrypter, err
 }

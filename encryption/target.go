@@ -2,6 +2,7 @@ package encryption
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,15 +22,17 @@ type Target struct {
 	name       string   // for errors; "" when the caller chose the methods
 	methods    []string
 	enforced   bool
-	lenient    bool // there are no settings, so plaintext is read as OpenTofu reads it
+	passes     bool // plaintext passes without a method, as in OpenTofu, because there are no settings
 	kept       *keptKeys
+	separate   bool                       // each file has a salt of its own
+	rehearses  map[string]json.RawMessage // :: address of a key provider → metadata of the opened file; see [Opened.Rehearsal]
 	pos        attr.Pos
 }
 
 // Enforce returns a copy of the target that refuses unencrypted data, as enforced = true does:
 // plaintext is [ErrPlaintext], and a method that reads plaintext is an error.
 func (t Target) Enforce() Target {
-	t.enforced = true
+	t.enforced, t.passes = true, false
 	return t
 }
 
@@ -59,7 +62,8 @@ type Opened struct {
 	Attempts     []Attempt        // methods that were tried before and had no key
 	Warnings     []driver.Warning // of the methods that opened it, see [driver.Warner]
 
-	target Target // the target that opened the file
+	target Target            // the target that opened the file
+	meta   map[string][]byte // :: alias or address of a key provider → document that the envelope stores
 }
 
 // Decrypt opens a file with the first method that has a key for it, and does not change the
@@ -96,7 +100,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 		// A document of another format may look like a damaged envelope, so damage
 		// matters only if no method recognizes the file.
 		err = &Error{Step: StepEnvelope, Err: damage}
-	case !t.passes(kind, file):
+	case !t.passes || !kind.isPlain() || t.encryption.format(file) != "":
 		err = &Error{Step: StepEnvelope, Err: t.refuse(kind, file, env)}
 	}
 	if err != nil {
@@ -106,7 +110,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 		opened.Kind = kind
 	}
 	opened.target = t
-	if err := t.accept(opened.Kind); err != nil {
+	if err := t.expectKind(opened.Kind); err != nil {
 		return nil, &Error{Step: StepEnvelope, Err: err}
 	}
 	return opened, nil
@@ -121,16 +125,12 @@ func (t Target) begin(ctx context.Context) error {
 	return err
 }
 
-func (t Target) accept(kind FileKind) error {
+// expectKind returns an error for a plan in place of a state, or the other way round.
+func (t Target) expectKind(kind FileKind) error {
 	if t.kind == KindUnknown || t.kind == kind {
 		return nil
 	}
 	return because(ErrOtherKind, "this is a %s, and a %s is required here", kind.content(), t.kind.content())
-}
-
-// passes reports whether the target reads a plaintext file although no method is selected.
-func (t Target) passes(kind FileKind, file []byte) bool {
-	return t.lenient && !t.enforced && (kind == KindState || kind == KindPlan) && t.encryption.format(file) == ""
 }
 
 // Encrypt seals a state or a plan with the target's primary method, and does not change plain.
@@ -150,14 +150,14 @@ func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	if err := t.checkPlain(plain); err != nil {
 		return nil, err
 	}
-	return t.encryption.seal(ctx, t.kept, t.methods[0], plain)
+	return t.seal(ctx, t.methods[0], plain)
 }
 
 // checkPlain returns an error if plain is not a state or a plan that the target could open
 // again after it was sealed.
 func (t Target) checkPlain(plain []byte) error {
 	kind, _, _ := identify(plain)
-	err := t.accept(kind)
+	err := t.expectKind(kind)
 	switch {
 	case kind == KindEmpty:
 		err = fault.With(errors.New("there is nothing to encrypt: "+isEmpty), "fetch it again, or restore a copy")
@@ -165,7 +165,7 @@ func (t Target) checkPlain(plain []byte) error {
 		err = errors.New("this is encrypted already")
 	case kind == KindBackendRecord:
 		err = fault.With(errors.New("this is not a state: "+isRecordOfBackend), ": read it from there")
-	case kind != KindState && kind != KindPlan:
+	case !kind.isPlain():
 		err = fmt.Errorf("this is not a state and not a plan: %w", describeOther(plain))
 	case err == nil && kind == KindState:
 		err = checkNames(plain)

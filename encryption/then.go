@@ -14,12 +14,12 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
 	case kind == KindEmpty:
-		return fault.With(because(ErrDamaged, "what it decrypted is empty"), "restore an earlier version")
-	case then == "" && (kind == KindState || kind == KindPlan):
+		return fault.With(because(ErrDamaged, "the decrypted data is empty"), "restore an earlier version")
+	case then == "" && kind.isPlain():
 		opened.Kind = kind
 		return nil
 	case then == "":
-		return &contentError{t.refuseInside(kind, opened.Data)}
+		return &reasonError{t.refuseInside(kind, opened.Data), errContent}
 	}
 	t.methods = []string{then}
 	candidates := t.choose(kind, opened.Data, env)
@@ -27,15 +27,15 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	case len(candidates) == 0 && damage != nil:
 		return &thenError{then, StepEnvelope, damage}
 	case len(candidates) == 0:
-		reason, isPlain := ErrNotConfigured, kind == KindState || kind == KindPlan
-		if isPlain {
+		reason := ErrNotConfigured
+		if kind.isPlain() {
 			reason = ErrPlaintext
 		}
-		err := fault.With(because(reason, "it decrypted a %s, which is not for its then, %s", kind, then), "correct that argument")
-		if isPlain {
+		err := fault.With(because(reason, "it decrypted a %s, which its then, %s, does not read", kind, then), "correct that argument")
+		if kind.isPlain() {
 			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 		}
-		return &contentError{err}
+		return &reasonError{err, errContent}
 	}
 	inner, err := t.try(ctx, candidates, opened.Data, env, true)
 	if err != nil {
@@ -46,11 +46,9 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	return nil
 }
 
-// contentError means that the method at then does not open files of the kind that the outer
+// errContent means that the method at then does not open files of the kind that the outer
 // method has decrypted. Another method may be the right one, so the next is tried.
-type contentError struct{ error }
-
-func (e *contentError) Unwrap() error { return e.error }
+var errContent = errors.New("the decrypted content is for another method")
 
 // thenError is the failure of the method that then names.
 type thenError struct {

@@ -2,9 +2,8 @@
 # Puts Azurite, Microsoft's emulator of Azure Storage, into .tools/bin/azurite.
 # It serves blobs only, and passes its arguments on. Node and npm are needed.
 #
-# What is installed is pinned, with checksums, by tools/azurite/package-lock.json.
-# No package's install script runs. As in tool.sh, it is kept in a cache
-# directory of the user, which may be deleted any time.
+# tools/azurite/package-lock.json pins everything that is installed, with checksums. No install script of a package
+# runs. As in tool.sh, the result is kept in a cache directory of the user, which may be deleted at any time.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,7 +18,7 @@ if [ ! -d "$built" ]; then
   trap 'rm -rf "$work"' EXIT
   cp "$root/tools/azurite/package.json" "$root/tools/azurite/package-lock.json" "$work/"
   (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
-  mv -T "$work" "$built" 2>/dev/null || [ -d "$built" ] || mv "$work" "$built" # in one step: another clone may be looking
+  mv -T "$work" "$built" 2>/dev/null || [ -d "$built" ] || mv "$work" "$built" # in one step, because another clone may look for it
 fi
 
 mkdir -p "$root/.tools/bin"

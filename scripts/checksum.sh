@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the checksum of a file as "sha256sum --check" reads it beside the file.
+# Writes the checksum of a file in the format that "sha256sum --check" reads in the folder of the file.
 #
 #   scripts/checksum.sh FILE CHECKSUM
 set -eu

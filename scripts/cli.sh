@@ -1,7 +1,6 @@
 #!/bin/sh
-# Prints the path of a CLI for the demo and the docs: terraform from PATH when it
-# knows ephemeral values (1.10 or later), else the pinned OpenTofu, which is
-# compiled first if need be.
+# Prints the path of a CLI for the demo and the docs: terraform from PATH if it supports ephemeral values (1.10 or
+# later), or else the pinned OpenTofu, which is compiled if necessary.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 export CHECKPOINT_DISABLE=1

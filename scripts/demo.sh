@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs examples/demo with the provider in this directory: no network, no init,
-# nothing left behind. The passphrase is published; it protects nothing. Then
-# the CLI writes such a state itself, through statecrypt wrap.
+# Runs examples/demo with the provider in this directory, without a network and without init, and leaves nothing
+# behind. The passphrase is published, so it protects nothing. Then the CLI writes a state of its own through
+# statecrypt wrap.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cli=$("$root/scripts/cli.sh")
@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 cp -R "$root/examples/demo/." "$work"
-# A state that somebody's own trial left in the folder is none of ours.
+# The state of a user's own trial is removed.
 rm -rf "$work/.terraform" "$work"/.terraform.lock.hcl
 
 provider_dir=$root
@@ -34,7 +34,7 @@ export TF_VAR_state_passphrase
 
 cd "$work"
 "$cli" version | head -n 1
-quiet() { # quiet COMMAND: what it prints is shown only if it fails
+quiet() { # quiet COMMAND: shows the output only if the command fails
   "$@" >quiet.log 2>&1 || {
     cat quiet.log >&2
     exit 1

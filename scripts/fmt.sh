@@ -1,5 +1,5 @@
 #!/bin/sh
-# Formats, or with -check only lists what is not formatted and fails.
+# Formats files. With -check, it lists files that are not formatted, and fails if there are any.
 #
 #   scripts/fmt.sh [-check] go|examples...
 set -eu

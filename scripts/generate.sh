@@ -1,9 +1,7 @@
 #!/bin/sh
-# Writes docs/ from the schema of the provider in this directory, templates/ with
-# its pictures, and examples/. The schema is asked of a CLI here, because tfplugindocs would
-# otherwise download one. With -check it fails if that changes anything: it compares
-# with what was there, not with the last commit, so that it also tells the truth in
-# the middle of some work.
+# Writes docs/ from the schema of the provider in this directory, templates/ with its pictures, and examples/. A CLI
+# prints the schema, because tfplugindocs would otherwise download one. With -check, it fails if docs/ changes. It
+# compares docs/ with its content before, not with the last commit, so it also works between commits.
 #
 #   scripts/generate.sh [-check]
 set -eu
@@ -35,8 +33,8 @@ terraform {
 END
 export CHECKPOINT_DISABLE=1 TF_CLI_CONFIG_FILE="$work/cli.tfrc"
 
-# tfplugindocs looks for the provider in the namespace hashicorp of Terraform's
-# registry, whichever CLI wrote the schema.
+# tfplugindocs looks for the provider in the namespace hashicorp of Terraform's registry, even if OpenTofu wrote the
+# schema.
 (cd "$work" && "$cli" providers schema -json 2>schema.err >schema.raw) || {
   cat "$work/schema.err" >&2
   exit 1
@@ -51,7 +49,7 @@ run() {
     exit 1
   }
 }
-rm -rf docs/pictures # validate does not know what is in there
+rm -rf docs/pictures # validate does not know the files in there
 run generate --rendered-provider-name statecrypt
 run validate
 cd docs
@@ -67,9 +65,9 @@ split -v write=1 index.md
   printf '\n| Variable | Arguments |\n|---|---|\n'
   awk -f ../scripts/variables.awk data-sources/remote_state.md guides/*.md | LC_ALL=C sort -t '`' -k 2,2 |
     awk -F ' [|] ' '{ if (!($2 in row)) order[++n] = $2; row[$2] = row[$2] (row[$2] == "" ? "| " : ", ") substr($1, 3) }
-      END { for (i = 1; i <= n; i++) print row[order[i]] " | " order[i] }' # those of the same arguments
+      END { for (i = 1; i <= n; i++) print row[order[i]] " | " order[i] }' # variables of the same arguments
 } >>guides/variables.md
-for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap recover key-provider; do # what has flags
+for name in statecrypt decrypt encrypt outputs inspect verify rotate wrap recover key-provider; do # the commands with flags
   printf '\n## %s\n\n```text\n' "$name"
   cat "../cmd/statecrypt/text/$name.txt"
   printf '```\n'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks .goreleaser.yml. goreleaser wants a git remote, which a clone need not have,
-# so it looks at the file in a repository of its own.
+# Checks .goreleaser.yml. goreleaser requires a git remote, which a clone may lack, so the check runs in a repository
+# of its own.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 repo=$(mktemp -d)

@@ -1,13 +1,12 @@
 #!/bin/sh
-# Changes the code that guards secrets in one place after the other, and says
-# which changes no test of the same package notices, with -short.
+# Changes the code that guards secrets in one place after the other, and prints the changes that no test of the same
+# package notices with -short.
 #
 #   scripts/mutants.sh GREMLINS SUMMARY [PACKAGE...]
 #
-# gremlins looks at nothing but what a coverage profile calls covered, and the
-# conditions of a switch are in no profile. So the program that it takes for go
-# adds the whole of each file to it: then every change is tried. It also tells
-# gremlins what does not compile, which go test reports as a test that fails.
+# gremlins changes only code that a coverage profile marks as covered, and the conditions of a switch are in no
+# profile. So the program that replaces go for gremlins adds each file to the profile as a whole, and every change is
+# tried. It also tells gremlins which changes do not compile, which go test reports as a failed test.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -30,7 +29,7 @@ if [ -z "$profile" ]; then
   [ "$1" != test ] || "$REAL_GO" build "$previous" || exit 2 # the last argument is the package
   exec "$REAL_GO" "$@"
 fi
-# Tests that fail wherever a worker runs would notice every change.
+# Tests that fail in every copy would seem to notice every change.
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cp -R . "$copy"
@@ -41,13 +40,13 @@ SHIM
 chmod +x "$work/bin/go"
 REAL_GO=$(command -v go)
 export REAL_GO
-# -short for each test run, and what the provider is built with.
+# -short for each test run, and the build flags of the provider.
 export GOFLAGS="-short -trimpath -vet=off '-ldflags=-s -w'" CGO_ENABLED=0
 
-# gremlins copies everything for each of its workers, so what is built stays here.
+# gremlins copies everything for each of its workers, so build results are left out.
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/code"
 
-# gremlins copies one module, to where no go.work leads to the others.
+# gremlins copies one module to a place where no go.work leads to the others.
 mkdir "$work/mod"
 cp "$work/code/encryption/go.mod" "$work/code/encryption/go.sum" "$work/mod"
 shared=$(sed -n 's#^	\([^ ]*/internal/shared\) .*#\1#p' "$work/mod/go.mod")

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Prose keeps to 120 columns: comments of Go, and Markdown but for its tables,
-# its code and the targets of links. (Code has 140; see lll in .golangci.yml.)
-# And it does without some turns of phrase that readers have stumbled over.
+# Checks that prose keeps to 120 columns: comments of Go, and Markdown except for tables, code and the targets of
+# links. (Code has 140; see lll in .golangci.yml.) It also finds some turns of phrase that readers have stumbled over.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C # bytes; awk then takes out those that continue a character
@@ -15,11 +14,11 @@ FNR == 1 { code = 0 }
 END { exit found }'
 
 status=0
-# Directives cannot be broken, nor can a word.
+# Directives cannot be broken, nor can words.
 git ls-files -z '*.go' | xargs -0 awk "$wide"'
   /^[ \t]*\/\/[^ \t]/ || /^[ \t]*\/\/[ \t]*[^ \t]+$/ { next }
   /^[ \t]*\/\// { check($0) }' || status=1
-written() { # the pages that are not generated
+written() { # lists the pages that are not generated
   git ls-files -z '*.md' '*.md.tmpl' ':!docs'
   git ls-files -z docs/maintaining.md docs/attacks.md
 }
@@ -31,9 +30,8 @@ if [ $status -ne 0 ]; then
   echo 'prose is wider than 120 columns' >&2
 fi
 
-# What is meant, in plain words: still; found; unused, expired; the least recently
-# used; identifiers that are not secrets; if there is, if a setting has; lowercase
-# letters; in plaintext; with which identity; in place, where it is.
+# The plain words for these: still; found; unused, expired; the least recently used; identifiers that are not secrets;
+# if there is, if a setting has; lowercase letters; in plaintext; with which identity; in place, where it is.
 riddles='all the same|to be had|of no use|no use any more|for the longest\.|prove nothing|anybody here|is so is none|'
 riddles+='nothing says a place|what there is to say|as it stands (in|there)|stands in the (code|configuration) as well|'
 riddles+='small letters|in clear\b|as whom|(where|what) [a-z ]*\blies?\b'

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds a release again, from its tag, and compares what its archives contain with
-# that, byte by byte. So whoever trusts the source need not trust the machine that built
-# the release.
+# Builds a release again, from its tag, and compares the contents of its archives with the result, byte by byte. So a
+# user who trusts the source need not trust the machine that built the release.
 #
 #   scripts/rebuild.sh 0.1.0                       # the archives of the release for this platform, which it downloads
 #   scripts/rebuild.sh 0.1.0 FOLDER                # all archives in FOLDER
@@ -32,11 +31,11 @@ if [ -z "$folder" ]; then
 fi
 folder=$(cd "$folder" && pwd)
 
-# A whole clone, as the release is built from: the tags of a commit are part of a program.
+# The clone is complete, like the one of the release: the tags of a commit are part of a program.
 git -c advice.detachedHead=false -c core.autocrlf=false clone --quiet --branch "v$version" "$repository" "$work/source"
 
-# What the caller's shell, or "go env -w", says to Go must not change what is built, but for
-# where modules come from and are kept.
+# Go settings in the caller's shell, or from "go env -w", must not change the build, except for the places where
+# modules come from and are kept.
 kept='GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOPATH GOCACHE GOMODCACHE'
 for v in $(env | sed -n 's/^\(GO[A-Z0-9]*\)=.*/\1/p'); do
   case " $kept GOENV " in *" $v "*) ;; *) unset "$v" ;; esac
@@ -72,7 +71,7 @@ for archive in "$folder"/terraform-provider-statecrypt_"$version"_*.zip "$folder
     continue
   fi
   go=$(go version "$work/theirs/$program")
-  # As .goreleaser.yml says.
+  # These are the settings in .goreleaser.yml.
   (
     cd "$work/source"
     GOTOOLCHAIN=${go##* } CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOARM=6 \

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Says what is missing before VERSION may be tagged, all at once: in the changelog, in the
-# files that name versions, and in texts that say that there is no release. With -texts,
-# that is all; otherwise the upgrade test and a release that is not published follow.
+# Prints everything that is missing before VERSION may be tagged: in the changelog, in the files that name versions,
+# and in texts that say that there is no release. Without -texts, it then runs the upgrade test, and builds a release
+# that is not published.
 #
 #   scripts/release-check.sh [-texts] VERSION
 set -eu
@@ -29,7 +29,7 @@ for file in go.mod encryption/go.mod go.work tools/bench/go.mod; do
     missing "$file has another version of our modules"
   fi
 done
-texts() { # of each file, whether it names another version, or says that there is no release
+texts() { # prints the files that name another version, or say that there is no release
   awk -v plain="$version" -v version="$(printf %s "$version" | sed 's/\./[.]/g')" '
     function end() {
       if (tolower(text) ~ /there is no release|before the first release/) print name " says that there is no release"

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Builds a release for this machine as the release workflow does, builds it again
-# to compare the bytes, and installs it, with no network, as the guide on that says: the commands are those of the
-# guide itself, all its blocks that are marked as sh, run one after the other in
-# a copy of examples/demo.
+# Builds a release for this machine like the release workflow, builds it again to compare the bytes, and installs it
+# without a network. The commands are taken from the guide on that: all its blocks that are marked as sh run one after
+# the other in a copy of examples/demo.
 #
 #   scripts/release-smoke.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 #
-# Each argument is a CLI: a path, or a name that is left out where PATH has none.
+# Each argument is a CLI: a path, or a name that is skipped if PATH does not have it.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 guide=$root/templates/guides/air-gapped.md.tmpl
@@ -37,15 +36,15 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# A key that signs for the time of this test.
+# This key signs only during this test.
 export GNUPGHOME=$work/gpg
 mkdir -m 700 "$GNUPGHOME"
 gpg --quiet --batch --passphrase '' --quick-generate-key 'a test <test@example.com>' rsa2048 sign never 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
 GPG_FINGERPRINT=$(gpg --batch --with-colons --list-secret-keys 2>/dev/null | awk -F: '$1 == "fpr" && !seen++ { print $10 }')
 export GPG_FINGERPRINT
 
-# goreleaser wants a clean repository with a tag and a remote, and would build
-# for every platform that there is. So it gets a copy of what is here.
+# goreleaser requires a clean repository with a tag and a remote, and would build for every platform. So it gets a
+# copy of this repository with its own settings.
 repo=$work/repo
 mkdir "$repo"
 (cd "$root" && git ls-files -z --cached --others --exclude-standard) |
@@ -75,12 +74,12 @@ if [ ${#zips[@]} -ne 1 ] || [ "${zips[0]}" != "terraform-provider-statecrypt_${V
   printf 'want one archive for %s, got: %s\n' "$PLATFORM" "${zips[*]}" >&2
   exit 1
 fi
-# The registries want the manifest beside the archives, and its checksum.
+# The registries require the manifest beside the archives, and its checksum.
 for file in "${zips[0]}" "terraform-provider-statecrypt_${VERSION}_manifest.json"; do
   grep -q " $file\$" "terraform-provider-statecrypt_${VERSION}_SHA256SUMS" || { echo "$file has no checksum" >&2; exit 1; }
 done
-# The command has an archive of its own, with a signature and a checksum, which the
-# registries do not see, and a guide of its own.
+# The command has an archive of its own, with a signature and a checksum that the registries do not see, and a guide
+# of its own.
 sha256sum --check --strict --quiet "statecrypt_${VERSION}_${PLATFORM}.tar.gz.sha256"
 if grep -q " statecrypt_" "terraform-provider-statecrypt_${VERSION}_SHA256SUMS"; then
   echo "the registries would look for the archive of the command" >&2
@@ -95,8 +94,8 @@ for want in 'Good signature' "^statecrypt $VERSION\$"; do
 done
 echo "built $VERSION for $PLATFORM"
 
-# Whoever builds it again gets the same, whatever settings of Go there are in the shell and
-# by "go env -w", and notices if one byte is another.
+# Anybody who rebuilds the release must get the same bytes, whatever Go settings the shell and "go env -w" have, and
+# must notice a single changed byte.
 mkdir -p "$work/config/go"
 printf 'GOFLAGS=-gcflags=-N\nGOAMD64=v3\nGOARM64=v8.1\n' >"$work/config/go/env"
 XDG_CONFIG_HOME=$work/config GOFLAGS=-tags=other GOEXPERIMENT=nosuch \
@@ -117,8 +116,8 @@ for command in 'gpg --verify' 'sha256sum --check' 'terraform init$' 'terraform p
   grep -q "$command" "$work/guide.sh" || { echo "the guide no longer says: $command" >&2; exit 1; }
 done
 
-# No way out: a network of its own where the system allows that, and in any case
-# proxies that are not there.
+# The installation must not reach the network: it runs in a network namespace of its own if the system allows that,
+# and always with proxies that do not exist.
 export HTTP_PROXY=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9 http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9
 export ALL_PROXY=http://127.0.0.1:9 NO_PROXY='' no_proxy=''
 offline=(unshare --user --map-root-user --net)
@@ -135,12 +134,12 @@ for CLI in "${clis[@]}"; do
   rm -rf "$here"
   mkdir -p "$here/home" "$here/demo"
   cp -R "$root/examples/demo/." "$here/demo"
-  rm -rf "$here/demo/.terraform" "$here/demo/.terraform.lock.hcl" # of somebody's own trial
+  rm -rf "$here/demo/.terraform" "$here/demo/.terraform.lock.hcl" # from a user's own trial
   case $version in
   'Terraform v1.'[5-9].*) sed -i.orig 's/ephemeral = true.*/sensitive = true/' "$here/demo/main.tf" ;; # before 1.10
   esac
-  # The guide changes to the folder of the downloads first. What it says for
-  # the folder of a configuration begins with init.
+  # The guide first changes to the folder of the downloads. Its commands for the folder of a configuration begin with
+  # init.
   cat >"$here/run.sh" <<'END'
 set -eu
 terraform() { cd "$DEMO"; "$CLI" "$@"; }

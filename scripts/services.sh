@@ -1,12 +1,10 @@
 #!/bin/sh
-# Runs the tests against real servers that take minutes to build. Says at the
-# end which servers there were.
+# Runs the tests against real servers that take minutes to build, and at the end prints which servers were tested.
 #
 #   [SERVICES_TIME=600] scripts/services.sh
 #
-# With SERVICES_TIME, building ends after so many seconds, and a server that
-# could not be built by then, or cannot be built on this machine, is left out.
-# Without it, that is an error. A server that was built before takes no time.
+# With SERVICES_TIME, building ends after that number of seconds, and servers that are not built by then, or cannot be
+# built on this machine, are left out. Without it, that is an error. A server that was built before takes no time.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -15,7 +13,7 @@ export CHECKPOINT_DISABLE=1
 
 start=$(date +%s)
 ran='' missing=''
-build() { # build TOOL VARIABLE: makes the tool, and tells the tests where it is
+build() { # build TOOL VARIABLE: makes the tool, and sets the variable to its path for the tests
   tool=$1 variable=$2
   if [ -n "${SERVICES_TIME:-}" ]; then
     left=$((SERVICES_TIME - ($(date +%s) - start)))
@@ -33,7 +31,7 @@ build() { # build TOOL VARIABLE: makes the tool, and tells the tests where it is
 "
 }
 
-found() { # found PROGRAM VARIABLE PACKAGE: tells the tests where a program of the system is
+found() { # found PROGRAM VARIABLE PACKAGE: sets the variable to the path of an installed program for the tests
   if path=$(PATH="$PATH:/usr/sbin" command -v "$1"); then
     export "$2=$path"
     ran="$ran  tested   $1
@@ -57,7 +55,7 @@ build rclone STATECRYPT_RCLONE
 found apache2 STATECRYPT_APACHE apache2-bin
 found lighttpd STATECRYPT_LIGHTTPD lighttpd-mod-webdav
 
-# dulwich comes with the system, as python3-dulwich of Debian does.
+# dulwich is installed with the system, for example with Debian's python3-dulwich.
 for python in python3 /usr/bin/python3; do
   if [ -z "${STATECRYPT_DULWICH:-}" ] && "$python" -c 'import dulwich.web' 2>/dev/null; then
     STATECRYPT_DULWICH=$(command -v "$python")

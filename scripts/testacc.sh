@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the acceptance tests once for each CLI given: a path, or a name to find
-# on PATH. A name that is not on PATH is left out, and the list at the end says so.
+# Runs the acceptance tests once for each CLI given: a path, or a name to find on PATH. A name that is not on PATH is
+# skipped, and the list at the end says so.
 #
 #   [TIMEOUT=20m] [TESTS='^TestAcc'] [SHORT=-short] scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 set -eu
@@ -19,7 +19,7 @@ if [ -z "${STATECRYPT_TOFU:-}" ] && [ -x "$root/.tools/bin/tofu" ]; then
   export STATECRYPT_TOFU="$root/.tools/bin/tofu"
 fi
 
-run() { # run CLI: the tests of the packages at the same time, since many wait for the CLI
+run() { # run CLI: tests the packages at the same time, because many wait for the CLI
   # shellcheck disable=SC2086 # packages have no spaces
   TF_ACC_TERRAFORM_PATH=$1 .tools/bin/testsum --packages "$(go list $packages | tr '\n' ' ')" -- -trimpath -vet=off -ldflags '-s -w' \
     -count 1 -run "${TESTS:-^TestAcc}" -parallel 4 ${SHORT:-} -timeout "${TIMEOUT:-20m}"
@@ -31,7 +31,7 @@ for name in "$@"; do
   */*) cli=$(cd "$(dirname "$name")" && pwd)/$(basename "$name") ;;
   *) cli=$(command -v "$name") || cli='' ;;
   esac
-  # Windows: the tests want the file itself, under its Windows name.
+  # On Windows, the tests need the file itself, under its Windows name.
   if [ ! -f "$cli" ] && [ -f "$cli.exe" ]; then cli=$cli.exe; fi
   if [ ! -x "$cli" ]; then
     case $name in
@@ -45,8 +45,8 @@ for name in "$@"; do
   version=$("$cli" version | head -n 1)
   if command -v cygpath >/dev/null; then cli=$(cygpath -m "$cli"); fi
 
-  # plugin-testing's own default, an address without a namespace, is unknown to
-  # OpenTofu; and with ours the tests can run configurations as users write them.
+  # OpenTofu does not know plugin-testing's default address, which has no namespace. With our address, the tests can
+  # run configurations as users write them.
   host=registry.terraform.io
   case $version in OpenTofu*) host=registry.opentofu.org ;; esac
   export TF_ACC_PROVIDER_NAMESPACE=statecrypt TF_ACC_PROVIDER_HOST=$host

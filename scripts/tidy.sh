@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tidies the go.mod of each module of this repository, or with -check says what is
-# not tidy and fails. "go mod tidy" knows nothing of go.work, and would look for the
-# release that is still to come, so it works on copies that say where the others are.
+# Tidies the go.mod of each module of this repository. With -check, it shows the changes, and fails if there are any.
+# "go mod tidy" ignores go.work, and would look for a release that does not exist yet, so it works on copies of go.mod
+# that name the folders of the other modules.
 #
 #   scripts/tidy.sh [-check]
 set -eu
@@ -32,7 +32,7 @@ for folder in internal/shared encryption . tools/bench; do
   internal/shared) tidy $folder ;;
   encryption) tidy $folder internal/shared ;;
   .) tidy $folder encryption internal/shared ;;
-  *) tidy $folder ;; # whose go.mod says itself where the others are
+  *) tidy $folder ;; # its go.mod names the folders itself
   esac
   for file in go.mod go.sum; do
     if [ "${1:-}" = -check ]; then

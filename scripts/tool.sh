@@ -150,6 +150,7 @@ if [ ! -x "$built" ]; then
     cd "$root/$module"
     compile build -buildvcs=false -tags "$tags" -o "$work/$name$exe" "$package"
   elif [ -n "$release" ]; then
+    cd "$work" # where no go.mod asks for a newer toolchain
     unpack "$release" "$work/source"
     cd "$work/source"
     compile build -buildvcs=false -o "$work/$name$exe" "$package"

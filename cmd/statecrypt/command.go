@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
@@ -34,32 +35,44 @@ const (
 //go:embed text
 var texts embed.FS // the help of each command, and the completion for each shell
 
-// command is a row in the table of commands. Its flags are as in [call.flagSet].
+// command is a row in the table of commands. Its flags are the rows of its help.
 type command = cli.Command[action]
 
 type action func(*call, context.Context) error
 
 func commands() cli.Table[action] {
 	const oneFile = "one file, or none for standard input"
-	return cli.Table[action]{
-		{Name: "inspect", Wants: "files, or none for standard input", Max: cli.Many, Does: (*call).inspect,
-			Flags: "config backend prefix var var-file json"},
-		{Name: "decrypt", Wants: oneFile, Max: 1, Does: (*call).decrypt,
-			Flags: "config var var-file lineage minimum-serial plan o force"},
-		{Name: "encrypt", Wants: oneFile, Max: 1, Flags: "config var var-file plan o", Does: (*call).encrypt},
-		{Name: "verify", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).verify,
-			Flags: "config backend var var-file lineage minimum-serial plan json"},
-		{Name: "rotate", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).rotate,
-			Flags: "from to again backend prefix var var-file plan json"},
-		{Name: "outputs", Wants: oneFile, Max: 1, Flags: "only sensitive o force", Does: (*call).outputs},
-		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap,
-			Flags: "config var var-file force accept encrypt-existing leave lineage minimum-serial"},
-		{Name: "recover", Wants: "one file, or none for what the run in this module has left", Max: 1, Does: (*call).recover,
-			Flags: "config var var-file unlock force"},
-		{Name: "key-provider", Wants: "the name of a key provider: age", Min: 1, Max: 1, Flags: "r R i", Does: (*call).keyProvider},
+	all := cli.Table[action]{
+		{Name: "inspect", Wants: "files, or none for standard input", Max: cli.Many, Does: (*call).inspect},
+		{Name: "decrypt", Wants: oneFile, Max: 1, Does: (*call).decrypt},
+		{Name: "encrypt", Wants: oneFile, Max: 1, Does: (*call).encrypt},
+		{Name: "verify", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).verify},
+		{Name: "rotate", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).rotate},
+		{Name: "outputs", Wants: oneFile, Max: 1, Does: (*call).outputs},
+		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
+		{Name: "recover", Wants: "one file, or none for what the run in this module has left", Max: 1, Does: (*call).recover},
+		{Name: "key-provider", Wants: "the name of a key provider: age", Min: 1, Max: 1, Does: (*call).keyProvider},
 		{Name: "completion", Wants: "the name of a shell: bash, zsh or fish", Min: 1, Max: 1, Does: (*call).completion},
 		{Name: "version", Wants: "no arguments", Does: (*call).version},
 	}
+	for i := range all {
+		all[i].Flags = flagsIn(all[i].Name + ".txt")
+	}
+	return all
+}
+
+// flagsIn returns the flags that a help explains, each in a row such as "  -config FILE  settings", as a command
+// has them.
+func flagsIn(help string) string {
+	var flags []string
+	text, _ := texts.ReadFile("text/" + help) // of each command
+	for line := range strings.Lines(string(text)) {
+		if row, ok := strings.CutPrefix(line, "  -"); ok {
+			flag, _, _ := strings.Cut(row, "  ")
+			flags = append(flags, strings.Replace(flag, " ", "=", 1))
+		}
+	}
+	return strings.Join(flags, " ")
 }
 
 // call is one call of the program.
@@ -69,22 +82,13 @@ type call struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
+	registry       func() encryption.Registry // one, so that all settings share the keys that are derived
 
-	config, from, to             string
-	output                       string
-	only                         []string
-	given                        []given // -var and -var-file, in their order
-	recipients, recipientFiles   []string
-	identities                   []string // files
-	pins                         states.Pins
-	mistake                      error // in the value of a flag
-	force, json, plan, sensitive bool
-	accept                       bool
-	encryptExisting, leave       bool
-	configInVariable             bool // and not in a flag
-	inBackend, again             bool
-	prefix                       *string // of states; nil for the prefix in the block
-	unlock                       string  // the ID of a lock
+	flags            map[string][]string // :: name of a flag → its values, "true" for a switch
+	given            []given             // -var and -var-file, in their order
+	pins             states.Pins         // -lineage and -minimum-serial
+	mistake          error               // in the value of a flag
+	configInVariable bool                // -config is not given as a flag
 
 	used    []string             // variables of the environment that -config uses
 	noted   []setIn              // settings whose places were shown
@@ -95,97 +99,85 @@ type call struct {
 	unfinished bool       // a line of progress is on the terminal
 }
 
-// flagSet has the flags of the command.
-func (c *call) flagSet() *flag.FlagSet {
-	texts := map[string]*string{"config": &c.config, "from": &c.from, "to": &c.to}
-	switches := map[string]*bool{
-		"force": &c.force, "json": &c.json, "plan": &c.plan, "sensitive": &c.sensitive,
-		"accept": &c.accept, "encrypt-existing": &c.encryptExisting, "leave": &c.leave, "backend": &c.inBackend, "again": &c.again,
+// on reports whether a switch is on.
+func (c *call) on(flag string) bool { return c.text(flag) == "true" }
+
+// text returns the last value of a flag, and "" if it is not given.
+func (c *call) text(flag string) string {
+	if !c.isGiven(flag) {
+		return ""
 	}
+	return c.flags[flag][len(c.flags[flag])-1]
+}
+
+// isGiven reports whether a flag is given, with whatever value.
+func (c *call) isGiven(flag string) bool { return len(c.flags[flag]) > 0 }
+
+// flagSet has the flags of the command. It keeps a mistake in a value for later, because errors of package
+// flag repeat the text, which may be a secret.
+func (c *call) flagSet() *flag.FlagSet {
+	c.flags = map[string][]string{}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	for name := range strings.FieldsSeq(c.Flags) {
-		text, isText := texts[name]
-		toggle, isSwitch := switches[name]
-		switch {
-		case isText:
-			flags.Func(name, "", func(given string) error {
-				c.checkValue(name, given)
-				if given == stdinName {
-					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s requires the name of a file; standard input is for states and plans", name))
-				}
-				if *text != "" {
-					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is given twice; give it once", name))
-				}
-				if *text = given; given == "" {
-					c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s is empty; is a variable empty?", name))
-				}
-				return nil
+	for _, name := range c.FlagNames() {
+		if !c.TakesValue(name) {
+			flags.BoolFunc(name, "", func(text string) error {
+				on, err := strconv.ParseBool(text)
+				c.flags[name] = append(c.flags[name], strconv.FormatBool(on))
+				return err
 			})
-		case isSwitch:
-			flags.BoolVar(toggle, name, false, "")
-		default:
-			flags.Func(name, "", func(text string) error {
-				c.checkValue(name, text)
-				c.add(name, text)
-				return nil
-			})
+			continue
 		}
+		flags.Func(name, "", func(text string) error {
+			c.mistake = errors.Join(c.mistake, c.checkValue(name, text), c.add(name, text))
+			c.flags[name] = append(c.flags[name], text)
+			return nil
+		})
 	}
 	return flags
 }
 
-// add sets a flag that is more than a text or a switch. It keeps a mistake for later, because errors of
-// package flag repeat the text, which may be a secret.
-func (c *call) add(name, text string) {
+// add checks the value of a flag, and keeps those that are more than a text.
+func (c *call) add(name, text string) (err error) {
 	switch name {
+	case "config", "from", "to":
+		if text == stdinName {
+			err = fmt.Errorf("-%s requires the name of a file; standard input is for states and plans", name)
+		}
+		if c.text(name) != "" {
+			err = errors.Join(err, fmt.Errorf("-%s is given twice; give it once", name))
+		}
+		if text == "" {
+			err = errors.Join(err, fmt.Errorf("-%s is empty; is a variable empty?", name))
+		}
 	case "var", "var-file":
 		c.given = append(c.given, given{text, name == "var-file"})
 	case "only":
-		for name := range strings.SplitSeq(text, ",") {
-			if name = strings.TrimSpace(name); name == "" {
-				c.mistake = errors.Join(c.mistake, errors.New("a name in -only is empty; is a variable empty, or does a space follow a comma?"))
-			}
-			c.only = append(c.only, name)
+		if slices.Contains(namesIn(text), "") {
+			err = errors.New("a name in -only is empty; is a variable empty, or does a space follow a comma?")
 		}
-	case "prefix":
-		c.prefix = &text
 	case "unlock":
-		if c.unlock = text; text == "" {
-			c.mistake = errors.Join(c.mistake, errors.New("-unlock requires the ID of a lock; leave it out to be told who has the lock"))
+		if text == "" {
+			err = errors.New("-unlock requires the ID of a lock; leave it out to be told who holds the lock")
 		}
-	case "r":
-		c.recipients = append(c.recipients, text)
-	case "R":
-		c.recipientFiles = append(c.recipientFiles, text)
-	case "i":
-		c.identities = append(c.identities, text)
-	case "lineage", "minimum-serial":
-		c.mistake = errors.Join(c.mistake, c.pin(name, text))
-	case "o":
-		switch c.output = text; {
-		case text == "":
-			c.mistake = errors.Join(c.mistake, errors.New("-o requires the name of a file; is a variable empty?"))
-		case recognize.Scheme(text) != "", recognize.IsOfWindows(text):
-			c.mistake = errors.Join(c.mistake, fmt.Errorf("-o requires the path of a file, and %s is an address, or a path of another system",
-				shown(text)))
-		}
-	}
-}
-
-// pin reads a flag that says which state it has to be.
-func (c *call) pin(name, text string) error {
-	if name == "lineage" {
+	case "lineage":
 		if c.pins.Lineage = text; text == "" {
-			return errors.New("-lineage must not be empty; leave it out to accept any")
+			err = errors.New("-lineage must not be empty; leave it out to accept any")
 		}
-		return nil
+	case "minimum-serial":
+		serial, wrong := strconv.ParseInt(text, 10, 64)
+		if c.pins.Serial = &serial; wrong != nil || serial < 0 {
+			err = errors.New("-minimum-serial must be a whole number, and not negative")
+		}
+	case "o":
+		switch {
+		case text == "":
+			err = errors.New("-o requires the name of a file; is a variable empty?")
+		case recognize.Scheme(text) != "", recognize.IsOfWindows(text):
+			err = fmt.Errorf("-o requires the path of a file, and %s is an address, or a path of another system", shown(text))
+		}
 	}
-	serial, err := strconv.ParseInt(text, 10, 64)
-	if c.pins.Serial = &serial; err != nil || serial < 0 {
-		return errors.New("-minimum-serial must be a whole number, and not negative")
-	}
-	return nil
+	return err
 }
 
 // parse reads flags before, between and after the arguments.
@@ -216,7 +208,10 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 // run executes the command in args and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	c := &call{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
+	c := &call{
+		stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, registry: sync.OnceValue(builtin.Registry),
+		flags: map[string][]string{},
+	}
 	err := c.dispatch(ctx, args)
 	if status, ok := errors.AsType[exitStatus](err); ok || err == nil {
 		return int(status)
@@ -255,9 +250,9 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 // understand parses the arguments after the name of the command.
 func (c *call) understand(args []string) error {
 	err := c.parse(args)
-	if c.HasFlag("config") && c.config == "" {
-		c.config, _ = world.Lookup(c.environ)("STATECRYPT_CONFIG")
-		c.configInVariable = c.config != ""
+	if c.HasFlag("config") && c.text("config") == "" {
+		config, _ := world.Lookup(c.environ)("STATECRYPT_CONFIG")
+		c.flags["config"], c.configInVariable = []string{config}, config != ""
 	}
 	n := len(c.args)
 	switch {
@@ -265,13 +260,13 @@ func (c *call) understand(args []string) error {
 		return err
 	case n > c.Max && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile && !strings.Contains(v.text, "=") }):
 		return errors.New("-var requires NAME=VALUE in one word, without spaces beside the =, such as -var 'passphrase=…'")
-	case c.mistake == nil && c.from != "" && c.from == c.to:
+	case c.mistake == nil && c.text("from") != "" && c.text("from") == c.text("to"):
 		return errors.New("-from and -to name the same settings; the new key is in others (-again -to FILE, without -from, makes a new data key)")
 	case c.mistake == nil && (n < c.Min || n > c.Max):
 		return c.miscounted()
-	case c.mistake == nil && c.prefix != nil && !c.inBackend:
+	case c.mistake == nil && c.isGiven("prefix") && !c.on("backend"):
 		return errors.New("-prefix is for the states in the backend: -backend -prefix PREFIX; files are named")
-	case c.mistake == nil && c.plan && c.pins != (states.Pins{}):
+	case c.mistake == nil && c.on("plan") && c.pins != (states.Pins{}):
 		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or what pins them")
 	}
 	return c.mistake
@@ -325,19 +320,17 @@ func completed(script string) string {
 	return b.String()
 }
 
-// forFish describes a flag to fish: a file, another value or nothing follows it, as in the help of the command.
+// forFish describes a flag to fish: a file, another value or nothing follows it.
 func forFish(c command, name string) string {
-	help, _ := texts.ReadFile("text/" + c.Name + ".txt") // of each command
-	_, row, _ := strings.Cut(string(help), "\n  -"+name+" ")
 	option := "-o " + name
 	if len(name) == 1 {
 		option = "-s " + name
 	}
-	switch {
-	case strings.HasPrefix(row, "FILE"):
+	switch value, takes := c.Value(name); {
+	case strings.HasPrefix(value, "FILE"):
 		return option + " -r"
-	case strings.HasPrefix(row, " "):
-		return option
+	case takes:
+		return option + " -x"
 	}
-	return option + " -x"
+	return option
 }

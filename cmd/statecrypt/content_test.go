@@ -26,13 +26,13 @@ func TestContentInPlaceOfNames(t *testing.T) {
 	tried := 0
 	for _, c := range commands() {
 		runs := [][]string{{c.Name, "CONTENT"}, {"CONTENT"}, {c.Name, "-json", "CONTENT"}}
-		for flag := range strings.FieldsSeq(c.Flags) {
+		for _, flag := range c.FlagNames() {
 			if !slices.Contains([]string{"config", "from", "to", "var-file", "o", "i", "R"}, flag) {
 				continue
 			}
 			run := []string{c.Name, "-" + flag, "CONTENT"}
 			for _, other := range []string{"config", "from", "to"} {
-				if other != flag && slices.Contains(strings.Fields(c.Flags), other) {
+				if other != flag && c.HasFlag(other) {
 					run = append(run, "-"+other, keys)
 				}
 			}

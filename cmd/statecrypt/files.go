@@ -87,10 +87,10 @@ func sizeOf(in io.Reader) int64 {
 // toStdout reports whether -o is absent, or names standard output in one of its ways:
 // a file that it is redirected to must not be replaced, because others write to it.
 func (c *call) toStdout() bool {
-	if c.output == "" || c.output == stdinName {
+	if c.text("o") == "" || c.text("o") == stdinName {
 		return true
 	}
-	return isStream(c.stdout, c.output)
+	return isStream(c.stdout, c.text("o"))
 }
 
 // isStream reports whether a stream is redirected to or from the file called name.
@@ -123,7 +123,7 @@ func (c *call) write(ctx context.Context, r result) error {
 		_, err := c.stdout.Write(r.data)
 		return keyfile.Reason(err)
 	}
-	place, err := replace.Place(c.output)
+	place, err := replace.Place(c.text("o"))
 	others := replace.OtherNames(place)
 	if err == nil {
 		err = c.checkReplaced(ctx, place, r)
@@ -132,10 +132,10 @@ func (c *call) write(ctx context.Context, r result) error {
 		err = replace.File(ctx, place, r.data, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", shown(c.output), reason(c.output, err))
+		return fmt.Errorf("%s cannot be written: %w", shown(c.text("o")), reason(c.text("o"), err))
 	}
 	if others != "" {
-		c.say(yellow, "warning:", shown(c.output)+": "+others)
+		c.say(yellow, "warning:", shown(c.text("o"))+": "+others)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	case isInput:
 		return nil
 	}
-	settings := []string{c.config, c.from, c.to}
+	settings := []string{c.text("config"), c.text("from"), c.text("to")}
 	for _, v := range c.given {
 		if v.isFile {
 			settings = append(settings, v.text)

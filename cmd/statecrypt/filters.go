@@ -21,7 +21,7 @@ func (c *call) decrypt(ctx context.Context) error {
 	if err := c.refuseTerminal(); err != nil {
 		return err
 	}
-	target, err := c.target(c.config)
+	target, err := c.target(c.text("config"))
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (c *call) decrypt(ctx context.Context) error {
 }
 
 func (c *call) encrypt(ctx context.Context) error {
-	target, err := c.target(c.config)
+	target, err := c.target(c.text("config"))
 	if err == nil {
 		err = refusePlaintext(target)
 	}
@@ -48,6 +48,7 @@ func (c *call) encrypt(ctx context.Context) error {
 		return err
 	}
 	c.noteDoubts()
+	target.Prepare(ctx)
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
 		sealed, _, err := states.SealForOthers(ctx, target, file)
 		if err == nil {
@@ -65,8 +66,8 @@ func (c *call) encrypt(ctx context.Context) error {
 
 // noteOwnState is about the file in which Terraform has its state without a backend.
 func (c *call) noteOwnState() {
-	if !c.plan && filepath.Base(c.output) == "terraform.tfstate" {
-		c.say(yellow, "note:", "Terraform itself cannot read "+shown(c.output)+" any more, and OpenTofu only with these settings; statecrypt "+
+	if !c.on("plan") && filepath.Base(c.text("o")) == "terraform.tfstate" {
+		c.say(yellow, "note:", "Terraform itself cannot read "+shown(c.text("o"))+" any more, and OpenTofu only with these settings; statecrypt "+
 			"decrypt undoes it, and under statecrypt wrap Terraform keeps its state encrypted")
 	}
 }
@@ -133,7 +134,7 @@ func (c *call) wrap(ctx context.Context) error {
 }
 
 func (c *call) wrapOptions() (o wrap.Options, err error) {
-	enc, err := c.settings(c.config)
+	enc, err := c.settings(c.text("config"))
 	needsNone := c.Name == "wrap" && wrap.NeedsNoState(c.args, c.environ)
 	if err == nil && !needsNone {
 		err = c.check(enc, false)
@@ -142,14 +143,14 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 		_, err = found(enc.Plan())
 	}
 	if err != nil {
-		return o, c.misplaced(withoutSettings(err, c.config))
+		return o, c.misplaced(withoutSettings(err, c.text("config")))
 	}
 	c.noteUnused()
 	return wrap.Options{
-		Where: states.Where{Backend: c.backend, Settings: c.config},
+		Where: states.Where{Backend: c.backend, Settings: c.text("config")},
 		Keys:  states.Keys{State: enc.State(), Plan: enc.Plan(), Doubts: c.doubts},
 		Wishes: wrap.Wishes{
-			Force: c.force, Accept: c.accept, EncryptExisting: c.encryptExisting, Leave: c.leave, Pins: c.pins,
+			Force: c.on("force"), Accept: c.on("accept"), EncryptExisting: c.on("encrypt-existing"), Leave: c.on("leave"), Pins: c.pins,
 		},
 		Command: c.args, Environ: c.environ, Withhold: c.used,
 		Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr,
@@ -162,7 +163,7 @@ func (c *call) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := states.Recovery{Unlock: c.unlock, Force: c.force}
+	r := states.Recovery{Unlock: c.text("unlock"), Force: c.on("force")}
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}

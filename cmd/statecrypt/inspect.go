@@ -34,7 +34,7 @@ type inspection struct {
 }
 
 func (c *call) inspect(ctx context.Context) error {
-	if c.inBackend {
+	if c.on("backend") {
 		return c.inspectBackend(ctx)
 	}
 	return c.each(ctx, func(_ context.Context, name string, file []byte) error {
@@ -47,7 +47,7 @@ func (c *call) inspect(ctx context.Context) error {
 func (c *call) printInspection(found inspection, file []byte, damage error) error {
 	var text string
 	switch {
-	case c.json:
+	case c.on("json"):
 		if damage != nil {
 			found.Error = c.audience().Text(damage)
 		}
@@ -65,10 +65,10 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	if len(c.args) > 0 {
 		return usageError("inspect requires files or -backend, and not both")
 	}
-	if _, err := c.settings(c.config); err != nil && c.backend == nil {
+	if _, err := c.settings(c.text("config")); err != nil && c.backend == nil {
 		return err
 	}
-	kept, err := c.states(ctx, c.config, encryption.Target{})
+	kept, err := c.states(ctx, c.text("config"), encryption.Target{})
 	if err != nil {
 		return err
 	}
@@ -82,12 +82,12 @@ func (c *call) inspectBackend(ctx context.Context) error {
 			if holder != nil {
 				found.Holder = c.holder(holder)
 			}
-			if err = states.ErrNone; c.prefix == nil || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
+			if err = states.ErrNone; !c.isGiven("prefix") || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
 				err = c.printInspection(found, state, damage)
 			}
 		}
 		switch {
-		case c.prefix != nil && errors.Is(err, states.ErrNone):
+		case c.isGiven("prefix") && errors.Is(err, states.ErrNone):
 			others++
 		case err != nil:
 			c.report(fmt.Errorf("%s: %w", c.shown(name), err))
@@ -100,7 +100,7 @@ func (c *call) inspectBackend(ctx context.Context) error {
 
 // holder is who has a lock. How it is given back is said of the state that the block names.
 func (c *call) holder(l *store.Lock) string {
-	if c.prefix != nil {
+	if c.isGiven("prefix") {
 		return l.Describe()
 	}
 	return l.Holder()

@@ -50,7 +50,7 @@ func (c *call) keyProvider(ctx context.Context) error {
 	if err := c.checkIdentities(); err != nil {
 		return err
 	}
-	provider, err := c.ageKeyProvider(c.identities)
+	provider, err := c.ageKeyProvider(c.flags["i"])
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 
 // checkIdentities returns an error for texts in -i that belong elsewhere.
 func (c *call) checkIdentities() error {
-	for _, path := range c.identities {
+	for _, path := range c.flags["i"] {
 		if recognize.HoldsPrivateKey(path) {
 			return usageError("-i requires the name of a file, and this is an identity itself, which the shell may have stored in its history; " +
 				"write it to a file")
@@ -127,12 +127,12 @@ func (c *call) checkIdentities() error {
 }
 
 func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
-	for _, recipient := range c.recipients {
+	for _, recipient := range c.flags["r"] {
 		if recognize.IsPath(recipient) || recognize.Exists(recipient) {
 			return nil, usageError("-r requires a recipient, and this is the path of a file; -R reads recipients from one")
 		}
 	}
-	for _, recipient := range c.recipients {
+	for _, recipient := range c.flags["r"] {
 		if _, err := buildAge(map[string]cty.Value{"recipients": list([]string{recipient})}, nil); err != nil {
 			if at, ok := errors.AsType[*attr.Error](err); ok && errors.Unwrap(at.Err) != nil {
 				err = errors.Unwrap(at.Err) // without the number of the element, which is the only one
@@ -140,8 +140,8 @@ func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 			return nil, fmt.Errorf("-r: %w", err)
 		}
 	}
-	all := slices.Clone(c.recipients)
-	for _, path := range c.recipientFiles {
+	all := slices.Clone(c.flags["r"])
+	for _, path := range c.flags["R"] {
 		recipients, err := readRecipients(path)
 		if err != nil {
 			return nil, err

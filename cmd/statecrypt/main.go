@@ -1,6 +1,5 @@
-// Command statecrypt opens, seals, checks and converts states and plans in the
-// format of OpenTofu's encryption. It reads and writes files and its standard
-// streams; storage is the business of other tools.
+// Command statecrypt decrypts, encrypts, checks and converts states and plans in the format of OpenTofu's encryption.
+// It works on files and standard streams, and with wrap and -backend also on states in a store.
 package main
 
 import (

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -71,7 +73,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	others := 0
 	for f := range c.inOrder(func(name string) finding {
 		f, err := examine(ctx, name)
-		if f.File = name; c.prefix == nil && recognize.IsContent(name) {
+		if f.File = name; !c.isGiven("prefix") && recognize.IsContent(name) {
 			f.File = shown(name)
 		}
 		if err != nil {
@@ -99,7 +101,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 // noteOthers prints a note about files with the prefix that are not states.
 func (c *call) noteOthers(others, all int) {
 	switch {
-	case c.prefix != nil && all == 0:
+	case c.isGiven("prefix") && all == 0:
 		c.say(yellow, "note:", "there is nothing with that prefix")
 	case others > 0:
 		c.say(yellow, "note:", fmt.Sprintf("%d of %d with that prefix are no states", others, all))
@@ -118,14 +120,18 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 		found[i] = make(chan finding, 1)
 	}
 	go func() {
-		room := room{maxAtOnce, maxAtOnce, make(chan int64, len(c.args))}
+		memory := semaphore.NewWeighted(maxAtOnce)
 		workers := make(chan struct{}, runtime.GOMAXPROCS(0))
 		for i, name := range c.args {
 			workers <- struct{}{}
-			taken := room.take(sizes[i])
+			size := min(sizes[i], maxAtOnce)
+			if size < 0 { // nobody knows
+				size = maxAtOnce
+			}
+			_ = memory.Acquire(context.Background(), size) // it waits for memory, and fails only with its context
 			go func() {
 				found[i] <- work(name)
-				room.freed <- taken
+				memory.Release(size)
 				<-workers
 			}()
 		}
@@ -154,24 +160,6 @@ func (c *call) sizes() []int64 {
 	return sizes
 }
 
-// room is the remaining memory for files.
-type room struct {
-	left, most int64
-	freed      chan int64
-}
-
-// take waits for room for a file, and returns how much it took.
-func (r *room) take(size int64) int64 {
-	if size = min(size, r.most); size < 0 { // nobody knows
-		size = r.most
-	}
-	for r.left < size {
-		r.left += <-r.freed
-	}
-	r.left -= size
-	return size
-}
-
 // readUntil reads a file until ctx ends: a pipe may bring nothing for a long time.
 func (c *call) readUntil(ctx context.Context, name string) (file []byte, err error) {
 	done := make(chan struct{})
@@ -195,11 +183,11 @@ func (c *call) tell(f finding) error {
 			c.say(yellow, "warning:", c.shown(f.File)+": "+note)
 		}
 	}
-	if f.Holder != "" && !c.json {
+	if f.Holder != "" && !c.on("json") {
 		c.say(yellow, "note:", f.Holder)
 	}
 	text := c.line(f)
-	if c.json {
+	if c.on("json") {
 		encoded, _ := json.Marshal(f) // of texts and numbers
 		text = outside.JSON(string(encoded))
 	}
@@ -221,7 +209,7 @@ func (c *call) line(f finding) string {
 	case resultSkipped:
 		text, colour = "has the new key already", green
 	case resultHeld:
-		text = "not rotated, because somebody has the lock"
+		text = "not rotated, because somebody holds the lock"
 	case resultFailed:
 		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.Name]
 	}
@@ -241,16 +229,16 @@ func (c *call) line(f finding) string {
 // verify prints a line for each file, or for the state in the backend.
 func (c *call) verify(ctx context.Context) error {
 	switch {
-	case c.inBackend != (len(c.args) == 0):
+	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
-	case c.inBackend && c.plan:
+	case c.on("backend") && c.on("plan"):
 		return usageError("a backend has no plans; -plan is for files")
 	}
-	target, err := c.target(c.config)
+	target, err := c.target(c.text("config"))
 	if err != nil {
 		return err
 	}
-	if c.inBackend {
+	if c.on("backend") {
 		return c.verifyBackend(ctx, target)
 	}
 	return c.all(ctx, func(ctx context.Context, name string) (finding, error) {
@@ -263,7 +251,7 @@ func (c *call) verify(ctx context.Context) error {
 }
 
 func (c *call) verifyBackend(ctx context.Context, target encryption.Target) error {
-	return c.inStates(ctx, c.config, target, func(ctx context.Context, kept *states.States, name string) (finding, error) {
+	return c.inStates(ctx, c.text("config"), target, func(ctx context.Context, kept *states.States, name string) (finding, error) {
 		state, holder, err := kept.Look(ctx, name)
 		if err != nil {
 			return finding{Result: resultFailed}, err
@@ -294,7 +282,7 @@ func (c *call) inStates(
 
 // inStore returns the store's name of a state.
 func (c *call) inStore(name string) string {
-	if c.prefix == nil {
+	if !c.isGiven("prefix") {
 		return ""
 	}
 	return name
@@ -303,15 +291,15 @@ func (c *call) inStore(name string) string {
 // states opens the backend, and has its states in the place of arguments.
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*states.States, error) {
 	where := states.Where{Backend: c.backend, Settings: settings}
-	if c.prefix != nil {
+	if c.isGiven("prefix") {
 		where = where.ForOthers()
 	}
 	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr))
 	if err != nil {
 		return nil, err
 	}
-	if c.args = []string{stateInBackend}; c.prefix != nil {
-		if c.args, err = kept.List(ctx, *c.prefix); err != nil {
+	if c.args = []string{stateInBackend}; c.isGiven("prefix") {
+		if c.args, err = kept.List(ctx, c.text("prefix")); err != nil {
 			return nil, errors.Join(err, kept.Close())
 		}
 		slices.Sort(c.args)

@@ -31,7 +31,7 @@ func (c *call) named(err error) error {
 	case !unknown:
 		return err
 	}
-	flags := strings.Fields(c.Flags)
+	flags := c.FlagNames()
 	switch meant := c.meant(name, flags); {
 	case meant != "":
 		return fmt.Errorf("%s has no flag %s; %s", c.Name, cmdline.Shown("-"+name, flagNames()), meant)
@@ -96,7 +96,7 @@ func foreign() []cli.Mistake {
 		recipients = `recipients belong in the settings: key_provider "age" "main" { recipients = [var.recipient] }`
 		identities = `identities belong in the settings: key_provider "age" "main" { identity_files = ["key.txt"] }`
 		inPlace    = "with -o, it writes to a file, which may be the one that is read"
-		noOutput   = "it replaces a file only after the new one was opened; to keep the old one, copy it before"
+		noOutput   = "it replaces a file only after it has opened the new one; to keep the old one, copy it first"
 	)
 	return []cli.Mistake{
 		{Flags: "recipients", With: "key-provider", Meant: "did you mean -r, or -R for a file of them"},
@@ -127,14 +127,13 @@ func foreign() []cli.Mistake {
 	}
 }
 
-// checkValue records a mistake if the value of a flag is itself a flag, because the value was left out. A
+// checkValue returns an error if the value of a flag is itself a flag, because the value was left out. A
 // value that is written with "=" is never taken for a flag.
-func (c *call) checkValue(flag, value string) {
-	for known := range strings.FieldsSeq(c.Flags) {
-		if value == "-"+known || value == "--"+known {
-			c.mistake = errors.Join(c.mistake, fmt.Errorf("-%s requires a value, and the flag %s follows", flag, value))
-		}
+func (c *call) checkValue(flag, value string) error {
+	if known := strings.TrimPrefix(strings.TrimPrefix(value, "-"), "-"); known != value && c.HasFlag(known) {
+		return fmt.Errorf("-%s requires a value, and the flag %s follows", flag, value)
 	}
+	return nil
 }
 
 // miscounted returns the error for a wrong number of arguments.
@@ -159,23 +158,23 @@ func (c *call) miscounted() error {
 		return fmt.Errorf("%s; %s is one file: put quotation marks around its name, or the variable", text, shown(all))
 	}
 	switch tooMany := len(c.args) > c.Max; {
-	case tooMany && c.Name == "outputs" && len(c.only) == 0:
+	case tooMany && c.Name == "outputs" && !c.isGiven("only"):
 		text += "; names of outputs are given with -only"
 	case tooMany && c.Name == "outputs":
 		text += "; several names in -only are one argument, with commas between them"
 	case c.Name == "wrap":
 		text += ", such as statecrypt wrap -config FILE -- terraform plan"
-	case c.Name == "rotate" && c.inBackend:
+	case c.Name == "rotate" && c.on("backend"):
 		text += "; leave out -backend, or the files"
 	case c.Name == "rotate":
 		text += "; name the files, which are replaced"
 	case tooMany && c.Name == "key-provider":
 		text += "; it encrypts no files, which statecrypt encrypt does; recipients are given with -r, and files with -R or -i"
-	case tooMany && c.config == "" && strings.HasPrefix(c.Flags, "config "):
+	case tooMany && c.text("config") == "" && strings.HasPrefix(c.Flags, "config="):
 		text += "; settings are given with -config"
 	case tooMany && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile }):
 		text += "; a value with spaces is in quotation marks: -var 'NAME=…'"
-	case tooMany && strings.HasPrefix(c.Flags, "config "):
+	case tooMany && strings.HasPrefix(c.Flags, "config="):
 		text += "; verify and rotate work on several"
 	}
 	return errors.New(text)

@@ -18,7 +18,7 @@ import (
 )
 
 func (c *call) outputs(ctx context.Context) error {
-	if c.sensitive {
+	if c.on("sensitive") {
 		if err := c.refuseTerminal(); err != nil {
 			return err
 		}
@@ -145,8 +145,8 @@ func (c *call) selectOutputs(in object) error {
 	}
 	names := slices.Sorted(maps.Keys(all))
 	wanted := names
-	if len(c.only) > 0 {
-		wanted = c.only
+	if c.isGiven("only") {
+		wanted = namesIn(c.flags["only"]...)
 	}
 	selected := object{}
 	for _, name := range wanted {
@@ -154,9 +154,9 @@ func (c *call) selectOutputs(in object) error {
 		switch {
 		case !ok:
 			return fmt.Errorf("there is no output %s%s", outside.Quoted(name, maxName), cmp.Or(notName(name), syntax.Configured(name, names)))
-		case c.sensitive || !isSensitive(output):
+		case c.on("sensitive") || !isSensitive(output):
 			selected[name] = output
-		case len(c.only) > 0:
+		case c.isGiven("only"):
 			return fmt.Errorf("the output %s is sensitive; -sensitive keeps it", outside.Quoted(name, maxName))
 		default:
 			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is left out; -sensitive keeps it", outside.Quoted(name, maxName)))
@@ -165,6 +165,14 @@ func (c *call) selectOutputs(in object) error {
 	var err error
 	in["outputs"], err = json.Marshal(selected)
 	return err
+}
+
+// namesIn returns the names in lists that commas separate.
+func namesIn(lists ...string) (names []string) {
+	for name := range strings.SplitSeq(strings.Join(lists, ","), ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
 }
 
 // notName describes a text that users often write in place of the name of an output.

@@ -25,6 +25,7 @@ type rotation struct {
 	from, to encryption.Target
 	again    bool // files that have the new key, too
 	alone    bool // there are no old settings
+	apart    bool // a file that the old settings open cannot open with the first method of the new ones
 	counts   bool // a state that gets another key gets the next serial
 }
 
@@ -40,9 +41,12 @@ func (c *call) rotate(ctx context.Context) error {
 	if !r.again {
 		c.noteDoubts()
 	}
+	if !c.on("separate") && (r.apart || r.again) {
+		r.to.Prepare(ctx)
+	}
 	change, examine, older := c.changeFile, c.all, "backups, and other copies"
-	if c.inBackend {
-		kept, err := c.states(ctx, c.to, r.to)
+	if c.on("backend") {
+		kept, err := c.states(ctx, c.text("to"), r.to)
 		if err != nil {
 			return err
 		}
@@ -51,7 +55,7 @@ func (c *call) rotate(ctx context.Context) error {
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 			return kept.Rotate(ctx, c.inStore(name), change)
 		}
-		if c.prefix != nil {
+		if c.isGiven("prefix") {
 			examine = func(ctx context.Context, rotate func(ctx context.Context, name string) (finding, error)) error {
 				return c.all(ctx, r.needed(kept, rotate))
 			}
@@ -71,7 +75,7 @@ func (c *call) rotate(ctx context.Context) error {
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
 		case isStuck: // which is all that went wrong
-		case isHeld && c.prefix != nil:
+		case isHeld && c.isGiven("prefix"):
 			if f.Result = resultHeld; held.By != nil {
 				err = errors.New(held.By.Describe())
 			}
@@ -87,8 +91,8 @@ func (c *call) rotate(ctx context.Context) error {
 	})
 	switch {
 	case rotated.Load():
-		c.say(yellow, "note:", "what was there before ("+older+") still opens with the old keys; if somebody has left, or a key has "+
-			"leaked, replace the secrets in it")
+		c.say(yellow, "note:", "older versions ("+older+") still open with the old keys; if somebody has left, or a key has "+
+			"leaked, replace the secrets in the state")
 	case err == nil:
 		c.say(yellow, "note:", "nothing was changed: what -to says opens it already, so it has the new key, or the key in -to is the "+
 			"old one; -from is for the old settings")
@@ -112,6 +116,11 @@ func (r rotation) needed(
 		if kind, err := inspectFile(name, state); err != nil || kind.Kind != "encrypted" && kind.Kind != "state" {
 			return finding{Result: resultOther}, nil //nolint:nilerr // nobody has said that it is a state
 		}
+		if r.apart {
+			if _, err := r.from.Decrypt(ctx, state); err == nil {
+				return rotate(ctx, name)
+			}
+		}
 		f := finding{Result: resultSkipped}
 		if opened, err := r.to.Decrypt(ctx, state); err == nil && !opened.UsedFallback && !r.again {
 			f.add(opened)
@@ -132,38 +141,42 @@ func (c *call) rotation() (r rotation, err error) {
 	if err := c.checkRotation(); err != nil {
 		return r, err
 	}
-	r.again, r.alone = c.again, c.from == ""
-	if r.from, err = c.target(cmp.Or(c.from, c.to)); err != nil && c.from != "" {
+	r.again, r.alone = c.on("again"), c.text("from") == ""
+	if r.from, err = c.target(cmp.Or(c.text("from"), c.text("to"))); err != nil && c.text("from") != "" {
 		return r, fmt.Errorf("-from: %w", err)
 	}
 	old := c.backend
-	r.to, err = c.target(c.to) // last, because its backend counts
-	if err == nil && c.inBackend && c.backend == nil && old != nil && c.from != "" {
+	r.to, err = c.target(c.text("to")) // last, because its backend counts
+	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
 		c.say(yellow, "note:", `the block backend "http" of -from is not used; -to has none`)
 	}
 	if err == nil {
 		err = refusePlaintext(r.to)
 	}
 	if err != nil {
-		err = fmt.Errorf("-to: %w", err)
+		return r, fmt.Errorf("-to: %w", err)
 	}
-	return r, err
+	r.apart = !r.to.MayShareKey(r.from)
+	if c.on("separate") {
+		r.to = r.to.Separate()
+	}
+	return r, nil
 }
 
 // checkRotation returns an error for flags that contradict each other.
 func (c *call) checkRotation() error {
 	switch {
-	case c.inBackend != (len(c.args) == 0):
+	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
 	case twice(c.args) != "":
 		return usageError("the file " + shown(twice(c.args)) + " is named twice; name each file once")
-	case c.inBackend && c.plan:
+	case c.on("backend") && c.on("plan"):
 		return usageError("a backend has no plans; -plan is for files")
-	case c.to == "" || c.from == "" && !c.again:
+	case c.text("to") == "" || c.text("from") == "" && !c.on("again"):
 		return usageError("both -from and -to are required, or -again and -to; see statecrypt rotate -h")
-	case c.from == syntax.Unencrypted:
+	case c.text("from") == syntax.Unencrypted:
 		return usageError("-from requires a file of settings; statecrypt encrypt encrypts what is not encrypted")
-	case c.to == syntax.Unencrypted:
+	case c.text("to") == syntax.Unencrypted:
 		return usageError("-to requires a file of settings; statecrypt decrypt decrypts what is encrypted")
 	case c.hasEnvironment():
 		return usageError("TF_ENCRYPTION is set, and would change what -from says as well as what -to says; unset it")
@@ -214,24 +227,16 @@ func refusePlaintext(target encryption.Target) error {
 // and that is enough. It overwrites the memory of the file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	readers := states.Recipients(file)
-	opened, errNew := r.to.Decrypt(ctx, file)
-	isNew := errNew == nil && !opened.UsedFallback
+	opened, isNew, err := r.open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
 	if isNew && !r.again {
 		f.add(opened)
 		return nil, nil
 	}
-	if errNew != nil && r.alone {
-		return nil, errNew
-	}
-	if !isNew {
-		var errOld error
-		if opened, errOld = r.from.DecryptInPlace(ctx, file); errOld != nil {
-			return nil, notOpened(errOld, errNew)
-		}
-	}
 	plain := opened.Data
 	if r.counts {
-		var err error
 		if plain, err = store.Next(plain); err != nil {
 			return nil, err
 		}
@@ -247,6 +252,30 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 		f.notes = append(f.notes, note)
 	}
 	return sealed, nil
+}
+
+// open opens a file, and reports whether the first method of the new settings does it. It overwrites the memory of the
+// file. It tries the settings first with which no key is derived in vain.
+func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, isNew bool, err error) {
+	var errOld error
+	if r.apart {
+		if opened, errOld = r.from.Decrypt(ctx, file); errOld == nil {
+			return opened, false, nil
+		}
+	}
+	opened, errNew := r.to.Decrypt(ctx, file)
+	switch {
+	case errNew == nil && !opened.UsedFallback:
+		return opened, true, nil
+	case errNew != nil && r.alone:
+		return nil, false, errNew
+	case !r.apart:
+		opened, errOld = r.from.DecryptInPlace(ctx, file)
+	}
+	if errOld != nil {
+		return nil, false, notOpened(errOld, errNew)
+	}
+	return opened, false, nil
 }
 
 // notOpened is about a file that the old settings do not open.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -211,26 +212,43 @@ func TestManyFilesEnd(t *testing.T) {
 	openMistakes(t, "interrupted").checkAll(t, "verify", called{code, stdout.String(), stderr.String()})
 }
 
-// What is worked on at once is bounded, and a file that is larger than that is
-// worked on alone.
+// TestRoom: a file that is larger than the limit of all files at once is worked on alone, and small ones are not.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	r := room{10, 10, make(chan int64, 2)}
-	if a, b := r.take(4), r.take(6); a != 4 || b != 6 || r.left != 0 {
-		t.Fatalf("took %d and %d", a, b)
-	}
-	all := make(chan int64)
-	go func() { all <- r.take(1 << 40) }()
-	for range 2 {
-		select {
-		case n := <-all:
-			t.Fatalf("took %d of what was not there", n)
-		default:
-			r.freed <- 5
+	dir := t.TempDir()
+	sized := func(name string, size int64) string {
+		path := write(t, filepath.Join(dir, name), "")
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
 		}
+		return path
 	}
-	if n := <-all; n != 10 {
-		t.Errorf("took %d", n)
+	c := &call{args: []string{sized("a", 2*maxAtOnce), sized("b", 2*maxAtOnce), filepath.Join(dir, "of unknown size")}}
+	var atWork atomic.Int64
+	for range c.inOrder(func(string) finding {
+		for range 1000 {
+			if n := atWork.Add(1); n != 1 {
+				t.Errorf("%d are worked on", n)
+			}
+			runtime.Gosched()
+			atWork.Add(-1)
+		}
+		return finding{}
+	}) {
+	}
+	if runtime.GOMAXPROCS(0) < 2 {
+		return
+	}
+	c.args = []string{sized("c", 1), sized("d", 1)}
+	both := make(chan struct{})
+	for range c.inOrder(func(name string) finding {
+		if name == c.args[0] {
+			<-both
+		} else {
+			close(both)
+		}
+		return finding{}
+	}) {
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
@@ -40,7 +39,7 @@ func (c *call) settings(from string) (*encryption.Encryption, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encryption.Load(builtin.Registry(), code, encryption.Environment(world.Lookup(c.environ)))
+	return encryption.Load(c.registry(), code, encryption.Environment(world.Lookup(c.environ)))
 }
 
 // hasEnvironment reports whether TF_ENCRYPTION says something.
@@ -63,10 +62,10 @@ func (c *call) target(from string) (encryption.Target, error) {
 		return encryption.Target{}, err
 	}
 	target := enc.State()
-	if c.plan {
+	if c.on("plan") {
 		target = enc.Plan()
 	}
-	return target, c.misplaced(withoutSettings(c.check(enc, c.plan), from))
+	return target, c.misplaced(withoutSettings(c.check(enc, c.on("plan")), from))
 }
 
 // withoutSettings names the file or the folder that has none.
@@ -115,7 +114,7 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 		return fmt.Errorf("the settings have a %s block and no %s block: %sto use the same method for both, add %s { method = %s }",
 			other, kind, instead, kind, methods[0])
 	}
-	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.config == "" && strings.TrimSpace(text) == "" {
+	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
 		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
 	_, err = target.Encrypt(context.Background(), nil) // it encrypts nothing, and returns the error about the settings
@@ -162,7 +161,7 @@ func (c *call) code(from string) (encryption.Layer, error) {
 			return nil, errors.New("-config requires the name of a file with settings, and this is a private key; the settings name the " +
 				"file that it is in")
 		}
-		if err != nil && from == c.config && recognize.IsContent(from) {
+		if err != nil && from == c.text("config") && recognize.IsContent(from) {
 			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
 		}
 		if err != nil {
@@ -188,7 +187,7 @@ type setIn struct{ name, file string }
 // noteDoubts prints the probable mistakes in the key that encrypts: a wrong key fails only when another
 // user opens the file.
 func (c *call) noteDoubts() {
-	if c.config != "" && c.hasEnvironment() {
+	if c.text("config") != "" && c.hasEnvironment() {
 		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
 	}
 	for _, doubt := range c.doubts {
@@ -208,7 +207,7 @@ func (c *call) noteUnused() {
 		if v.isFile || slices.Contains(c.used, "TF_VAR_"+name) {
 			continue
 		}
-		if c.config == "" && c.hasEnvironment() {
+		if c.text("config") == "" && c.hasEnvironment() {
 			c.say(yellow, "note:", "a -var is for the settings of -config, and TF_ENCRYPTION uses no variables")
 			return
 		}

@@ -66,7 +66,7 @@ func (c *call) clearLine() {
 
 // refuseTerminal keeps secrets off the screen.
 func (c *call) refuseTerminal() error {
-	if c.toStdout() && !c.force && isTerminal(c.stdout) {
+	if c.toStdout() && !c.on("force") && isTerminal(c.stdout) {
 		return usageError("standard output is a terminal; redirect it, or use -o FILE, or -force to show secrets there")
 	}
 	return nil
@@ -85,7 +85,7 @@ func shown(name string) string {
 
 // shown is the name of a file, or of a state that a store has listed, which is no argument.
 func (c *call) shown(name string) string {
-	if c.prefix != nil {
+	if c.isGiven("prefix") {
 		return outside.Line(name, maxName)
 	}
 	return shown(name)
@@ -111,7 +111,7 @@ func (c *call) audience() words.Command {
 		return strings.HasPrefix(strings.TrimLeft(arg, "-"), "var") && strings.HasPrefix(arg, "-")
 	}
 	return words.Command{
-		Name: c.Name, HasPlan: c.HasFlag("plan"), Plan: c.plan,
+		Name: c.Name, HasPlan: c.HasFlag("plan"), Plan: c.on("plan"),
 		VarBehind: c.Name == "wrap" && slices.ContainsFunc(c.args, isVar),
 	}
 }

@@ -24,9 +24,9 @@ func (p Pos) String() string {
 // Error is a mistake in the configuration. Its text never holds a value that
 // the user wrote, because any value may be a secret.
 type Error struct {
-	Address string // of the entry or target; may be empty
-	Attr    string // such as "url", or "assume_role.role_arn" in a nested block; may be empty
-	Unknown bool   // the value is not known before apply, so this is not a mistake
+	Address string // the address of the entry or target; may be empty
+	Attr    string // the attribute, such as "url", or "assume_role.role_arn" in a nested block; may be empty
+	Unknown bool   // whether the value is not known before apply, so that this is not a mistake
 	Pos     Pos
 	Err     error // the mistake, in a few words
 }

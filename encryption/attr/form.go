@@ -14,21 +14,22 @@ import (
 type Secrecy int
 
 const (
-	// Public is no secret.
+	// Public means that the value is not a secret.
 	Public Secrecy = iota
 
-	// NamesSecret names a secret without being one, such as the file that holds it.
+	// NamesSecret means that the value is not a secret but names one, such as the file that holds it.
 	NamesSecret
 
-	// Secret is sent to a server or a program that another setting chooses. Errors name its
-	// attribute, and never contain it.
+	// Secret means that the value is a secret that is sent to a server or a program that another
+	// setting chooses. Errors name its attribute, and never contain the secret.
 	Secret
 
-	// NamesLocalSecret names a local secret without being one.
+	// NamesLocalSecret means that the value is not a secret but names a local one; see LocalSecret.
 	NamesLocalSecret
 
-	// LocalSecret is a secret that no other setting can redirect: this process alone uses it,
-	// or it is part of the address that receives it, such as the password of a proxy.
+	// LocalSecret means that the value is a secret that no other setting can redirect: this process
+	// alone uses it, or it is part of the address that receives it, such as the password of a
+	// proxy.
 	LocalSecret
 )
 
@@ -45,11 +46,12 @@ func (s Secrecy) IsSent() bool { return s == Secret || s == NamesSecret }
 type Form int
 
 const (
-	// Name becomes exactly one segment of the path of a URL, to which a secret may be sent.
-	// Values that would become several segments or none are errors.
+	// Name is the form of a text that becomes exactly one segment of the path of a URL, to which a
+	// secret may be sent. Values that would become several segments or none are errors.
 	Name Form = iota + 1
 
-	// Path becomes one or more segments of the path of a URL. Slashes at its ends do not count.
+	// Path is the form of a text that becomes one or more segments of the path of a URL. Slashes at
+	// its ends do not count.
 	Path
 
 	// Lines is the form of a secret that may have several lines, such as a key in PEM format.
@@ -57,32 +59,33 @@ const (
 	// in it, such as the line break at the end of a file, are errors.
 	Lines
 
-	// OrEmpty allows an empty string as a value, such as no proxy at all. In all other forms
-	// except Version, an empty string counts as absent, because a variable that a pipeline
+	// OrEmpty is the form of a text that may be empty, such as the URL of a proxy. In all other
+	// forms except Version, an empty string counts as absent, because a variable that a pipeline
 	// leaves out arrives as "".
 	OrEmpty
 
-	// Version chooses one version of an object or a key. An empty string is an error, because
-	// an empty variable would choose the current version.
+	// Version is the form of a text that chooses one version of an object or a key. An empty string
+	// is an error, because an empty variable would choose the current version.
 	Version
 
-	// KeyProvider is the address of a key provider: a string in a Terraform block; a bare
-	// reference, a string or a literal key object in text.
+	// KeyProvider is the form of the address of a key provider: a string in a Terraform block; a
+	// bare reference, a string or a literal key object in text.
 	KeyProvider
 
-	// Method is the address of a method, written in the same ways, but never as a literal.
+	// Method is the form of the address of a method: a string in a Terraform block; a bare
+	// reference or a string in text.
 	Method
 
-	// Command is a program that will be run, or a list of it and its arguments.
+	// Command is the form of a program that will be run, or of a list of a program and its arguments.
 	Command
 
-	// Passphrase is a text from which a key is derived. Any text gives a key, so mistakes would
-	// go unnoticed: a text that is obviously no secret, such as the name of a variable, is
-	// refused for encryption.
+	// Passphrase is the form of a text from which a key is derived. Any text gives a key, so
+	// mistakes would go unnoticed: a text that is obviously no secret, such as the name of a
+	// variable, is refused for encryption.
 	Passphrase
 
-	// Token is sent unchanged in a header. If the server refuses it and the text looks like a
-	// mistake, the error says so.
+	// Token is the form of a secret that is sent unchanged in a header. If the server refuses it
+	// and the text looks like a mistake, the error tells the user.
 	Token
 )
 

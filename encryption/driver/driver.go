@@ -60,6 +60,17 @@ type KeyMaker interface {
 	NewKey(ctx context.Context, keys Keys) (key []byte, store json.RawMessage, err error)
 }
 
+// Salter is a KeyMaker that derives its keys from the settings and a random salt, which the file stores, and
+// asks nobody else but key providers that it builds on. All files that are sealed with the same settings in one run
+// share a salt, so that one derivation opens all of them.
+type Salter interface {
+	KeyMaker
+	// NewDocument returns a document as NewKey returns it, with a new salt.
+	NewDocument() json.RawMessage
+	// IsCurrent reports whether NewDocument might return stored: whether these differ in nothing but the salt.
+	IsCurrent(stored json.RawMessage) bool
+}
+
 // Encrypter is a method that can seal.
 type Encrypter interface {
 	// Encrypt seals plain, which it may overwrite. Behind plain, up to its

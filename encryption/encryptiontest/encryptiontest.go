@@ -222,6 +222,28 @@ func (h KeyProvider) newKeys(t *testing.T) {
 	if err := cmp.Or(err1, err2); err != nil || !bytes.Equal(first, key) || !bytes.Equal(last, want) {
 		t.Errorf("after another key was made or asked for, one is lost: %v", err)
 	}
+	if salter, ok := maker.(driver.Salter); ok {
+		h.newDocuments(t, salter, stored)
+	}
+}
+
+// newDocuments compares the documents that a [driver.Salter] makes with one of its NewKey.
+func (h KeyProvider) newDocuments(t *testing.T, salter driver.Salter, stored json.RawMessage) {
+	t.Helper()
+	one, other := salter.NewDocument(), salter.NewDocument()
+	if bytes.Equal(one, other) {
+		t.Error("two new documents have the same salt")
+	}
+	for _, document := range []json.RawMessage{stored, one, other} {
+		if !salter.IsCurrent(document) {
+			t.Errorf("it does not make %s, which it has made", document)
+		}
+	}
+	for _, foreign := range []string{"", "{}", "[]", "null"} {
+		if salter.IsCurrent(json.RawMessage(foreign)) {
+			t.Errorf("it makes %q", foreign)
+		}
+	}
 }
 
 func (h KeyProvider) anotherKey(t *testing.T) {

@@ -223,6 +223,32 @@ func testKeys(t *testing.T, change func(h *keyHooks)) {
 	}.Run(t)
 }
 
+// salter is sound, and makes documents without keys.
+type salter struct {
+	sound
+	make  func(salter) json.RawMessage
+	knows func(stored json.RawMessage) bool
+}
+
+func (s salter) NewDocument() json.RawMessage          { return s.make(s) }
+func (s salter) IsCurrent(stored json.RawMessage) bool { return s.knows(stored) }
+
+// salting makes a key provider a [driver.Salter], with nil for what it does as it should.
+func salting(makes func(salter) json.RawMessage, knows func(json.RawMessage) bool) func(*keyHooks) {
+	if makes == nil {
+		makes = func(s salter) json.RawMessage {
+			stored, _ := json.Marshal(document{Salt: s.hooks.salt(), Rounds: 1}) // of bytes and a number
+			return stored
+		}
+	}
+	if knows == nil {
+		knows = func(stored json.RawMessage) bool { _, err := read(stored); return err == nil }
+	}
+	return func(h *keyHooks) {
+		h.built = func(p sound) driver.KeyProvider { return salter{p, makes, knows} }
+	}
+}
+
 type keyMutant struct {
 	name, check string
 	alone       bool // no other check notices it
@@ -343,6 +369,11 @@ func keyMutants() []keyMutant {
 		{name: "is closed for good", check: "closed", alone: true, change: func(h *keyHooks) {
 			h.built = func(p sound) driver.KeyProvider { return final{p, new(atomic.Bool)} }
 		}},
+		{name: "makes one document", check: "new keys", alone: true, change: salting(func(salter) json.RawMessage {
+			return json.RawMessage(`{"salt":"AAAAAAAAAAAAAAAAAAAAAA==","rounds":1}`)
+		}, nil)},
+		{name: "knows no document", check: "new keys", alone: true, change: salting(nil, func(json.RawMessage) bool { return false })},
+		{name: "makes every document", check: "new keys", alone: true, change: salting(nil, func(json.RawMessage) bool { return true })},
 		{name: "constant salt", check: "new keys", change: func(h *keyHooks) { h.salt = func() []byte { return make([]byte, 16) } }},
 		{name: "no length check of the salt", check: "hostile metadata", change: reading(func(stored json.RawMessage) (document, error) {
 			var d document

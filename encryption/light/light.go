@@ -1,6 +1,6 @@
-// Package light has a registry of the key providers and methods that need no SDK. Package
-// builtin, of another module, adds the others. A program that needs fewer kinds makes a shorter
-// list of them, by name.
+// Package light holds the registry of the key providers and methods that need no SDK. Package
+// builtin, in another module, adds the others. A program that needs fewer kinds makes a shorter
+// registry of its own.
 package light
 
 import (

@@ -25,19 +25,19 @@ var ErrCost = meter.ErrCost
 // newBudget returns the budget of values that take size bytes of the file, with their types.
 func newBudget(size int) *budget { return &budget{meter.New(size)} }
 
-// shared is common to the outputs of one state: types, and the costs of decoding outputs one at
-// a time. Each output may cost as much as its own bytes allow, and all of them together
-// [meter.Free] in addition.
+// shared holds the types of the outputs of one state, and the costs of decoding outputs one at a
+// time. Each output may cost as much as its own bytes allow, and all outputs together [meter.Free]
+// in addition.
 type shared struct {
-	types sync.Map // :: JSON text of a type → cty.Type
+	types sync.Map // maps the JSON texts of types to values of cty.Type
 
 	mu   sync.Mutex
 	used int64            // the used part of the free budget
-	paid map[string]int64 // :: name of an output that used a part of it → its cost
+	paid map[string]int64 // the costs of outputs that used a part of it, by name
 }
 
-// value decodes an output. To decode it again is free: only the first time
-// counts, so that a program may go on asking.
+// value decodes an output. Only the first time counts, so a program may decode the same output
+// again and again.
 func (s *shared) value(o Output) (cty.Value, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,9 +59,8 @@ func (s *shared) value(o Output) (cty.Value, error) {
 	return v, err
 }
 
-// number charges for a number that becomes text when it is sent. The digits of a
-// fraction are found by division, again and again, so that the work grows with
-// the square of how long it is when it is written out.
+// number charges for a number that becomes text when it is sent. The digits of a fraction are found
+// by repeated division, so the work grows with the square of the number of digits.
 func (b *budget) number(digits int, fraction bool) error {
 	units := int64(digits) / 16
 	if fraction {
@@ -70,12 +69,11 @@ func (b *budget) number(digits int, fraction bool) error {
 	return b.Charge(units, "its long numbers")
 }
 
-// text charges for a text by its length: an element of a set is gone through again
-// and again.
+// text charges for a text by its length, because the elements of a set are read again and again.
 func (b *budget) text(length int) error { return b.Charge(int64(length)/16, "its long texts") }
 
-// typ charges for a type of a length and a nesting. To read it, to compare it
-// with others and to send it, the rest of it is copied at each level.
+// typ charges for a type by the length and the nesting of its JSON. Reading, comparing and sending
+// a type copy the rest of it at each level. Too deep a nesting is an error.
 func (b *budget) typ(length, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("it %w", errNesting)
@@ -83,9 +81,9 @@ func (b *budget) typ(length, depth int) error {
 	return b.Charge(1+int64(length)/16+int64(length)*int64(depth)/50, "its types")
 }
 
-// vacant charges for a value that the file says nothing about: a null, an empty
-// collection or an absent attribute. It brings its whole type along, which each
-// collection around it compares with others.
+// vacant charges for a value that the file says nothing about: a null, an empty collection or an
+// absent attribute. Its whole type counts, because each collection around it compares the type with
+// others.
 func (b *budget) vacant(ty cty.Type, depth int) error {
 	return b.Charge(int64(weight(ty))*int64(depth)/50, "its nulls, empty collections and absent attributes")
 }
@@ -98,25 +96,23 @@ func (b *budget) absent(name string, ty cty.Type, depth int) error {
 	return b.Charge(1+int64(len(name))/64, "its absent attributes")
 }
 
-// wrapped charges for a value of dynamic type, whose text is gone through once
-// more.
+// wrapped charges for a value of dynamic type, whose text is read once more.
 func (b *budget) wrapped(length int) error {
 	return b.Charge(1+int64(length)/32, "its values of dynamic type")
 }
 
-// set charges for a set of elements that cost work units together. They are
-// hashed, compared if their hashes are the same, and sorted each time that
-// somebody goes through the set. cty hashes ten digits of a number, so that
-// many long ones have the same hash.
+// set charges for a set of elements that cost work units together. They are hashed, compared if
+// their hashes are the same, and sorted each time that the set is iterated. cty hashes only ten
+// digits of a number, so many long numbers have the same hash.
 func (b *budget) set(values []cty.Value, work int64) error {
 	n := int64(len(values))
 	sorting := work * int64(bits.Len(uint(len(values))))
 	switch typ := values[0].Type(); {
 	case typ == cty.String:
 		sorting /= 3
-	case typ.IsSetType(): // each is gone through to hash it
+	case typ.IsSetType(): // hashing a set iterates it
 		sorting = 2*work + 2*sorting/3
-	case !typ.IsPrimitiveType(): // they are hashed again each time that somebody looks
+	case !typ.IsPrimitiveType(): // each look-up hashes the elements again
 		sorting = 2*work + sorting/2
 	}
 	const what = "the elements of its sets"

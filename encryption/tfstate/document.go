@@ -30,23 +30,8 @@ type module struct {
 // error for a value with a wrong type, and for a file that is not JSON.
 func parseDocument(data []byte) (*document, error) {
 	var doc document
-	small, err := jsonwalk.Pick(data, func(name string, value []byte) bool {
-		switch jsonwalk.Fold(name) {
-		case "outputs":
-			doc.Outputs = value
-		case "modules":
-			doc.Modules = value
-		case "resources":
-			doc.Resources = value
-		case "version", "terraform_version", "serial", "lineage":
-			return true
-		}
-		return false
-	})
-	if err != nil {
-		small = data // encoding/json returns the error
-	}
-	return &doc, json.Unmarshal(small, &doc)
+	large := map[string]*json.RawMessage{"outputs": &doc.Outputs, "modules": &doc.Modules, "resources": &doc.Resources}
+	return &doc, jsonwalk.Decode(data, &doc, large, "version", "terraform_version", "serial", "lineage")
 }
 
 func errForm(key string) error {
@@ -101,19 +86,10 @@ func syntaxError(data []byte, err error) error {
 	return errors.New(no + "its JSON ends too early; fetch it again, or restore an intact copy")
 }
 
-// typeError names the key of a value that has the wrong type. Keys are ours;
-// encoding/json would quote numbers from the file.
+// typeError names the key of a value that has the wrong type. Keys are ours.
 func typeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return edited(fmt.Errorf("%q can't be a JSON %s", wrong.Field, kind(wrong.Value)))
+		return edited(fmt.Errorf("%q must be %s", wrong.Field, jsonwalk.Expected(wrong)))
 	}
 	return errors.New("it is not a JSON object; check which file is read")
-}
-
-// kind drops the number from "number -1.5", as encoding/json describes one.
-func kind(value string) string {
-	if len(value) > 6 && value[:6] == "number" {
-		return "number of this kind"
-	}
-	return value
 }

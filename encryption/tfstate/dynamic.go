@@ -66,16 +66,12 @@ func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 	if wrapped.value == nil || wrapped.typ == nil {
 		return cty.NilVal, errors.New("a value of dynamic type needs both value and type")
 	}
-	return d.unwrap(wrapped.value, wrapped.typ)
-}
-
-func (d *decoder) unwrap(value, typ json.RawMessage) (cty.Value, error) {
-	if err := d.budget.wrapped(len(value)); err != nil {
+	if err := d.budget.wrapped(len(wrapped.value)); err != nil {
 		return cty.NilVal, err
 	}
-	ty, err := decodeType(typ, d.budget)
+	ty, err := decodeType(wrapped.typ, d.budget)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the type of a dynamic value can't be used: %w", err)
 	}
-	return d.decode(value, ty)
+	return d.decode(wrapped.value, ty)
 }

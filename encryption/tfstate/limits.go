@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// maxNesting is how deep the JSON of a value or a type may go. Configurations
-	// stay below 50; a thousand calls deep still costs less than a megabyte of stack.
+	// maxNesting is the greatest nesting of the JSON of a value or a type. Configurations stay
+	// below 50; a thousand nested calls still take less than a megabyte of stack.
 	maxNesting = 1000
 
-	// jsonNesting is where encoding/json gives up, anywhere in the file.
+	// jsonNesting is the greatest nesting that encoding/json accepts, anywhere in the file.
 	jsonNesting = 10000
 
-	// maxInstances is how many instances a resource may have. In the file one takes
-	// fifteen bytes, in memory twenty times that.
+	// maxInstances is the greatest number of instances of a resource. An instance takes at least
+	// fifteen bytes in the file, and twenty times as much in memory.
 	maxInstances = 100_000
 
-	// maxGaps is how many instances may be missing below the last one.
+	// maxGaps is the greatest number of instances that may be missing below the last one.
 	maxGaps = 10_000
 
-	// maxDigits is how many digits a number may have once it is written out, as
-	// 1e400 has 401. The longest number that a configuration has needed so far,
-	// 1.5e300, has 301. Terraform writes all of them wherever it shows or stores a
-	// number, which for 1e600000000 takes gigabytes and minutes.
+	// maxDigits is the greatest number of digits of a number when it is written out, as 1e400 has
+	// 401. The longest number known in a configuration, 1.5e300, has 301. Terraform writes all
+	// digits wherever it shows or stores a number, which takes gigabytes and minutes for
+	// 1e600000000.
 	maxDigits = 1_024
 
-	// maxShort is how many digits a number may have to be sent as it is written.
+	// maxShort is the greatest number of digits for which sending a number costs nothing extra.
 	maxShort = 17
 )
 
@@ -42,9 +42,9 @@ var errNumber = errors.New("a number is required")
 // out, as 1e2000 has: too many to be shown and stored.
 var ErrDigits = fmt.Errorf("a number has more than %d digits when it is written out", maxDigits)
 
-// number reads decimal text. cty keeps 512 bits of it, as Terraform does.
+// number returns the number in a decimal text. cty keeps 512 bits of it, like Terraform.
 func (d *decoder) number(text string) (cty.Value, error) {
-	// Cty would also accept infinity and binary exponents.
+	// cty would also accept infinity and binary exponents.
 	if strings.Trim(text, "+-.eE0123456789") != "" {
 		return cty.NilVal, errNumber
 	}
@@ -62,8 +62,8 @@ func (d *decoder) number(text string) (cty.Value, error) {
 	return v, nil
 }
 
-// digitsOf is about how many digits a number has once it is written out, and
-// whether some of them may follow the point.
+// digitsOf returns the approximate number of digits of a number when it is written out, and whether
+// some digits may follow the point. It returns [ErrDigits] for too many digits.
 func digitsOf(text string) (digits int, fraction bool, err error) {
 	mantissa, power := text, 0
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
@@ -99,8 +99,8 @@ func weight(ty cty.Type) int {
 	return n
 }
 
-// nesting is how deep the brackets of a JSON text go. For text that
-// isn't valid JSON, the result means nothing.
+// nesting returns the number of levels of brackets in a JSON text. For a text that is not valid
+// JSON, the result means nothing.
 func nesting(text []byte) int {
 	depth, deepest, inString := 0, 0, false
 	for i := 0; i < len(text); i++ {

@@ -29,16 +29,16 @@ func (s *State) Resources() (iter.Seq[*Resource], error) {
 		return nil, err
 	}
 	return func(yield func(*Resource) bool) {
-		_ = all(yield) // nothing that has not been looked at is in it
+		_ = all(yield) // the first pass found no error
 	}, nil
 }
 
-// errEnough ends a walk that nobody follows any more.
+// errEnough ends a walk whose caller wants no more resources.
 var errEnough = errors.New("enough")
 
 type lister struct {
 	budget    *budget
-	providers map[string]string // :: address of a configuration → address of its provider
+	providers map[string]string // addresses of providers by the address of their configuration
 	yield     func(*Resource) bool
 }
 

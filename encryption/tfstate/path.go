@@ -16,7 +16,7 @@ type valueError struct {
 	reason error
 }
 
-// maxSteps is how much of the way to an error is shown.
+// maxSteps is the number of steps of a path that an error shows.
 const maxSteps = 10
 
 func (e *valueError) Error() string {
@@ -30,7 +30,7 @@ func (e *valueError) Error() string {
 
 func (e *valueError) Unwrap() error { return e.reason }
 
-// within says that err happened one step further inside.
+// within returns err with a path that begins with one more step.
 func within(step string, err error) error {
 	e, ok := errors.AsType[*valueError](err)
 	if !ok {
@@ -42,11 +42,11 @@ func within(step string, err error) error {
 
 func indexStep(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// attributeStep shows the name: it is part of the type.
+// attributeStep returns the step to an attribute. It shows the name, which is part of the type.
 func attributeStep(name string) string { return "." + quote(name) }
 
-// keyStep shows the key of a map, unless the output is sensitive: a key is data
-// like the values, such as a user's name or a token.
+// keyStep returns the step to a key of a map. It hides the key if the output is sensitive, because
+// a key is data like the values, such as a user's name or a token.
 func (d *decoder) keyStep(key string) string {
 	if d.sensitive {
 		return "[…]"
@@ -54,7 +54,8 @@ func (d *decoder) keyStep(key string) string {
 	return "[" + quote(key) + "]"
 }
 
-// unsupported is about a name that the type doesn't have, which may be data too.
+// unsupported returns the error for a name that the type does not have. It hides the name if the
+// output is sensitive, because the name may be data.
 func (d *decoder) unsupported(name string) error {
 	if d.sensitive {
 		return errors.New("an attribute is not in its type")

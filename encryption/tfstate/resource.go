@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -161,7 +160,10 @@ func (index resourceIndex) only() (*Resource, error) {
 			return stored.find(address.Key{})
 		}
 	}
-	return nil, fmt.Errorf("the state has %d resources; say which one with address", len(index))
+	if len(index) == 0 {
+		return nil, errors.New("the state has no resources")
+	}
+	return nil, fmt.Errorf("the state has %d resources; choose one with address", len(index))
 }
 
 // nearby helps to find a resource that has another name, is in another module, or is data.
@@ -187,21 +189,10 @@ func (index resourceIndex) nearby(a address.Address) string {
 		elsewhere = slices.Collect(maps.Keys(index))
 	}
 	slices.Sort(elsewhere)
-	return "; it has " + list(elsewhere)
+	return "; it has " + syntax.List(elsewhere, maxListed, show)
 }
 
-// list shows some texts from the file.
-func list(all []string) string {
-	const most = 5
-	var shown []string
-	for _, one := range all[:min(most, len(all))] {
-		shown = append(shown, show(one))
-	}
-	if len(all) > most {
-		shown = append(shown, fmt.Sprintf("and %d more", len(all)-most))
-	}
-	return strings.Join(shown, ", ")
-}
+const maxListed = 5 // texts from the file that an error shows
 
 // Resource is a resource, or one instance of it, not decoded yet.
 type Resource struct {
@@ -228,32 +219,23 @@ type storedInstance struct {
 	Provider      string          `json:"provider"` // OpenTofu only, where instances differ
 	SchemaVersion uint64          `json:"schema_version"`
 
-	attributes []byte
-	flat       bool // it has attributes_flat instead
-	sensitive  []byte
+	attributes json.RawMessage
+	flat       json.RawMessage // attributes_flat, which some have instead
+	sensitive  json.RawMessage
 	key        address.Key
 }
 
-func readInstance(raw []byte) (i storedInstance, err error) {
-	small, err := jsonwalk.Pick(raw, func(name string, value []byte) bool {
-		switch jsonwalk.Fold(name) {
-		case "attributes":
-			i.attributes = value
-		case "attributes_flat":
-			i.flat = string(value) != "null"
-		case "sensitive_attributes":
-			i.sensitive = value
-		case "index_key", "deposed", "provider", "schema_version":
-			return true
-		}
-		return false
-	})
-	if err == nil {
-		err = json.Unmarshal(small, &i)
+func readInstance(raw []byte) (storedInstance, error) {
+	var i storedInstance
+	large := map[string]*json.RawMessage{"attributes": &i.attributes, "attributes_flat": &i.flat, "sensitive_attributes": &i.sensitive}
+	err := jsonwalk.Decode(raw, &i, large, "index_key", "deposed", "provider", "schema_version")
+	switch {
+	case err != nil:
+		return i, err
+	case string(raw) == "null":
+		return i, errors.New("an instance is null")
 	}
-	if err == nil {
-		err = i.readKey()
-	}
+	err = i.readKey()
 	return i, err
 }
 
@@ -354,7 +336,8 @@ func noInstance(a address.Address, keys []address.Key) error {
 		texts = append(texts, k.String())
 	}
 	slices.Sort(texts)
-	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.Resource()), show(a.Key.String()), list(texts))
+	return fmt.Errorf("the resource %s has no instance %s; it has %s", show(a.Resource()), show(a.Key.String()),
+		syntax.List(texts, maxListed, show))
 }
 
 // Address is where the resource, or the instance, stands in the state, as Terraform and
@@ -439,7 +422,7 @@ func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, erro
 
 func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error) {
 	switch {
-	case i.flat:
+	case i.flat != nil && string(i.flat) != "null":
 		return open, sensitive, errors.New("its attributes are text without types, from Terraform 0.11 or older; the next apply with a later " +
 			"version writes them anew")
 	case len(i.attributes) == 0 || i.attributes[0] != '{':

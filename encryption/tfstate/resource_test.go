@@ -280,6 +280,7 @@ func TestResourceErrors(t *testing.T) {
 		"version 1":        {`{"version":1}`, ``},
 		"no instances":     {one(`[]`), `x.y`},
 		"null instances":   {one(`null`), `x.y`},
+		"null instance":    {one(`[null]`), `x.y`},
 		"only deposed":     {one(`[{"deposed":"d","attributes":{}}]`), `x.y`},
 		"flat":             {one(`[{"attributes_flat":{"id":"c4n4ry"}}]`), `x.y`},
 		"no attributes":    {one(`[{"schema_version":0}]`), `x.y`},

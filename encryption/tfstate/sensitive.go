@@ -8,15 +8,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// marks says which parts of a value are sensitive. The zero value, like nil,
-// marks nothing.
+// marks tells which parts of a value are sensitive. The zero value marks nothing.
 type marks struct {
 	whole  bool
 	inside map[pathStep]*marks
 }
 
-// pathStep is one step into a value. An attribute of an object and a key of a
-// map are the same: without a schema, both are read as objects.
+// pathStep is one step into a value. Attributes of objects and keys of maps are not distinguished,
+// because both are read as objects without a schema.
 type pathStep struct {
 	name    string
 	index   int
@@ -25,9 +24,8 @@ type pathStep struct {
 
 var errPaths = errors.New("its sensitive_attributes are not in the form that Terraform and OpenTofu write")
 
-// readMarks reads the paths in sensitive_attributes. A step that leads to no
-// place in a JSON value, such as an element of a set, marks all that it leads
-// away from.
+// readMarks reads the paths in sensitive_attributes. If a step cannot be taken in a JSON value,
+// such as a step to an element of a set, the whole value before the step is marked.
 func readMarks(raw json.RawMessage) (*marks, error) {
 	root := &marks{}
 	if raw == nil {
@@ -69,7 +67,7 @@ func (m *marks) at(step pathStep) *marks {
 	return next
 }
 
-// readStep returns false for a step that can't be taken in JSON.
+// readStep returns a step of a path, and false for a step that cannot be taken in JSON.
 func readStep(typ string, value json.RawMessage) (pathStep, bool, error) {
 	switch typ {
 	case "get_attr":
@@ -130,7 +128,8 @@ func (m *marks) splitInner(v cty.Value) (open, sensitive cty.Value) {
 	}
 }
 
-// fit reports whether there is a place inside v for each of the marks.
+// fit reports whether v can be split: it is neither null nor marked as a whole, and each of the
+// marks leads to a value inside it.
 func (m *marks) fit(v cty.Value) bool {
 	if m.whole || v.IsNull() {
 		return false
@@ -147,9 +146,9 @@ func (m *marks) fit(v cty.Value) bool {
 	return true
 }
 
-// isWrapper reports whether an object may be a value that the state has with its
-// type. A path to such a value continues inside the value, so a step called type or
-// value would be misread.
+// isWrapper reports whether an object may be a value that the state stores together with its type.
+// A path to such a value continues inside the value, so a step called type or value would be
+// misread.
 func isWrapper(ty cty.Type) bool {
 	return ty.IsObjectType() && len(ty.AttributeTypes()) == 2 && ty.HasAttribute("value") && ty.HasAttribute("type")
 }

@@ -1,9 +1,9 @@
-// Package tfstate reads the outputs and the resources of a plaintext state, as
-// Terraform and OpenTofu write them: outputs of formats 1 to 4 with exactly the
-// types that they have in the configuration, and resources of format 4, the
-// only one since Terraform 0.12. encryption.Target.Decrypt gives such a state.
+// Package tfstate reads the outputs and the resources of a plaintext state, as Terraform and
+// OpenTofu write them: outputs of formats 1 to 4 with exactly the types that they have in the
+// configuration, and resources of format 4, the only one since Terraform 0.12.
+// encryption.Target.Decrypt returns such a state.
 //
-// Everybody who can write to the place of a state can change the file. The costs of decoding are
+// Anybody who can write to the store of a state can change the file. The costs of decoding are
 // limited by its size, see [ErrCost] and [ErrDigits]. Values may be nested 1,000 deep.
 //
 // Values are secrets. Errors name an output or a resource, and the path within its value, never
@@ -24,22 +24,22 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// State holds the outputs of the root module and the metadata of a state. Any number of
-// goroutines may use one.
+// State holds the outputs of the root module and the metadata of a state. Any number of goroutines
+// may use it at once.
 //
 // [State.Resource] and [State.Resources] read the bytes that were parsed, which stay
 // in memory as long as the State, and must not be changed.
 type State struct {
-	Version          int    // of the format, 1 to 4
-	TerraformVersion string // of the Terraform or OpenTofu that wrote it; "" if absent
+	Version          int    // the version of the format, 1 to 4
+	TerraformVersion string // the version of the Terraform or OpenTofu that wrote the state; "" if absent
 	Serial           int64  // 0 if absent, never negative
 	Lineage          string // "" if absent
 
-	// Outputs are by name, each as the file has it until its value is decoded.
+	// Outputs maps names to outputs, whose values are not decoded yet.
 	Outputs map[string]Output
 
-	list      []byte                        // of resources, a part of the file
-	resources func() (resourceIndex, error) // the list by address; nil in a copy without them
+	list      []byte                        // the JSON of the resources, a part of the file
+	resources func() (resourceIndex, error) // the list by address; nil in a copy without resources
 }
 
 // WithoutResources returns a copy that has all but the resources, and shares no memory with
@@ -52,22 +52,21 @@ func (s *State) WithoutResources() *State {
 
 // Output is one output of the root module, not decoded yet.
 type Output struct {
-	Sensitive  bool   // the configuration marks it as sensitive; never in format 1
-	Deprecated string // why it is deprecated, which only OpenTofu writes; "" if it isn't
+	Sensitive  bool   // whether the configuration marks it as sensitive; false in format 1
+	Deprecated string // the reason why it is deprecated, which only OpenTofu writes; "" if it is not
 
 	name    string
 	value   json.RawMessage
 	typ     json.RawMessage
-	implied bool    // the type follows from the value: formats before 4
-	shared  *shared // nil for an output that isn't there
+	implied bool    // whether the type follows from the value, as in formats before 4
+	shared  *shared // nil for an output that the state does not have
 }
 
-// Parse reads a plaintext state of any size; it takes little more memory than
-// the outputs have bytes. It reads no more of an output than whether it is
-// sensitive: a type or value that can't be used is an error of
-// [Output.Value]. As Terraform does, it ignores keys that it doesn't know, and
-// the last of two outputs with the same name wins. The error says if data is no
-// state, for example an encrypted one, or a state in a later format.
+// Parse reads a plaintext state of any size, and takes little more memory than the outputs have
+// bytes. It does not decode outputs: a type or value that cannot be used is an error of
+// [Output.Value]. Like Terraform, it ignores keys that it does not know, and the last of two
+// outputs with the same name wins. The error tells if data is no state, such as an encrypted one,
+// or a state in a later format.
 func Parse(data []byte) (*State, error) {
 	doc, err := parseDocument(data)
 	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
@@ -100,12 +99,12 @@ func Parse(data []byte) (*State, error) {
 	return s, nil
 }
 
-// Size is the length of the output in the file, value and type, in bytes.
+// Size returns the length of the output's value and type in the file, in bytes.
 func (o Output) Size() int { return len(o.value) + len(o.typ) }
 
-// Values decodes the outputs of these names as [Output.Value] does. They share a
-// limit with each other, and with no other call. The first error, which names
-// its output, ends it. A name that the state does not have is left out.
+// Values returns the values of the outputs with these names, like [Output.Value]. The outputs share
+// one limit of costs, independent of other calls. The first error, which names its output, ends it.
+// It leaves out names that the state does not have.
 func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 	size := 0
 	for _, name := range names {

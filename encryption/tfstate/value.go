@@ -11,18 +11,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// decoder decodes the JSON of one value with a known type, with the result of go-cty's own
-// decoder. That one is made for files of one's own: its costs grow with the depth of a value,
-// and its errors quote values.
+// decoder decodes the JSON of one value with a known type, with the same result as go-cty's own
+// decoder. That decoder is made for trusted files: its costs grow with the depth of a value, and
+// its errors quote values.
 type decoder struct {
-	sensitive bool // errors show no keys that are not in the type
-	depth     int  // of the value being read, within the output
+	sensitive bool // whether errors hide keys that are not in the type
+	depth     int  // the depth of the current value within the output
 
-	budget *budget // shared by what is decoded together
+	budget *budget // the budget of all values that are decoded together
 	json   *jsonwalk.Reader
 }
 
-// decode reads all of raw, which must be no deeper than maxNesting.
+// decode returns the value in raw, whose nesting must not exceed maxNesting.
 func (d *decoder) decode(raw json.RawMessage, ty cty.Type) (cty.Value, error) {
 	outer := d.json
 	defer func() { d.json = outer }()
@@ -62,7 +62,7 @@ func (d *decoder) value(ty cty.Type) (cty.Value, error) {
 	}
 }
 
-// scalar converts where the kinds of the type and of the JSON differ.
+// scalar returns a value of a primitive type. It converts the value if its JSON is of another kind.
 func (d *decoder) scalar(kind byte, ty cty.Type) (cty.Value, error) {
 	if kind == '{' || kind == '[' {
 		return cty.NilVal, required(ty)

@@ -11,8 +11,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// rootOutputs collects the outputs of the root module, each read by output. The
-// formats before 4 list all modules; only the root's outputs are for others.
+// rootOutputs returns the outputs of the root module, each read by the function output. The formats
+// before 4 list all modules, but only the root's outputs are visible to other configurations.
 func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, error)) (map[string]Output, error) {
 	var modules []module
 	if raw != nil && json.Unmarshal(raw, &modules) != nil {
@@ -35,8 +35,8 @@ func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, erro
 	return outputs, nil
 }
 
-// output3 reads an output in formats 2 and 3. Its type ("string", "list" or
-// "map") says less than the value does, so it isn't read.
+// output3 reads an output in formats 2 and 3. Its type ("string", "list" or "map") tells less than
+// the value, so it is not read.
 func output3(raw json.RawMessage) (Output, error) {
 	var e struct {
 		Value     json.RawMessage `json:"value"`
@@ -64,7 +64,7 @@ func (o Output) impliedType(b *budget) (cty.Type, error) {
 }
 
 // impliedType returns the type that follows from JSON, with objects and tuples. Errors call the
-// value what; it replaces cty's errors, which may quote a key.
+// value what, and leave out cty's errors, which may quote a key.
 func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
 	if err := b.typ(len(value), nesting(value)); err != nil {
 		return cty.NilType, err

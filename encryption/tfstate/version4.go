@@ -39,20 +39,8 @@ func outputs4(raw json.RawMessage) (map[string]Output, error) {
 }
 
 // readEntry4 finds value and type of an output and decodes the rest.
-func readEntry4(raw json.RawMessage) (e entry4, err error) {
-	small, err := jsonwalk.Pick(raw, func(name string, value []byte) bool {
-		switch jsonwalk.Fold(name) {
-		case "value":
-			e.Value = value
-		case "type":
-			e.Type = value
-		case "sensitive", "deprecated":
-			return true
-		}
-		return false
-	})
-	if err != nil {
-		small = raw // encoding/json returns the error
-	}
-	return e, json.Unmarshal(small, &e)
+func readEntry4(raw json.RawMessage) (entry4, error) {
+	var e entry4
+	err := jsonwalk.Decode(raw, &e, map[string]*json.RawMessage{"value": &e.Value, "type": &e.Type}, "sensitive", "deprecated")
+	return e, err
 }

@@ -44,9 +44,6 @@ func ExpectConfig(text []byte) error { return config.ExpectConfig(text) }
 // ExpectJSON returns the same error for HCL in JSON.
 func ExpectJSON(text []byte) error { return config.ExpectJSON(text) }
 
-// Oddities returns the probable mistakes in the texts of an entry's values.
-func Oddities(v attr.Values) []entries.Oddity { return entries.Oddities(v) }
-
 // CheckTable returns an error if a table contradicts itself.
 func CheckTable(t attr.Table) error { return entries.CheckTable(t) }
 

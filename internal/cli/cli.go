@@ -12,7 +12,7 @@ type Command[T any] struct {
 	Name     string // of one word or two
 	Wants    string // its arguments, for people
 	Min, Max int    // how many there are
-	Flags    string // separated by spaces; in Terraform's table, those that take a value end in "="
+	Flags    string // separated by spaces; the name of a flag that takes a value is followed by "=", and its value for people
 	Does     T
 }
 
@@ -20,14 +20,31 @@ type Command[T any] struct {
 const Many = 1 << 30
 
 // FlagNames are the names of its flags.
-func (c Command[T]) FlagNames() []string { return strings.Fields(strings.ReplaceAll(c.Flags, "=", "")) }
+func (c Command[T]) FlagNames() (names []string) {
+	for flag := range strings.FieldsSeq(c.Flags) {
+		name, _, _ := strings.Cut(flag, "=")
+		names = append(names, name)
+	}
+	return names
+}
 
 // HasFlag reports whether it has the flag.
 func (c Command[T]) HasFlag(name string) bool { return slices.Contains(c.FlagNames(), name) }
 
+// Value returns the value of a flag as people read it, such as "FILE", and whether the flag takes one.
+func (c Command[T]) Value(flag string) (value string, takes bool) {
+	for known := range strings.FieldsSeq(c.Flags) {
+		if value, takes = strings.CutPrefix(known, flag+"="); takes {
+			return value, true
+		}
+	}
+	return "", false
+}
+
 // TakesValue reports whether a value follows the flag.
 func (c Command[T]) TakesValue(flag string) bool {
-	return slices.Contains(strings.Fields(c.Flags), flag+"=")
+	_, takes := c.Value(flag)
+	return takes
 }
 
 // Mistake explains flags that a command does not have.

@@ -67,7 +67,7 @@ func TestTerraformBackendGitModes(t *testing.T) {
 				locked, want["lock"] = output("lock", address+".lock.who"), cty.StringVal("tester@example.test")
 			}
 			settings := "provider \"statecrypt\" {\n" + c.blocks + "default {\nmethod = \"method." + c.method + ".m\"\n}\n}\n"
-			e := patient(builtinCatalog()).evaluate(t, settings, reads("it", "git {}"), output("outputs", address+".outputs"), locked)
+			e := patient(builtinKinds()).evaluate(t, settings, reads("it", "git {}"), output("outputs", address+".outputs"), locked)
 			e.wantOutputs(want)
 			if c.method == "terraform_backend_git" {
 				e.wantWarning("Weak encryption")

@@ -14,13 +14,13 @@ import (
 // costs, on our side of the plugin protocol; also with many more kinds of
 // sources, which should not matter.
 func BenchmarkReadDataSource(b *testing.B) {
-	c := builtinCatalog()
+	c := builtinKinds()
 	b.Run("sources=all", func(b *testing.B) { benchmarkReadDataSource(b, c) })
 	b.Run("sources=twice", func(b *testing.B) { benchmarkReadDataSource(b, twice(c)) })
 }
 
-// twice is a catalog with each source a second time, under another name.
-func twice(c catalog) catalog {
+// twice returns kinds with each source a second time, under another name.
+func twice(c kinds) kinds {
 	c.sources = slices.Clone(c.sources)
 	for _, kind := range c.sources {
 		kind.Name += "_again"
@@ -32,7 +32,7 @@ func twice(c catalog) catalog {
 	return c
 }
 
-func benchmarkReadDataSource(b *testing.B, c catalog) {
+func benchmarkReadDataSource(b *testing.B, c kinds) {
 	server, block := ready(b, c)
 	b.Run("validate", func(b *testing.B) {
 		for b.Loop() {
@@ -48,14 +48,14 @@ func benchmarkReadDataSource(b *testing.B, c catalog) {
 
 // A data source does not pay for the sources that it does not use.
 func TestReadsDoNotPayForOtherSources(t *testing.T) {
-	allocations := func(c catalog) float64 {
+	allocations := func(c kinds) float64 {
 		server, block := ready(t, c)
 		return testing.AllocsPerRun(20, func() {
 			validateData(t, server, "statecrypt_remote_state", block)
 			readData(t, server, "statecrypt_remote_state", block)
 		})
 	}
-	c := builtinCatalog()
+	c := builtinKinds()
 	if once, more := allocations(c), allocations(twice(c)); more > 1.5*once {
 		t.Errorf("%v allocations, and %v with twice as many sources", once, more)
 	}
@@ -63,7 +63,7 @@ func TestReadsDoNotPayForOtherSources(t *testing.T) {
 
 // ready returns a configured server, and a data source on a state that is open
 // already.
-func ready(tb testing.TB, c catalog) (*Server, tfprotov6.DynamicValue) {
+func ready(tb testing.TB, c kinds) (*Server, tfprotov6.DynamicValue) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "terraform.tfstate")
 	if err := os.WriteFile(path, []byte(`{"version":4,"outputs":{"vpc_id":{"value":"vpc-1","type":"string"}}}`), 0o600); err != nil {
@@ -84,12 +84,12 @@ func ready(tb testing.TB, c catalog) (*Server, tfprotov6.DynamicValue) {
 // BenchmarkGetProviderSchema measures the part of the start that grows with the
 // schema.
 func BenchmarkGetProviderSchema(b *testing.B) {
-	c := builtinCatalog()
+	c := builtinKinds()
 	b.Run("sources=all", func(b *testing.B) { benchmarkGetProviderSchema(b, c) })
 	b.Run("sources=twice", func(b *testing.B) { benchmarkGetProviderSchema(b, twice(c)) })
 }
 
-func benchmarkGetProviderSchema(b *testing.B, c catalog) {
+func benchmarkGetProviderSchema(b *testing.B, c kinds) {
 	for b.Loop() {
 		if _, err := newServer("test", c).GetProviderSchema(b.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 			b.Fatal(err)

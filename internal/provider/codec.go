@@ -176,8 +176,5 @@ func isYes(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.True() }
 // isTrue returns a bool argument, otherwise if it is not set or not known.
 func isTrue(block cty.Value, name string, otherwise bool) bool {
 	v := block.GetAttr(name)
-	if v.IsNull() || !v.IsKnown() {
-		return otherwise
-	}
-	return v.True()
+	return isYes(v) || otherwise && (v.IsNull() || !v.IsKnown())
 }

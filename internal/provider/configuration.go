@@ -42,14 +42,14 @@ type configured struct {
 
 // configure puts the provider block to work. With a nil env, it reads no
 // environment; unknown values are kept as such until something needs them.
-func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []problem) {
+func (c kinds) configure(block cty.Value, env attr.LookupEnv) (*configured, []problem) {
 	if !block.IsKnown() {
 		return &configured{unknown: unknownError("the provider block")}, nil
 	}
 	if !isTrue(block, "use_environment", block.GetAttr("use_environment").IsKnown()) {
 		env = nil
 	}
-	b := providerBlock{findings: &findings{}, catalog: c, env: env, value: block}
+	b := providerBlock{findings: &findings{}, kinds: c, env: env, value: block}
 	settings := b.settings()
 	out := &configured{env: env, sources: b.openSources(), unknown: b.unknown, resourceReads: block.GetAttr("allow_resource_reads")}
 	if out.enforced = block.GetAttr("enforced"); settings.State != nil && settings.State.Enforced {
@@ -81,7 +81,7 @@ func (c catalog) configure(block cty.Value, env attr.LookupEnv) (*configured, []
 // providerBlock is a provider block that is being read.
 type providerBlock struct {
 	*findings
-	catalog
+	kinds
 	env   attr.LookupEnv
 	value cty.Value
 }

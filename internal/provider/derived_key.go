@@ -43,7 +43,7 @@ type derivedKeyRequest struct {
 	derivation  encryption.Derivation
 }
 
-func derivedKeyFrom(_ catalog, block cty.Value, _ attr.LookupEnv) (request, []problem) {
+func derivedKeyFrom(_ kinds, block cty.Value, _ attr.LookupEnv) (request, []problem) {
 	a := arguments{block: block}
 	out := derivedKeyRequest{derivation: encryption.Derivation{Info: text(block, "info"), Length: 32}}
 	if s, ok := given(block, "key_provider"); ok {

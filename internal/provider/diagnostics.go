@@ -16,14 +16,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Only this file turns errors into diagnostics. It escapes texts of strangers with [outside.Text].
+// This file alone turns errors into diagnostics. It escapes them with [outside.Text], because they may quote
+// strangers.
 
 func errorDiagnostic(summary, detail string) *tfprotov6.Diagnostic {
 	return &tfprotov6.Diagnostic{
 		Severity: tfprotov6.DiagnosticSeverityError, Summary: outside.Text(summary), Detail: outside.Text(detail)}
 }
 
-// diagnostics has each diagnostic once.
+// diagnostics is a list of different diagnostics.
 type diagnostics []*tfprotov6.Diagnostic
 
 func (all *diagnostics) add(d *tfprotov6.Diagnostic) {
@@ -32,9 +33,9 @@ func (all *diagnostics) add(d *tfprotov6.Diagnostic) {
 	}
 }
 
-const maxName = 100 // bytes of a name from outside that are shown
+const maxName = 100 // bytes of a foreign name that an error shows
 
-// step is where a read failed.
+// step is the step of a read that failed.
 type step string
 
 const (
@@ -61,7 +62,7 @@ func (s step) words() (summary, doing string) {
 	case stepDecrypt:
 		return "Cannot decrypt the state", "decrypting the file"
 	case stepParse:
-		return "Cannot use what the state holds", "reading the decrypted state"
+		return "Cannot use the content of the state", "reading the decrypted state"
 	case stepCheck:
 		return "The state is not what it should be", "checking the state"
 	case stepResource:
@@ -72,10 +73,10 @@ func (s step) words() (summary, doing string) {
 	return "Cannot read a state with this configuration", "reading the configuration"
 }
 
-// stepError says at which step the read of a source failed.
+// stepError is an error of a read, with the step at which it failed.
 type stepError struct {
 	step   step
-	source source.Source // nil before there is one
+	source source.Source // nil if it failed before there was a source
 	err    error
 }
 
@@ -88,7 +89,7 @@ func (e *stepError) Error() string {
 
 func (e *stepError) Unwrap() error { return e.err }
 
-// stepOf returns the step of an error of package encryption.
+// stepOf returns the step of an error of package encryption, and stepDecrypt for other errors.
 func stepOf(err error) step {
 	if e, ok := errors.AsType[*encryption.Error](err); ok {
 		return step(e.Step)
@@ -96,8 +97,7 @@ func stepOf(err error) step {
 	return stepDecrypt
 }
 
-// readDiagnostics explains a read that failed. Without a provider block, nothing is known
-// of it.
+// readDiagnostics explains a failed read. Without a provider block, c is nil.
 func readDiagnostics(err error, c *configured) diagnostics {
 	failed, ok := errors.AsType[*stepError](err)
 	if !ok {
@@ -126,7 +126,7 @@ func warningDiagnostics(warnings []source.Warning) diagnostics {
 
 const invalidConfiguration = "Invalid configuration"
 
-// problemDiagnostics reports mistakes in blocks at their places.
+// problemDiagnostics returns diagnostics for mistakes in blocks, with their paths.
 func problemDiagnostics(problems []problem) diagnostics {
 	var out diagnostics
 	for _, p := range problems {
@@ -141,9 +141,8 @@ func problemDiagnostics(problems []problem) diagnostics {
 	return out
 }
 
-// beforeBlock returns the path of an argument, and for a block the path of its parent: Terraform prints
-// the line where a block begins, and a block with a single argument, which may be a secret, fits
-// into that line.
+// beforeBlock returns the path of an argument, and for a block the path of its parent: Terraform prints the line
+// where a block begins, and a block with a single argument, which may be a secret, fits into that line.
 func beforeBlock(p path.Path) path.Path {
 	steps := p.Steps()
 	if last := len(steps) - 1; last > 0 {
@@ -154,7 +153,7 @@ func beforeBlock(p path.Path) path.Path {
 	return p
 }
 
-// attributePath is a path as the protocol has it, nil for an empty one.
+// attributePath returns a path in the form of the protocol, nil for an empty path.
 func attributePath(p path.Path) *tftypes.AttributePath {
 	var out *tftypes.AttributePath
 	for _, step := range p.Steps() {

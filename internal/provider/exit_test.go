@@ -34,8 +34,8 @@ func (s stranger) Fetch(context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: []byte(plainState), Revision: hostile, Warnings: s.warnings}, s.err
 }
 
-func (s stranger) catalog() catalog {
-	return catalog{registry: builtin.Registry(), sources: []source.Kind{{
+func (s stranger) kinds() kinds {
+	return kinds{registry: builtin.Registry(), sources: []source.Kind{{
 		Table: attr.Table{Name: "memory", Doc: "A source.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Doc: "A path."}}},
 		Begin: func(source.Settings) source.Open {
 			return func(source.Request) (source.Source, error) { return s, nil }
@@ -124,22 +124,22 @@ func TestTextFromOutside(t *testing.T) {
 	shown := map[string]func(t *testing.T) diagnostics{
 		"name of the source": func(t *testing.T) diagnostics {
 			t.Helper()
-			return diagnosticsOf(t, stranger{name: hostile, err: errors.New("no answer")}.catalog(), false, "unencrypted", nil)
+			return diagnosticsOf(t, stranger{name: hostile, err: errors.New("no answer")}.kinds(), false, "unencrypted", nil)
 		},
 		"error of the source": func(t *testing.T) diagnostics {
 			t.Helper()
-			return diagnosticsOf(t, stranger{name: "a source", err: errors.New(hostile)}.catalog(), false, "unencrypted", nil)
+			return diagnosticsOf(t, stranger{name: "a source", err: errors.New(hostile)}.kinds(), false, "unencrypted", nil)
 		},
 		"missing state": func(t *testing.T) diagnostics {
 			t.Helper()
 			missing := &source.MissingError{Detail: hostile}
 			set := map[string]cty.Value{"on_missing": text1("defaults")}
-			return diagnosticsOf(t, stranger{name: "a source", err: missing}.catalog(), false, "unencrypted", set)
+			return diagnosticsOf(t, stranger{name: "a source", err: missing}.kinds(), false, "unencrypted", set)
 		},
 		"warning of the source": func(t *testing.T) diagnostics {
 			t.Helper()
 			warns := stranger{name: "a source", warnings: []source.Warning{{Title: hostile, Text: hostile}}}
-			return diagnosticsOf(t, warns.catalog(), false, "unencrypted", nil)
+			return diagnosticsOf(t, warns.kinds(), false, "unencrypted", nil)
 		},
 		"summary of a warning": func(*testing.T) diagnostics {
 			return warningDiagnostics([]source.Warning{{Title: hostile, Text: "x"}})
@@ -180,7 +180,7 @@ func TestTextFromOutside(t *testing.T) {
 // Promise: Text from outside
 func TestHostileRevision(t *testing.T) {
 	t.Parallel()
-	cat := stranger{name: "a source"}.catalog()
+	cat := stranger{name: "a source"}.kinds()
 	set := map[string]cty.Value{"memory": at("file"), "method": text1("unencrypted")}
 	got, err := read(t, configureWith(t, cat, nil, nil), cat, set)
 	if err != nil {
@@ -194,7 +194,7 @@ func TestHostileRevision(t *testing.T) {
 }
 
 // diagnosticsOf reads the file "file" and returns what is said of it.
-func diagnosticsOf(t *testing.T, cat catalog, resource bool, method string, set map[string]cty.Value) diagnostics {
+func diagnosticsOf(t *testing.T, cat kinds, resource bool, method string, set map[string]cty.Value) diagnostics {
 	t.Helper()
 	all := map[string]cty.Value{"memory": at("file"), "method": text1(method)}
 	for name, v := range set {
@@ -205,7 +205,7 @@ func diagnosticsOf(t *testing.T, cat catalog, resource bool, method string, set 
 	if resource {
 		as = cat.resource(dataSource)
 	}
-	req, problems := as.request(as.catalog, object(t, as.typ, all), nil)
+	req, problems := as.request(as.kinds, object(t, as.typ, all), nil)
 	if len(problems) > 0 {
 		return problemDiagnostics(problems)
 	}

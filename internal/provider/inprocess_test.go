@@ -27,7 +27,7 @@ import (
 // and a CLI takes seconds. There are no resources, no modules and no count.
 type evaluation struct {
 	t         *testing.T
-	catalog   catalog
+	kinds     kinds
 	providers map[string]evaluated // :: alias → provider block
 	readings  []evaluated          // data sources and ephemeral resources
 	outputs   []*hclsyntax.Block
@@ -52,12 +52,12 @@ type evaluated struct {
 // reads. Variables have the values of TF_VAR_….
 func evaluate(t *testing.T, parts ...string) *evaluation {
 	t.Helper()
-	return builtinCatalog().evaluate(t, parts...)
+	return builtinKinds().evaluate(t, parts...)
 }
 
-func (c catalog) evaluate(t *testing.T, parts ...string) *evaluation {
+func (c kinds) evaluate(t *testing.T, parts ...string) *evaluation {
 	t.Helper()
-	e := &evaluation{t: t, catalog: c, providers: map[string]evaluated{}, variables: map[string]cty.Value{},
+	e := &evaluation{t: t, kinds: c, providers: map[string]evaluated{}, variables: map[string]cty.Value{},
 		values: map[string]map[string]map[string]cty.Value{}}
 	e.collect(strings.Join(parts, "\n"))
 	e.stage = "validate"
@@ -73,9 +73,9 @@ func (c catalog) evaluate(t *testing.T, parts ...string) *evaluation {
 // passphrases.
 var derivations lighttest.Derivations
 
-// patient is the catalog with a pbkdf2 that remembers. It derives no keys for
+// patient returns kinds with a pbkdf2 that remembers. It derives no keys for
 // other uses.
-func patient(c catalog) catalog {
+func patient(c kinds) kinds {
 	c.registry.KeyProviders = slices.Clone(c.registry.KeyProviders)
 	i := slices.IndexFunc(c.registry.KeyProviders, func(b driver.Block[driver.KeyProvider]) bool { return b.Name == "pbkdf2" })
 	c.registry.KeyProviders[i] = derivations.Quick(c.registry.KeyProviders[i], nil)
@@ -107,7 +107,7 @@ func (e *evaluation) collect(text string) {
 }
 
 func (e *evaluation) provider(block *hclsyntax.Block) evaluated {
-	server := newServer("test", e.catalog)
+	server := newServer("test", e.kinds)
 	out := evaluated{written: find(e.t, server, "provider"), server: server, block: block, refused: new(bool)}
 	if block != nil {
 		out.alias = e.metaArgument(block, "alias")

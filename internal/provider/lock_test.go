@@ -26,8 +26,8 @@ func (l lockable) Fetch(context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: []byte(l.data), Lock: l.lock}, nil
 }
 
-func (l lockable) catalog() catalog {
-	return catalog{registry: builtin.Registry(), sources: []source.Kind{{
+func (l lockable) kinds() kinds {
+	return kinds{registry: builtin.Registry(), sources: []source.Kind{{
 		Table: attr.Table{Name: "lockable", Doc: "A source.", Attrs: []attr.Attr{{Name: "path", Type: cty.String, Doc: "A path."}}},
 		Begin: func(source.Settings) source.Open {
 			return func(source.Request) (source.Source, error) { return l, nil }
@@ -54,7 +54,7 @@ func TestLockAttribute(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := tt.source.catalog()
+			c := tt.source.kinds()
 			req, err := requestFor(t, c, map[string]cty.Value{
 				"lockable": one(map[string]cty.Value{}), "method": text1("unencrypted"), "on_missing": text1("defaults"),
 			})

@@ -114,7 +114,7 @@ func (p *mistakenPlace) pastes(t *testing.T, text string) {
 			t.Errorf("%v:\n%s", problems, remedy)
 			continue
 		}
-		spec := specification(builtinCatalog().providerFields())
+		spec := specification(builtinKinds().providerFields())
 		if _, problems = hcldec.Decode(file.Body, spec, anyVariable(hcldec.Variables(file.Body, spec))); problems.HasErrors() {
 			t.Errorf("%v:\n%s", problems, remedy)
 		}

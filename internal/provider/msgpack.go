@@ -1,6 +1,11 @@
 package provider
 
-import "encoding/binary"
+import (
+	"bytes"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+)
 
 // promisesTooMuch reports whether a message in MessagePack announces more values than it can contain,
 // each of which has at least one byte. Decoders allocate memory for announced values before they read
@@ -8,59 +13,33 @@ import "encoding/binary"
 //
 // https://github.com/msgpack/msgpack/blob/master/spec.md
 func promisesTooMuch(message []byte) bool {
+	rest := bytes.NewReader(message)
+	d := msgpack.NewDecoder(rest)
 	for announced := uint64(1); announced > 0; announced-- {
-		if uint64(len(message)) < announced {
+		if uint64(rest.Len()) < announced { //nolint:gosec // a length is never negative
 			return true
 		}
-		size, values, ok := header(message)
-		if !ok || uint64(len(message)) < size {
+		values, err := elements(d)
+		if err != nil {
 			return false
 		}
-		message = message[size:]
 		announced += values
 	}
 	return false
 }
 
-// header returns the number of bytes of a value, the number of values that follow as its elements, and
-// whether message is MessagePack.
-func header(message []byte) (size, values uint64, ok bool) {
-	code := message[0]
-	switch {
-	case code <= 0x7f, code >= 0xe0, code == 0xc0, code == 0xc2, code == 0xc3: // small numbers, null, false and true
-		return 1, 0, true
-	case code <= 0x8f:
-		return 1, 2 * uint64(code&0x0f), true
-	case code <= 0x9f:
-		return 1, uint64(code & 0x0f), true
-	case code <= 0xbf:
-		return 1 + uint64(code&0x1f), 0, true
-	case code >= 0xca && code <= 0xd3:
-		return 1 + [...]uint64{4, 8, 1, 2, 4, 8, 1, 2, 4, 8}[code-0xca], 0, true // floats, unsigned and signed numbers
-	case code >= 0xd4 && code <= 0xd8:
-		return 2 + 1<<(code-0xd4), 0, true // extensions of a fixed length, after their type
+// elements reads a value up to its elements, and returns their number. It calls itself for none of them, so deep
+// messages need no stack.
+func elements(d *msgpack.Decoder) (uint64, error) {
+	switch code, err := d.PeekCode(); {
+	case err != nil:
+		return 0, err
+	case msgpcode.IsFixedArray(code), code == msgpcode.Array16, code == msgpcode.Array32:
+		n, err := d.DecodeArrayLen()
+		return uint64(uint32(n)), err //nolint:gosec // it has 32 bits
+	case msgpcode.IsFixedMap(code), code == msgpcode.Map16, code == msgpcode.Map32:
+		n, err := d.DecodeMapLen()
+		return 2 * uint64(uint32(n)), err //nolint:gosec // likewise
 	}
-	return counted(message)
-}
-
-// counted is [header] for codes that the length or the number of values follows.
-func counted(message []byte) (size, values uint64, ok bool) {
-	width := map[byte]uint64{
-		0xc4: 1, 0xc5: 2, 0xc6: 4, 0xc7: 1, 0xc8: 2, 0xc9: 4, 0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4,
-	}[message[0]]
-	if width == 0 || uint64(len(message)) < 1+width {
-		return 0, 0, false
-	}
-	count := make([]byte, 8)
-	copy(count[8-width:], message[1:])
-	size, n := 1+width, binary.BigEndian.Uint64(count)
-	switch code := message[0]; {
-	case code >= 0xde:
-		return size, 2 * n, true
-	case code >= 0xdc:
-		return size, n, true
-	case code >= 0xc7 && code <= 0xc9:
-		size++ // the type of the extension
-	}
-	return size + n, 0, true
+	return 0, d.Skip()
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// A configuration need not name the only entry of a kind. This file applies that to blocks; OpenTofu's
-// text keeps OpenTofu's rules.
+// A configuration need not name the only entry of a kind. This file implements that for blocks; OpenTofu's text keeps
+// OpenTofu's rules.
 
-// onlyName is the name of an entry without one.
+// onlyName is the name of an entry if the user gives none.
 const onlyName = "main"
 
-// onlyMethod is the kind of the method of a lone key provider.
+// onlyMethod is the kind of the method that is added for a single key provider.
 const onlyMethod = "aes_gcm"
 
-// writeOut adds settings that the user may leave out: the method of a lone key provider, the keys of a
-// method, and the default. Plaintext is never a default: it is read only if the settings name it.
+// writeOut adds settings that the user may leave out: the method of a single key provider, the keys of a method, and
+// the default. Plaintext is never a default: it is read only if the settings name it.
 func (s encryptionSettings) writeOut() {
 	keys := sortedNames(s.KeyProviders)
 	if len(keys) == 1 && len(s.Methods) == 0 {
@@ -41,8 +41,7 @@ func (s encryptionSettings) writeOut() {
 	}
 }
 
-// writeOutKeys adds the only key provider to the methods of a kind that require
-// one and name none.
+// writeOutKeys adds the only key provider to the methods of a kind that require one and name none.
 func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 	for _, a := range table.Attrs {
 		if a.Form != attr.KeyProvider || !a.Required {

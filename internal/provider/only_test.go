@@ -123,7 +123,7 @@ func TestOnlyOne(t *testing.T) {
 }
 
 // decryptedWith reads a state: with which method, or the first mistake.
-func decryptedWith(t *testing.T, c catalog, provider, read set) (string, error) {
+func decryptedWith(t *testing.T, c kinds, provider, read set) (string, error) {
 	t.Helper()
 	configured, problems := c.configure(object(t, typeOf(c.providerFields()), provider), func(string) (string, bool) { return "", false })
 	if len(problems) > 0 {

@@ -1,5 +1,16 @@
 // Package provider is the shell between Terraform and the packages that do the
 // work. With main, it is the only place that knows the plugin framework.
+//
+// These words have one meaning in all files:
+//
+//   - kinds: the kinds of key providers, methods and sources that a user can name.
+//   - reading: a data source or an ephemeral resource, such as statecrypt_remote_state.
+//   - field: an argument, a block or a read-only attribute of a schema.
+//   - arguments: the values of the block of a reading, while they are checked.
+//   - request: those values once they are understood, ready to be read.
+//   - configured: a provider block once it is understood, and the reads that share its work.
+//   - problem: a mistake in a block, with its path; findings are the problems of one block.
+//   - step: the part of a read that has failed, for the headline of an error.
 package provider
 
 import (
@@ -24,7 +35,7 @@ const (
 )
 
 type frameworkProvider struct {
-	offer
+	schemas
 	version string
 }
 

@@ -55,8 +55,8 @@ func (f memoryFile) Fetch(context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: bytes.Clone(data), Revision: "r1"}, nil
 }
 
-func newCatalog(m *memory) catalog {
-	return patient(catalog{registry: builtin.Registry(), sources: []source.Kind{m.kind()}})
+func newCatalog(m *memory) kinds {
+	return patient(kinds{registry: builtin.Registry(), sources: []source.Kind{m.kind()}})
 }
 
 // object makes the value that Terraform sends for a block of this type: what is
@@ -109,7 +109,7 @@ func one(members map[string]cty.Value) cty.Value {
 
 func at(p string) cty.Value { return one(map[string]cty.Value{"path": cty.StringVal(p)}) }
 
-func configureWith(t *testing.T, c catalog, env attr.LookupEnv, set map[string]cty.Value) *configured {
+func configureWith(t *testing.T, c kinds, env attr.LookupEnv, set map[string]cty.Value) *configured {
 	t.Helper()
 	out, problems := c.configure(object(t, typeOf(c.providerFields()), set), env)
 	for _, problem := range problems {
@@ -118,7 +118,7 @@ func configureWith(t *testing.T, c catalog, env attr.LookupEnv, set map[string]c
 	return out
 }
 
-func requestFor(t *testing.T, c catalog, set map[string]cty.Value) (remoteStateRequest, error) {
+func requestFor(t *testing.T, c kinds, set map[string]cty.Value) (remoteStateRequest, error) {
 	t.Helper()
 	r, problems := c.remoteStateRequest(object(t, c.remoteState(dataSource).typ, set), nil)
 	if len(problems) > 0 {
@@ -279,7 +279,7 @@ func (r *result) attribute(name string, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-func read(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*result, error) {
+func read(t *testing.T, c *configured, cat kinds, set map[string]cty.Value) (*result, error) {
 	t.Helper()
 	r, err := requestFor(t, cat, set)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 // reading is a data source or an ephemeral resource.
 type reading struct {
 	codec
-	catalog   catalog
+	kinds     kinds
 	name, doc string
 
 	// request reads the arguments. If some are unknown, as in a validation, the request is
 	// incomplete, and the problems concern the known ones.
-	request func(c catalog, arguments cty.Value, env attr.LookupEnv) (request, []problem)
+	request func(c kinds, arguments cty.Value, env attr.LookupEnv) (request, []problem)
 }
 
 // request is a read that a user's block asks for.
@@ -70,7 +70,7 @@ func (r *result) warn(title, format string, args ...any) {
 // validate checks those arguments that are known, also against the provider block if
 // that is complete. Nobody knows yet whether variables may be read.
 func (r reading) validate(arguments cty.Value, provider *configured) diagnostics {
-	req, problems := r.request(r.catalog.forgiving(world.Here().Lookup), arguments, nil)
+	req, problems := r.request(r.kinds.forgiving(world.Here().Lookup), arguments, nil)
 	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {
 		found := findings{problems: problems}
 		for _, p := range decrypts.dangling(provider) {
@@ -95,7 +95,7 @@ func (r reading) read(
 	case len(provider.broken) > 0:
 		return nil, problemDiagnostics(provider.broken)
 	}
-	req, problems := r.request(r.catalog, arguments, provider.env)
+	req, problems := r.request(r.kinds, arguments, provider.env)
 	if len(problems) > 0 {
 		return nil, problemDiagnostics(problems)
 	}

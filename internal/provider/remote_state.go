@@ -24,15 +24,15 @@ type remoteStateRequest struct {
 }
 
 // remoteState is statecrypt_remote_state.
-func (c catalog) remoteState(as role) reading {
+func (c kinds) remoteState(as role) reading {
 	sensitive := sensitiveFields(as, "outputs", "An object of the outputs that are marked as sensitive.")
 	return reading{
 		name: "statecrypt_remote_state",
 		doc: "Reads the outputs of a state from git, S3 or another source, and decrypts it if needed. " +
 			as.doc(),
 		codec:   newCodec(slices.Concat(c.stateFields(), outputFields(), headerFields(), sensitive)),
-		catalog: c,
-		request: catalog.remoteStateRequest,
+		kinds:   c,
+		request: kinds.remoteStateRequest,
 	}
 }
 
@@ -55,8 +55,8 @@ func outputFields() []field {
 	}
 }
 
-func (c catalog) remoteStateRequest(block cty.Value, env attr.LookupEnv) (request, []problem) {
-	a := &arguments{catalog: c, env: env, block: block}
+func (c kinds) remoteStateRequest(block cty.Value, env attr.LookupEnv) (request, []problem) {
+	a := &arguments{kinds: c, env: env, block: block}
 	r := remoteStateRequest{stateRequest: a.state(), keepSensitive: a.keepsSensitive()}
 	a.selection(&r)
 	return r, a.problems

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// acceptMissing decides whether to go on without a state.
+// acceptMissing returns an error for a missing state, unless defaults replace it.
 func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	if s.missing == nil || r.defaultsIfMissing {
 		return nil
@@ -31,7 +31,8 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	return fault.Known(r.about(s.missing), fault.NoState{Block: r.kind.Name})
 }
 
-// result lays the outputs of the state over the defaults.
+// result returns the attributes of the data source: the outputs of the state, and defaults for the outputs that it
+// lacks.
 func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	state := s.State
 	if s.missing != nil {
@@ -63,8 +64,8 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	return got, nil
 }
 
-// values decodes the outputs and splits them by their sensitivity. A default
-// never replaces an output that the state has, sensitive or not.
+// values decodes the outputs and splits them by their sensitivity. A default never replaces an output that the state
+// has, sensitive or not.
 func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain, sensitive map[string]cty.Value, err error) {
 	plain, sensitive = map[string]cty.Value{}, map[string]cty.Value{}
 	for _, name := range wanted {
@@ -91,9 +92,8 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 	return plain, sensitive, err
 }
 
-// warnOfDefaults notices a default that takes the place of nothing: the output is
-// elsewhere, because it is sensitive, or has nearly that name. Most states have all
-// outputs, and then none of their names is looked at.
+// warnOfDefaults warns of a default that probably has the wrong place or name: the output is sensitive or is not, or
+// has a similar name. Most states have all outputs, and then no names are compared.
 func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstate.Output, wanted []string) {
 	for _, name := range wanted {
 		if place := r.elsewhere(stored, name); place != "" {
@@ -121,7 +121,7 @@ func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstat
 	}
 }
 
-// elsewhere says where an output of the state is, if it is not where its default would be.
+// elsewhere returns the place of an output as a clause for a warning, and "" if its default has the same place.
 func (r remoteStateRequest) elsewhere(stored map[string]tfstate.Output, name string) string {
 	output, ok := stored[name]
 	_, plain := r.defaults[name]
@@ -138,8 +138,8 @@ func (r remoteStateRequest) elsewhere(stored map[string]tfstate.Output, name str
 	return ""
 }
 
-// given are the outputs of the state whose values are given: not the sensitive
-// ones that are left out.
+// given returns the names of the outputs whose values the data source returns. It leaves out sensitive ones, unless
+// keepSensitive is set.
 func (r remoteStateRequest) given(state *tfstate.State, wanted []string) []string {
 	var names []string
 	for _, name := range wanted {
@@ -150,7 +150,7 @@ func (r remoteStateRequest) given(state *tfstate.State, wanted []string) []strin
 	return names
 }
 
-// describe says which of the outputs are sensitive, and which are deprecated.
+// describe sets sensitive_output_names, and warns of deprecated outputs.
 func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 	var sensitive, deprecated []string
 	for _, name := range wanted {
@@ -169,8 +169,8 @@ func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 	}
 }
 
-// wanted returns the names of the requested outputs, sorted: the names in only, else all names in the
-// state and the defaults.
+// wanted returns the sorted names of the requested outputs: the names in only, or else all names in the state and the
+// defaults.
 func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, error) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(stored)), maps.Keys(r.defaults))
 	names = slices.AppendSeq(names, maps.Keys(r.sensitiveDefaults))
@@ -192,8 +192,8 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
 }
 
-// nearOutputs says which output was meant, also by one who wrote where it is or a part of
-// it, or which there are.
+// nearOutputs returns a hint at the output that was probably meant, even if name is a reference to it or to a part of
+// it, or else a list of up to 5 names.
 func nearOutputs(name string, names []string) string {
 	whole, _, _ := strings.Cut(strings.TrimPrefix(name, "outputs."), ".")
 	whole, _, _ = strings.Cut(whole, "[")
@@ -217,11 +217,11 @@ func nearOutputs(name string, names []string) string {
 	return "; there are: " + strings.Join(shown, ", ")
 }
 
-// maxMessage is the largest message of the plugin protocol, 256 MiB, less some room for the other
+// maxMessage is the most bytes of outputs in a message of the plugin protocol: 256 MiB, less some room for the other
 // attributes.
-const maxMessage = 255 << 20 // bytes
+const maxMessage = 255 << 20
 
-// checkSize returns an error if the outputs do not fit into a message.
+// checkSize returns an error if the outputs have more than limit bytes.
 func checkSize(state *tfstate.State, names []string, limit int) error {
 	size := 0
 	for _, name := range names {

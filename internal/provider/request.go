@@ -50,7 +50,7 @@ func (r stateRequest) identity(target encryption.Target) string {
 }
 
 // stateFields are the arguments that make a stateRequest.
-func (c catalog) stateFields() []field {
+func (c kinds) stateFields() []field {
 	var out []field
 	for _, kind := range c.sources {
 		out = append(out, atMostOne(many(kind.Table, nil)))
@@ -78,7 +78,7 @@ func computed(name string, typ cty.Type, doc string) field {
 // arguments reads the arguments of a data source or an ephemeral resource.
 type arguments struct {
 	findings
-	catalog
+	kinds
 	env   attr.LookupEnv
 	block cty.Value
 }

@@ -22,7 +22,7 @@ type resourceRequest struct {
 }
 
 // resource is statecrypt_resource.
-func (c catalog) resource(as role) reading {
+func (c kinds) resource(as role) reading {
 	sensitive := sensitiveFields(as, "attributes", "The attributes that the state marks as sensitive, in the shape of "+
 		"`attributes`: objects have only these, and tuples have null for what is not sensitive.")
 	return reading{
@@ -30,8 +30,8 @@ func (c catalog) resource(as role) reading {
 		doc: "Reads one resource from a state, decrypting it if need be. The sources and methods are those of " +
 			"`statecrypt_remote_state`. " + as.doc(),
 		codec:   newCodec(slices.Concat(c.stateFields(), resourceFields(), headerFields(), sensitive)),
-		catalog: c,
-		request: catalog.resourceRequest,
+		kinds:   c,
+		request: kinds.resourceRequest,
 	}
 }
 
@@ -51,8 +51,8 @@ func resourceFields() []field {
 	}
 }
 
-func (c catalog) resourceRequest(block cty.Value, env attr.LookupEnv) (request, []problem) {
-	a := &arguments{catalog: c, env: env, block: block}
+func (c kinds) resourceRequest(block cty.Value, env attr.LookupEnv) (request, []problem) {
+	a := &arguments{kinds: c, env: env, block: block}
 	r := resourceRequest{stateRequest: a.state(), keepSensitive: a.keepsSensitive()}
 	r.resources = true
 	a.address(&r)
@@ -65,7 +65,7 @@ func (a *arguments) address(r *resourceRequest) {
 	switch {
 	case !text.IsKnown():
 	case !text.IsNull() && text.AsString() == "":
-		a.fail(path.Root("address"), "an address must not be empty; that of a resource has a type and a name, such as aws_vpc.main")
+		a.fail(path.Root("address"), "an address must not be empty; the address of a resource has a type and a name, such as aws_vpc.main")
 	case !text.IsNull():
 		r.address = text.AsString()
 		if _, err := address.Parse(r.address); err != nil {

@@ -23,14 +23,14 @@ const resourceState = `{"version":4,"terraform_version":"1.9.0","serial":7,"line
 	{"mode":"data","type":"aws_ami","name":"all","module":"module.m[\"k\"]","provider":"provider.aws","instances":[
 		{"index_key":"x","schema_version":0,"attributes":{"id":"1"}},{"index_key":"y","schema_version":1,"attributes":{"id":"2"}}]}]}`
 
-func readOneResource(t *testing.T, c *configured, cat catalog, set map[string]cty.Value) (*result, error) {
+func readOneResource(t *testing.T, c *configured, cat kinds, set map[string]cty.Value) (*result, error) {
 	t.Helper()
 	return readOneAs(t, c, cat.resource(dataSource), set)
 }
 
 func readOneAs(t *testing.T, c *configured, as reading, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	r, problems := as.request(as.catalog, object(t, as.typ, set), nil)
+	r, problems := as.request(as.kinds, object(t, as.typ, set), nil)
 	if len(problems) > 0 {
 		return nil, problems[0].err
 	}
@@ -201,7 +201,7 @@ func TestResourceReadsShareOneFetch(t *testing.T) {
 	}
 }
 
-func mustRequest(t *testing.T, cat catalog, set map[string]cty.Value) stateRequest {
+func mustRequest(t *testing.T, cat kinds, set map[string]cty.Value) stateRequest {
 	t.Helper()
 	r, err := requestFor(t, cat, set)
 	if err != nil {

@@ -20,7 +20,7 @@ type field struct {
 	attr.Attr
 	Computed bool    // a read-only attribute
 	Many     bool    // a block that may be repeated
-	Fields   []field // the inside of a block, in place of Attr.Attrs
+	Fields   []field // the fields inside a block, in place of Attr.Attrs
 }
 
 func fields(attrs []attr.Attr) []field {
@@ -36,13 +36,13 @@ func fields(attrs []attr.Attr) []field {
 
 func (f field) isBlock() bool { return f.Fields != nil }
 
-// required says whether Terraform itself may insist on the argument: not if the
-// environment can fill it, or another argument takes its place.
+// required reports whether Terraform itself may insist on the argument. It must not if the environment can fill it,
+// or another argument can take its place.
 func (f field) required() bool { return f.Required && len(f.Env) == 0 && f.Excludes == nil }
 
 func (f field) optional() bool { return !f.Computed && !f.required() }
 
-// typeOf is the type of the object that Terraform makes of the fields.
+// typeOf returns the type of the object that Terraform makes of the fields.
 func typeOf(fs []field) cty.Type {
 	attrs := map[string]cty.Type{}
 	for _, f := range fs {
@@ -53,10 +53,9 @@ func typeOf(fs []field) cty.Type {
 	return cty.Object(attrs)
 }
 
-// schemaOf makes attributes and blocks. The framework's schema packages each
-// declare their own interfaces, with the same methods, so the types of data
-// sources serve the provider and ephemeral resources as well: A and B are the
-// interfaces of the package at hand.
+// schemaOf returns the attributes and blocks of a schema. The schema packages of the framework each declare their own
+// interfaces, with the same methods, so the types for data sources also fit the provider and ephemeral resources: A
+// and B are the interfaces of the package in use.
 func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	attrs, blocks := map[string]A{}, map[string]B{}
 	for _, f := range fs {
@@ -69,8 +68,8 @@ func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	return attrs, blocks
 }
 
-// blockOf makes a list of blocks, even if at most one is allowed: a single
-// nested block with a required argument fails even if it is absent.
+// blockOf returns a list of blocks, even if at most one is allowed: a single nested block with a required argument
+// fails even if it is absent.
 func blockOf(f field) schema.Block {
 	attrs, blocks := schemaOf[schema.Attribute, schema.Block](f.Fields)
 	out := schema.ListNestedBlock{
@@ -83,7 +82,7 @@ func blockOf(f field) schema.Block {
 	return out
 }
 
-// atMostOneBlock refuses a second block.
+// atMostOneBlock returns an error for a second block.
 type atMostOneBlock struct{ name string }
 
 func (v atMostOneBlock) Description(context.Context) string { return "At most one block." }
@@ -123,8 +122,8 @@ func attributeOf(f field) schema.Attribute {
 		MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 }
 
-// variables returns a sentence with the environment variables of an argument, of which the first that is
-// set counts. It returns "" if the documentation of the argument names them.
+// variables returns a sentence with the environment variables of an argument, in order of precedence. It leaves out
+// variables that the documentation of the argument names, and returns "" if none remains.
 func variables(a attr.Attr) string {
 	named := func(name string) bool { return strings.Contains(a.Doc, "`"+name+"`") }
 	names := slices.DeleteFunc(slices.Clone(a.Env), named)
@@ -142,7 +141,7 @@ func frameworkTypes(members map[string]cty.Type) map[string]fwattr.Type {
 	return out
 }
 
-// frameworkType converts a type, such as the type of a collection's elements, to the framework's.
+// frameworkType converts the type of a number, a bool or a string to the framework's.
 func frameworkType(t cty.Type) fwattr.Type {
 	switch t {
 	case cty.Number:

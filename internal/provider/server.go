@@ -35,8 +35,8 @@ var (
 // ephemeral resource open (a time to renew it, private data).
 type Server struct {
 	tfprotov6.ProviderServer
-	offer
-	catalog    catalog
+	schemas
+	kinds      kinds
 	configured atomic.Pointer[configured] // nil before ConfigureProvider
 	validated  atomic.Pointer[configured] // nil before ValidateProviderConfig; without the environment
 
@@ -45,8 +45,8 @@ type Server struct {
 	stop    context.CancelCauseFunc
 }
 
-// offer is all that the provider has for users.
-type offer struct {
+// schemas is all that the provider has for users.
+type schemas struct {
 	block              codec              // of the provider block
 	dataSources        map[string]reading // :: name → reading
 	ephemeralResources map[string]reading
@@ -54,23 +54,23 @@ type offer struct {
 
 // NewServer returns the server of one CLI, with everything built in.
 func NewServer(version string) *Server {
-	return newServer(version, builtinCatalog())
+	return newServer(version, builtinKinds())
 }
 
-func builtinCatalog() catalog {
-	return catalog{registry: builtin.Registry(), sources: all.Kinds()}
+func builtinKinds() kinds {
+	return kinds{registry: builtin.Registry(), sources: all.Kinds()}
 }
 
-func newServer(version string, c catalog) *Server {
-	o := offer{
+func newServer(version string, c kinds) *Server {
+	o := schemas{
 		block:              newCodec(c.providerFields()),
 		dataSources:        byName(c.remoteState(dataSource), c.resource(dataSource)),
 		ephemeralResources: byName(c.remoteState(ephemeralResource), c.resource(ephemeralResource), derivedKey()),
 	}
 	s := &Server{
-		ProviderServer: providerserver.NewProtocol6(&frameworkProvider{offer: o, version: version})(),
-		offer:          o,
-		catalog:        c,
+		ProviderServer: providerserver.NewProtocol6(&frameworkProvider{schemas: o, version: version})(),
+		schemas:        o,
+		kinds:          c,
 	}
 	s.restart()
 	return s
@@ -90,7 +90,7 @@ func (s *Server) ValidateProviderConfig(
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
 	block, ok := s.block.decode(req.Config)
 	if ok {
-		validated, problems := s.catalog.configure(block, nil)
+		validated, problems := s.kinds.configure(block, nil)
 		s.validated.Store(validated)
 		return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: problemDiagnostics(problems)}, nil
 	}
@@ -108,7 +108,7 @@ func (s *Server) ConfigureProvider(
 ) (*tfprotov6.ConfigureProviderResponse, error) {
 	s.restart()
 	if block, ok := s.block.decode(req.Config); ok {
-		configured, problems := s.catalog.configure(block, world.Here().Lookup)
+		configured, problems := s.kinds.configure(block, world.Here().Lookup)
 		s.configured.Store(configured)
 		return &tfprotov6.ConfigureProviderResponse{Diagnostics: problemDiagnostics(problems)}, nil
 	}

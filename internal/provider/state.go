@@ -16,21 +16,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// openedState is a state that was fetched, decrypted and parsed. Every reader
-// of the same state shares it, so nothing in it is ever changed.
+// openedState is a state that was fetched, decrypted and parsed. All readers of the same state share it, so nothing
+// in it is ever changed.
 type openedState struct {
 	*tfstate.State
 	source   source.Source
 	missing  *source.MissingError // set if there is no state; State is nil then
 	revision string
 	lock     *source.Lock      // nil if nobody has locked the state
-	fetched  []source.Warning  // of the source
-	opened   encryption.Opened // without its data
+	fetched  []source.Warning  // the warnings of the source
+	opened   encryption.Opened // the result of the decryption, without its data
 }
 
-// open is the main path: everything that happens between the arguments that a
-// user wrote and a state whose contents can be given. A missing state is no
-// error here.
+// open fetches, decrypts and parses the state that the arguments of a user describe, and checks the user's pins. A
+// missing state is no error, unless a pin requires the state.
 func (c *configured) open(ctx context.Context, req stateRequest) (*openedState, error) {
 	src, err := c.source(req)
 	if err != nil {
@@ -49,7 +48,7 @@ func (c *configured) open(ctx context.Context, req stateRequest) (*openedState, 
 	return state, req.acceptPins(state)
 }
 
-// source is where the state is.
+// source returns the source of the state.
 func (c *configured) source(req stateRequest) (source.Source, error) {
 	if c.unknown != nil {
 		return nil, c.unknown
@@ -57,7 +56,7 @@ func (c *configured) source(req stateRequest) (source.Source, error) {
 	return c.sources[req.kind.Name](req.source)
 }
 
-// target is the methods that may open the state.
+// target returns the methods that may open the state.
 func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	err := c.checkName(req.name)
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	case req.target != nil:
 		t, err = c.encryption.Use(slices.Concat([]string{req.target.Method}, req.target.Fallbacks)...)
 	case len(t.Methods()) == 0:
-		t, err = c.encryption.Use() // plaintext is read only by name, without any settings as well
+		t, err = c.encryption.Use() // without settings, plaintext is not read either, unless the user names it
 	}
 	if !c.enforced.IsKnown() || isYes(c.enforced) {
 		t = t.Enforce()
@@ -79,7 +78,7 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	return t, err
 }
 
-// openAt fetches, decrypts and parses a state.
+// openAt fetches, decrypts and parses a state. A missing state is no error.
 func (r stateRequest) openAt(ctx context.Context, src source.Source, target encryption.Target) (*openedState, error) {
 	snapshot, err := src.Fetch(ctx)
 	var file []byte
@@ -104,7 +103,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	if err != nil {
 		return nil, &stepError{step: stepParse, source: src, err: err}
 	}
-	opened.Data = nil // which is in the state, as far as that is kept
+	opened.Data = nil // the state has kept the parts that are needed
 	return &openedState{
 		State: state, source: src, revision: snapshot.Revision, lock: snapshot.Lock, fetched: snapshot.Warnings, opened: *opened,
 	}, nil
@@ -113,8 +112,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 var errPlan = fault.With(errors.New("this is a plan, and not a state"),
 	": name the file of the state; what is in a plan, statecrypt decrypt -plan shows")
 
-// file is the file of the state, which is taken out of a manifest if the source has
-// read one.
+// file returns the file of the state. If the source has read a manifest, it takes the file out of the manifest.
 func (r stateRequest) file(ctx context.Context, fetched []byte) ([]byte, error) {
 	if r.object == nil || r.kind.Objects {
 		return fetched, nil
@@ -132,7 +130,7 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	if err != nil || r.resources {
 		return s, err
 	}
-	return s.WithoutResources(), nil // which frees the memory of the file: the state may be kept for long
+	return s.WithoutResources(), nil // frees the memory of the file, because the state may be kept for long
 }
 
 // warnings returns the warnings of the source and of the methods that opened the state.
@@ -190,7 +188,7 @@ func (s *openedState) failed(at step, err error) error {
 	return &stepError{step: at, source: s.source, err: err}
 }
 
-// about says of a missing state which workspace is missing, and whether credentials were
+// about returns an error for a missing state that also says which workspace is missing, and whether credentials were
 // sent.
 func (r stateRequest) about(m *source.MissingError) error {
 	switch {
@@ -202,7 +200,7 @@ func (r stateRequest) about(m *source.MissingError) error {
 	return fault.Known(r.sent(m), fault.Workspace{Name: r.source.Workspace})
 }
 
-// sent says whether credentials were sent, on sources that have any.
+// sent returns an error that also says whether credentials were sent, for sources that have any.
 func (r stateRequest) sent(m *source.MissingError) error {
 	switch {
 	case m.Listed:

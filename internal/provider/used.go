@@ -41,7 +41,7 @@ func example(path string) []string {
 	return b.Example
 }
 
-// unread says why TF_ENCRYPTION has no say, if nothing is set that could have one.
+// unread returns the reason why no encryption text was read, and heard if settings were read.
 func (b providerBlock) unread(areBlocks bool) environment {
 	text, _ := b.env.Get("TF_ENCRYPTION")
 	isSet, isText := strings.TrimSpace(text) != "", !b.value.GetAttr("encryption").IsNull()
@@ -58,14 +58,14 @@ func (b providerBlock) unread(areBlocks bool) environment {
 	return unset
 }
 
-// needKind refuses a group, such as method, without the block of a kind in it.
+// needKind records a mistake if a group, such as method, has no block of a kind in it.
 func (f *findings) needKind(group cty.Value, p path.Path, one fault.NoBlock) {
 	if group.IsKnown() && !group.IsNull() && isEmpty(group) {
 		f.failAt(p, fault.Known(errors.New("there is no block in it; the block of a kind is required, such as"), one))
 	}
 }
 
-// aBlock is one to begin with.
+// aBlock returns an example of the block at a path.
 func aBlock(path string) fault.NoBlock { return fault.NoBlock{Path: path, Arguments: example(path)} }
 
 const (
@@ -76,7 +76,7 @@ const (
 var someCredentials = fault.NoBlock{Path: "credentials.git", Arguments: []string{
 	`url = "https://git.example.com/"`, "username = var.git_username", "password = var.git_password"}}
 
-// checkName finds out whether there is a remote_state_data_source of this name.
+// checkName returns an error if there is no remote_state_data_source of this name.
 func (c *configured) checkName(name string) error {
 	switch {
 	case name == "", slices.Contains(c.names, name):

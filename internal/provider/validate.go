@@ -18,14 +18,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// problem is a mistake in a block, with its place.
+// problem is a mistake in a block, with its path.
 type problem struct {
 	path path.Path
 	err  error
 }
 
-// findings are the mistakes in a block, and the first part of it that is not known
-// yet.
+// findings holds the mistakes in a block, and an error for the first part of it that is not known yet.
 type findings struct {
 	problems []problem
 	unknown  error
@@ -52,7 +51,7 @@ func (f *findings) notKnown(what string) {
 // path of the block, because Terraform prints the line with the value at the path of an argument.
 func (s encryptionSettings) check(e *encryption.Encryption) {
 	for _, f := range e.Check() {
-		place, isBlock := s.places[f.Err.Address] // targets have places of their own, see checkTarget
+		place, isBlock := s.places[f.Err.Address] // checkTarget records the mistakes of targets
 		if !isBlock || f.Doubt || !s.isFinal(f.Err) {
 			continue
 		}
@@ -63,7 +62,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 			s.fail(place.AtName(name).AtListIndex(0), "%s: %w", inside, f.Err.Err)
 		case f.Err.Attr == "":
 			s.failAt(place, f.Err.Err)
-		case a.Name == "", // then, which is in no table
+		case a.Name == "", // the argument then, which is in no table
 			a.Secrecy.IsHidden(), !s.entry(f.Err.Address).Settings[name].IsSet():
 			s.fail(place, "%s: %w", name, f.Err.Err)
 		default:
@@ -72,9 +71,8 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 	}
 }
 
-// isFinal reports whether no environment variable could correct a mistake: the block itself has a value
-// that its table does not allow, or no variable fills any argument. TF_ENCRYPTION could add settings
-// to a text.
+// isFinal reports whether no environment variable could correct a mistake: the block itself has a value that its
+// table does not allow, or no variable fills any argument. TF_ENCRYPTION could add settings to a text.
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	entry := s.entry(mistake.Address)
 	name, _, _ := strings.Cut(mistake.Attr, ".")
@@ -84,7 +82,7 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 		return false
 	case s.layered && !isWritten:
 		return fault.Has[fault.Lasting](mistake)
-	case entry == nil: // of a target
+	case entry == nil: // a mistake in a target
 		return true
 	}
 	table := s.table(mistake.Address)
@@ -94,7 +92,7 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 		!slices.ContainsFunc(table.Attrs, fromEnvironment)
 }
 
-// entry is the key provider or the method at an address.
+// entry returns the key provider or the method at an address.
 func (s encryptionSettings) entry(address string) *unstable.Entry {
 	return cmp.Or(s.Methods[address], s.KeyProviders[address])
 }
@@ -109,7 +107,7 @@ func (s encryptionSettings) table(address string) attr.Table {
 	return kind.Table
 }
 
-// reason is a mistake without the address, which its place shows.
+// reason returns a mistake without the address, which its path shows.
 func reason(err error) error {
 	if e, ok := errors.AsType[*attr.Error](err); ok {
 		return e.Err
@@ -117,13 +115,12 @@ func reason(err error) error {
 	return err
 }
 
-// checkText records the mistakes with which the methods of a text cannot open any file for a request. It
-// records none if a variable could correct one of the methods. The text has no paths, see
-// failInText.
+// checkText records the mistakes with which the methods of a text cannot open any file for a request. It records none
+// if a variable could correct one of the methods. The mistakes have no paths, see failInText.
 func (f *findings) checkText(c *configured, r stateRequest) {
 	t, err := c.target(r)
 	if err != nil {
-		return // which has a place
+		return // other checks record this mistake with its path
 	}
 	mistakes := slices.DeleteFunc(t.Check(), func(found encryption.Finding) bool { return found.Doubt })
 	for _, found := range mistakes {
@@ -162,7 +159,7 @@ func (c *configured) use(methods ...string) error {
 	if err != nil || !isYes(c.enforced) {
 		return err
 	}
-	_, err = t.Enforce().Decrypt(context.Background(), nil) // it opens nothing, and returns the errors that come before
+	_, err = t.Enforce().Decrypt(context.Background(), nil) // opens nothing, but returns the mistakes in the configuration
 	if stepOf(err) != stepConfiguration {
 		return nil
 	}

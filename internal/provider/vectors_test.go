@@ -26,7 +26,7 @@ func evaluateVector(t *testing.T, v conformance.Case, provider string, arguments
 	if testing.Short() && v.Slow() && v.Name != "fallback_two_levels" {
 		t.Skip("deriving its key takes long")
 	}
-	return patient(builtinCatalog()).evaluate(t, provider, readsVector(t, "", v, arguments...))
+	return patient(builtinKinds()).evaluate(t, provider, readsVector(t, "", v, arguments...))
 }
 
 func outputsOf(t *testing.T, v conformance.Case) map[string]cty.Value {
@@ -129,7 +129,7 @@ func TestVectorNamedTarget(t *testing.T) {
 			want[name] = open
 		}
 	}
-	patient(builtinCatalog()).evaluate(t, config...).wantOutputs(want)
+	patient(builtinKinds()).evaluate(t, config...).wantOutputs(want)
 	// OpenTofu would take the default; here it is a mistake.
 	evaluateVector(t, v, provider, `name = "cnt[0]"`).wantError(`there is no remote_state_data_source "cnt[0]"`)
 	evaluateVector(t, v, provider).wantError("Step: decrypting the file", "method.aes_gcm.bad")

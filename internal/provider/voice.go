@@ -14,13 +14,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// reader is who reads an error: the author of a configuration with the provider in it.
+// reader writes errors for their reader, the author of a configuration with the provider.
 type reader struct {
-	*configured      // of the provider block
+	*configured      // the settings of the provider block
 	deriving    bool // the error is about a derived key, and not about a state
 }
 
-// readerOf returns the reader who wrote the provider block of c; nothing is known of it for nil.
+// readerOf returns the reader for a configuration with the provider block of c, which is nil if there is none.
 func readerOf(c *configured) reader {
 	if c == nil {
 		c = &configured{}
@@ -28,16 +28,16 @@ func readerOf(c *configured) reader {
 	return reader{configured: c}
 }
 
-// environment tells whether TF_ENCRYPTION was read.
+// environment is the reason why TF_ENCRYPTION was not used.
 type environment int
 
-// These are why it has no say.
+// These are the reasons.
 const (
-	heard      environment = iota // it has, or something else has
-	unset                         // it is not set
-	notWanted                     // because of use_environment
-	noText                        // it is not set, and there are values for its variables
-	besideText                    // the settings are in blocks
+	heard      environment = iota // no reason, because settings were read
+	unset                         // TF_ENCRYPTION is not set
+	notWanted                     // use_environment is false
+	noText                        // no text is set, but values for its variables
+	besideText                    // TF_ENCRYPTION is set, but the settings are in blocks
 )
 
 func (e environment) String() string {
@@ -56,7 +56,7 @@ func (e environment) String() string {
 	return ""
 }
 
-// say returns the words of the provider for a fact, which stand right behind the reason.
+// say returns the provider's words for a fact, which follow the reason of an error.
 func (r reader) say(f fault.Fact) string {
 	switch f := f.(type) {
 	case fault.OnlyEnvironment:
@@ -122,7 +122,7 @@ func lacksCredentials(err error) bool {
 	return fault.Has[fault.NoCredentials](err) || lacks && strings.HasPrefix(block.Path, "credentials.")
 }
 
-// next returns the next step for an error that has no advice about it.
+// next returns the next step for an error that contains no advice about it.
 func (r reader) next(err error) string {
 	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
 		if r.deriving {
@@ -132,8 +132,8 @@ func (r reader) next(err error) string {
 		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
 			"naming what the value comes from, so that it is read during apply."
 	}
-	// A key provider that gave no key says itself why, as do a program without plaintext, settings
-	// for another file, and suspects.
+	// These attempts contain their own advice: an external program, a key provider that gave no key, and a suspicious
+	// setting.
 	isOther := func(a encryption.Attempt) bool {
 		return !strings.HasPrefix(a.Method, "method.external.") && !fault.Has[fault.NoKeyProvider](a.Err) && !fault.Has[fault.Suspect](a.Err)
 	}
@@ -149,7 +149,7 @@ func (r reader) next(err error) string {
 		"add the old one as a fallback." + settings
 }
 
-// method says which method a file needs.
+// method returns advice about the method that a file needs.
 func (r reader) method(e fault.NoMethod) string {
 	choice := syntax.Or(e.Methods, strconv.Quote)
 	switch {
@@ -182,7 +182,7 @@ func (r reader) method(e fault.NoMethod) string {
 		inLines(fault.NoBlock{Path: "method.aes_gcm", Arguments: []string{fmt.Sprintf("keys = %q", e.KeyProviders[0])}}))
 }
 
-// notOfFiles says that a key provider with the name of the method is none for this file.
+// notOfFiles returns a note that an age key provider is not for files in age's own format, and "" if there is none.
 func notOfFiles(e fault.NoMethod) string {
 	for _, address := range e.KeyProviders {
 		if strings.HasPrefix(address, "key_provider.age.") {
@@ -192,9 +192,8 @@ func notOfFiles(e fault.NoMethod) string {
 	return ""
 }
 
-// keyProvider returns advice to add the key provider that the file's metadata names. Its block is
-// enough, unless another method is selected. The file may come from anywhere, and an alias does not
-// name a kind.
+// keyProvider returns advice to add the key provider that the file's metadata names. A block for it is enough, unless
+// another method is selected. The file may come from anywhere, and an alias in it does not name a kind.
 func keyProvider(e fault.NoMethod) string {
 	one, place := aBlock("key_provider."+e.StoredKind), " to the provider block"
 	if one.Arguments == nil {
@@ -206,18 +205,18 @@ func keyProvider(e fault.NoMethod) string {
 			"not for this file", strings.Join(e.Selected, " or "))
 		blocks += fault.NoBlock{Path: aMethod}.Lines()
 	}
-	if e.StoredKind == "age" { // and another name in OpenTofu, which runs a program for it
+	if e.StoredKind == "age" { // OpenTofu runs a program for age, so the kind has another name there
 		return "a recipient of age can open it: add a key provider of the kind age" + place + blocks
 	}
 	return "add its key provider, with its settings," + place + blocks
 }
 
-// inLines is a block to add at the end of an error.
+// inLines returns the lines of a block, to follow the text of an error.
 func inLines(b fault.NoBlock) string { return ":\n" + b.Lines() }
 
-// sentence is a text as a reader expects it: Go's errors begin in lowercase and have no full
-// stop; a block gets none. An address or a path at the start stays as it is; an error must
-// not begin with a name that looks like a word.
+// sentence returns a text as a sentence: Go's errors begin in lowercase and have no full stop. A text that ends in a
+// block gets no full stop. An address or a path at the start stays as it is; an error must not begin with a name that
+// looks like a word.
 func sentence(s string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	if first, _, more := strings.Cut(s, " "); more && strings.Trim(first, letters) == "" {

@@ -2,5 +2,5 @@
 
 package replace
 
-// OtherNames is about hard links, which only other systems count.
+// OtherNames returns "", because only Unix systems count hard links.
 func OtherNames(string) string { return "" }

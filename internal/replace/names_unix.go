@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// OtherNames returns a text about the other names (hard links) of a file, under which a
-// replacement does not appear, and "" if it has none.
+// OtherNames returns a text about the other names (hard links) of a file, which keep the old content when it is
+// replaced. It returns "" if the file has no other name.
 func OtherNames(name string) string {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package replace writes files that hold secrets in the place of others, at once.
+// Package replace writes files that may hold secrets, and replaces existing files atomically.
 package replace
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// File puts data in the place of a file, or leaves everything as it is. A file that this
-// user may not write stays, although the folder would let it be replaced. If the file
-// has to be the one of before, its rights are kept, and its owner where we may; otherwise
-// only this user may read it.
+// File writes data to the file that name leads to, atomically, or changes nothing. It refuses to replace a file that
+// this user may not write, even if the folder would allow it. If before is not nil, the file must be unchanged since
+// before was read, and the new file keeps its rights and, if possible, its owner. Otherwise only this user may read
+// the new file.
 func File(ctx context.Context, name string, data []byte, before os.FileInfo) error {
 	name, err := Place(name)
 	if err != nil {
@@ -26,18 +26,18 @@ func File(ctx context.Context, name string, data []byte, before os.FileInfo) err
 	return put(ctx, byPath(filepath.Dir(name)), filepath.Base(name), data, original{name, before})
 }
 
-// Name is [File] for a file of our own, which has no rights to keep: a link that has the name is
+// Name works like [File] for a file of statecrypt's own, whose rights are not kept. If name is a link, the link is
 // replaced, and not followed.
 func Name(ctx context.Context, name string, data []byte) error {
 	return put(ctx, byPath(filepath.Dir(name)), filepath.Base(name), data, original{})
 }
 
-// In is [Name] for a folder that is open: nobody has it lead elsewhere meanwhile.
+// In works like [Name] in an open folder, which nobody can replace by another meanwhile.
 func In(ctx context.Context, dir *os.Root, base string, data []byte) error {
 	return put(ctx, dir, base, data, original{})
 }
 
-// put writes a temporary file, and has it replace the file of the name.
+// put writes data to a temporary file, and renames that to base.
 func put(ctx context.Context, dir folder, base string, data []byte, of original) error {
 	if err := mayWrite(dir, base); err != nil {
 		return err
@@ -71,7 +71,7 @@ type folder interface {
 	Remove(base string) error
 }
 
-// byPath is a folder with a path, which may change where it leads.
+// byPath is the folder at a path, which may be another folder at each call.
 type byPath string
 
 func (f byPath) Name() string                           { return string(f) }
@@ -84,7 +84,7 @@ func (f byPath) OpenFile(base string, flag int, mode os.FileMode) (*os.File, err
 	return os.OpenFile(f.in(base), flag, mode)
 }
 
-// original is a file whose rights the one in its place gets; without info, it has none to give.
+// original is the file whose rights the new file gets. If info is nil, the new file gets none.
 type original struct {
 	name string
 	info os.FileInfo
@@ -101,7 +101,7 @@ func (o original) keepRights(f *os.File) error {
 	return f.Chmod(o.info.Mode().Perm())
 }
 
-// expectUnchanged looks whether somebody has written the file since.
+// expectUnchanged returns an error if somebody has written the file since info was read.
 func (o original) expectUnchanged() error {
 	if o.info == nil {
 		return nil
@@ -117,7 +117,7 @@ func (o original) expectUnchanged() error {
 // replaced, and not a link. It returns an error if that is not a regular file, or if a descriptor
 // names it: the process that has it open would not see the new content.
 func Place(name string) (string, error) {
-	for range 40 { // links after which Linux gives up
+	for range 40 { // the most links that Linux follows
 		info, err := os.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -149,7 +149,7 @@ func Place(name string) (string, error) {
 	return "", errors.New("there are too many links; name the file itself")
 }
 
-// mayWrite looks whether a file could be written if it were not replaced. A link is not.
+// mayWrite returns an error if this user could not write to the existing file base. A link is not checked.
 func mayWrite(dir folder, base string) error {
 	info, err := dir.Lstat(base)
 	switch {
@@ -175,13 +175,12 @@ var (
 	errIrregular = errors.New("it is not a regular file; name another")
 )
 
-// temporary is a file that takes the place of another one. Where the system can do
-// that, it has no name until it is complete, so nothing of it stays if the process is
-// killed; elsewhere, a file that only this user may read stays.
+// temporary is a new file that replaces another. If the system supports that, it has no name until it is complete, so
+// nothing remains if the process is killed. Otherwise, a hidden file may remain.
 type temporary struct {
 	*os.File
 	dir  folder
-	name string // "" as long as it has none
+	name string // "" while the file has no name
 }
 
 func newTemporary(dir folder, base string) (*temporary, error) {
@@ -195,7 +194,7 @@ func newTemporary(dir folder, base string) (*temporary, error) {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("its folder must be made first: %w", failed.Err)
 	} else if ok {
-		err = fmt.Errorf("no file can be made in the folder %q: %w", dir.Name(), keyfile.Explain(dir.Name(), failed.Err)) // not of this name
+		err = fmt.Errorf("no file can be made in the folder %q: %w", dir.Name(), keyfile.Explain(dir.Name(), failed.Err)) // not the random name
 	}
 	if err != nil {
 		return nil, err
@@ -203,14 +202,14 @@ func newTemporary(dir folder, base string) (*temporary, error) {
 	return &temporary{f, dir, name}, nil
 }
 
-// hidden is how the name of the file begins meanwhile. There is one for each name that is
-// possible.
+// hidden returns the beginning of a temporary name for base, with at most 200 bytes of base, so that no name is too
+// long.
 func hidden(base string) string {
 	const most = 200
 	return "." + strings.ToValidUTF8(base[:min(len(base), most)], "") + "."
 }
 
-// finish puts the file in its place, or after an error removes it.
+// finish closes the file, and renames it to base, or removes it after an error, which it returns.
 func (t *temporary) finish(base string, err error) error {
 	if err == nil && t.name == "" {
 		named := hidden(base) + rand.Text()

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// SyncFolder has the names in a folder survive a power failure, unless nobody may list it.
+// SyncFolder writes the names in a folder to the disk. It skips a folder that this user may not list.
 func SyncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {

@@ -1,4 +1,4 @@
 package replace
 
-// SyncFolder has nothing to do: folders cannot be synced there.
+// SyncFolder does nothing, because Windows cannot sync folders.
 func SyncFolder(string) error { return nil }

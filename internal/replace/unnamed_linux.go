@@ -9,30 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed returns a new file of a folder that has no name there, nil where the file
-// system has no such files.
+// unnamed returns a new file in dir that has no name yet, and nil if the system does not support such files there.
 func unnamed(dir string) *os.File {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil
 	}
 	f := os.NewFile(uintptr(fd), dir)
-	if _, err := os.Stat(descriptor(f)); err != nil { // link goes by that name
+	if _, err := os.Stat(descriptor(f)); err != nil { // link needs this path
 		_ = f.Close()
 		return nil
 	}
 	return f
 }
 
-// link gives it a name.
+// link gives an unnamed file a name.
 func link(f *os.File, name string) error {
 	return unix.Linkat(unix.AT_FDCWD, descriptor(f), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 }
 
 func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// keepOwner gives a file the owner and the group of another one. Only root may give
-// files away.
+// keepOwner gives f the owner and the group of another file. It ignores errors, because only root may give files
+// away.
 func keepOwner(f *os.File, of os.FileInfo) {
 	if owner, ok := of.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(owner.Uid), int(owner.Gid))
@@ -41,11 +40,10 @@ func keepOwner(f *os.File, of os.FileInfo) {
 
 const acl = "system.posix_acl_access"
 
-// keepACL gives a file the access control list of another one. If it only copied the mode, the
-// mask of the list would become the rights of the group, and the list that a new file inherits
-// from its folder would apply.
+// keepACL gives f the access control list of the file of. If it only copied the mode, the mask of the list would
+// become the rights of the group, and the list that a new file inherits from its folder would apply.
 func keepACL(f *os.File, of string) error {
-	list := make([]byte, 64<<10) // more than Linux keeps
+	list := make([]byte, 64<<10) // the size limit of Linux
 	n, err := unix.Getxattr(of, acl, list)
 	if err == nil {
 		err = unix.Fsetxattr(int(f.Fd()), acl, list[:n], 0)

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// unnamed, link and the functions that keep rights exist on Linux only.
+// unnamed, link, keepOwner and keepACL work on Linux only.
 func unnamed(string) *os.File { return nil }
 
 func link(*os.File, string) error { return errors.ErrUnsupported }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
@@ -16,7 +17,7 @@ type bounded struct {
 	Source
 	patience time.Duration // 0 for the source's own
 	limit    int64
-	explain  func(error) error
+	voice    fault.Voice
 }
 
 // Fetch reads the file.
@@ -36,5 +37,5 @@ func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
 	case err == nil && int64(len(snapshot.Data)) > b.limit:
 		return nil, meter.TooLarge(b.limit)
 	}
-	return snapshot, b.explain(err)
+	return snapshot, b.voice.Speak(err)
 }

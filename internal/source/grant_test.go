@@ -12,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/harmless"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func TestCredentialsFor(t *testing.T) {
@@ -56,24 +57,22 @@ func TestCredentialsFor(t *testing.T) {
 func TestCredentialsForUndecided(t *testing.T) {
 	table := attr.Table{Name: "http", Attrs: []attr.Attr{{Name: "url", Type: cty.String, Required: true}}}
 	target, _ := url.Parse("https://example.com/a/b")
-	for name, tt := range map[string]struct {
-		blocks []cty.Value
-		err    string
-	}{
-		"unknown":   {[]cty.Value{cty.UnknownVal(cty.String)}, "not known yet"},
-		"absent":    {[]cty.Value{cty.NullVal(cty.String)}, "required"},
-		"a number":  {[]cty.Value{cty.NumberIntVal(1)}, "scheme and host"},
-		"not a URL": {[]cty.Value{cty.StringVal("example.com")}, "scheme and host"},
-		"the same": {[]cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")},
-			"another block has the same url"},
-		"irrelevant": {[]cty.Value{cty.StringVal("https://other.example.com"), cty.StringVal("http://")}, "scheme and host"},
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "credentials that are not known", "c4n4ry")
+	for name, blocks := range map[string][]cty.Value{
+		"unknown":    []cty.Value{cty.UnknownVal(cty.String)},
+		"absent":     []cty.Value{cty.NullVal(cty.String)},
+		"a number":   []cty.Value{cty.NumberIntVal(1)},
+		"not a URL":  []cty.Value{cty.StringVal("example.com")},
+		"the same":   []cty.Value{cty.StringVal("https://example.com/a"), cty.StringVal("https://EXAMPLE.com:443/a/")},
+		"irrelevant": []cty.Value{cty.StringVal("https://other.example.com"), cty.StringVal("http://")},
 	} {
 		creds := Credentials{Table: table}
-		for i, u := range tt.blocks {
+		for i, u := range blocks {
 			creds.Entries = append(creds.Entries, unstable.NewEntry([]string{"first", "second"}[i], table, map[string]cty.Value{"url": u}))
 		}
-		if g, err := creds.For(target); g.Found || err == nil || !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%s: got %t, %v, want an error with %q", name, g.Found, err, tt.err)
+		g, err := creds.For(target)
+		if says.Error(t, name, err); g.Found {
+			t.Errorf("%s: a block is found", name)
 		}
 	}
 }
@@ -88,31 +87,28 @@ func TestCredentialsNamed(t *testing.T) {
 	}
 	env := func(name string) (string, bool) { return "from " + name, true }
 	unnamed, a, b := block("unnamed", cty.NullVal(cty.String)), block("first", cty.StringVal("a")), block("second", cty.StringVal("b"))
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "credentials by name", "c4n4ry")
 	for name, tt := range map[string]struct {
 		entries      []*unstable.Entry
 		asks         string
 		block, token string
-		err          string
+		fails        bool
 	}{
-		"no blocks":          {nil, "", "the environment variables for s3", "from X_TOKEN", ""},
-		"no block of a name": {nil, "a", "", "", `no s3 block of credentials has the name "a"`},
-		"the one without":    {[]*unstable.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", ""},
-		"by name":            {[]*unstable.Entry{unnamed, a, b}, "b", "second", "", ""},
-		"only names": {[]*unstable.Entry{a, b}, "", "", "", `every s3 block of credentials has a name; set credentials_name to one of ` +
-			`"a", "b"`},
-		"another name":  {[]*unstable.Entry{a, unnamed}, "b", "", "", `has the name "b"`},
-		"the same name": {[]*unstable.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", "another block has the same name"},
-		"twice without": {[]*unstable.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "",
-			"another block has no name either; give one of them a name, and choose it with"},
-		"an unknown name":     {[]*unstable.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", "not known yet"},
-		"a name of no string": {[]*unstable.Entry{block("third", cty.True), a}, "true", "third", "", ""},
+		"no blocks":           {nil, "", "the environment variables for s3", "from X_TOKEN", false},
+		"no block of a name":  {nil, "a", "", "", true},
+		"the one without":     {[]*unstable.Entry{a, unnamed}, "", "unnamed", "from X_TOKEN", false},
+		"by name":             {[]*unstable.Entry{unnamed, a, b}, "b", "second", "", false},
+		"only names":          {[]*unstable.Entry{a, b}, "", "", "", true},
+		"another name":        {[]*unstable.Entry{a, unnamed}, "b", "", "", true},
+		"the same name":       {[]*unstable.Entry{a, block("third", cty.StringVal("a"))}, "a", "", "", true},
+		"twice without":       {[]*unstable.Entry{unnamed, block("third", cty.NullVal(cty.String))}, "", "", "", true},
+		"an unknown name":     {[]*unstable.Entry{block("third", cty.UnknownVal(cty.String)), a}, "a", "", "", true},
+		"a name of no string": {[]*unstable.Entry{block("third", cty.True), a}, "true", "third", "", false},
 	} {
 		g, err := Credentials{Table: table, Entries: tt.entries, Env: env}.Named("credentials_name", tt.asks)
 		switch {
-		case tt.err != "":
-			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: got %v, want an error with %q", name, err, tt.err)
-			}
+		case tt.fails:
+			says.Error(t, name, err)
 		case err != nil || g.Found != (len(tt.entries) > 0) || g.Address() != tt.block || g.String("token") != tt.token:
 			t.Errorf("%s: got %q, %q, %t, %v", name, g.Address(), g.String("token"), g.Found, err)
 		}
@@ -158,7 +154,7 @@ func sample() (attr.Table, Home) {
 }
 
 func TestFill(t *testing.T) {
-	const refused = "error: the environment variable X_HOST must not be combined with a secret of the configuration: "
+	const fails = "an error"
 	text := cty.StringVal
 	all := map[string]string{
 		"X_HOST": "home", "X_REGION": "r", "X_USER": "u", "X_PASSWORD": "p", "X_CERT": "c",
@@ -178,6 +174,7 @@ func TestFill(t *testing.T) {
 	}
 	strict := without("X_INSECURE")
 	type attrs = map[string]cty.Value
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "the environment", "c4n4ry")
 	for name, tt := range map[string]struct {
 		env   map[string]string
 		block attrs // nil for none
@@ -189,15 +186,15 @@ func TestFill(t *testing.T) {
 		"a block with a name":           {all, attrs{"name": text("a")}, ""},
 		"half a pair":                   {all, attrs{"cert": text("own")}, "host region user password mode insecure timeout"},
 		"a user":                        {all, attrs{"user": text("own")}, "host region password cert key mode insecure timeout"},
-		"its own secret":                {all, attrs{"token": text("own")}, refused + "token. Set host in the configuration as well"},
-		"its own key":                   {all, attrs{"key": text("own")}, refused + "key"},
-		"a secret in a block":           {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, refused + "plugin.args"},
+		"its own secret":                {all, attrs{"token": text("own")}, fails},
+		"its own key":                   {all, attrs{"key": text("own")}, fails},
+		"a secret in a block":           {all, attrs{"plugin": cty.ObjectVal(attrs{"args": text("own")})}, fails},
 		"its own secret, no place":      {without("X_HOST", "X_INSECURE"), attrs{"token": text("own")}, "region cert key mode timeout"},
-		"its own secret, unprotected":   {without("X_HOST"), attrs{"token": text("own")}, strings.Replace(refused, "X_HOST", "X_INSECURE", 1)},
+		"its own secret, unprotected":   {without("X_HOST"), attrs{"token": text("own")}, fails},
 		"its own secret, its own place": {strict, attrs{"token": text("own"), "host": text("home")}, "cert key mode timeout"},
 		"its own secret and switch": {all, attrs{"token": text("own"), "host": text("home"), "insecure": cty.False, "mode": text("own")},
 			"cert key timeout"},
-		"an unknown secret":          {all, attrs{"token": cty.UnknownVal(cty.String)}, "error: not known yet"},
+		"an unknown secret":          {all, attrs{"token": cty.UnknownVal(cty.String)}, fails},
 		"an empty secret":            {all, attrs{"token": text("")}, "host region user password cert key mode insecure timeout"},
 		"another server, own secret": {all, attrs{"token": text("own"), "host": text("other")}, "timeout"},
 		"a switch of its own":        {all, attrs{"insecure": cty.False}, "host region user password cert key mode timeout"},
@@ -207,7 +204,7 @@ func TestFill(t *testing.T) {
 		"a server of another way":    {all, attrs{"local": cty.True}, "timeout"},
 		"not of another way":         {all, attrs{"local": cty.False}, "host region user password cert key mode insecure timeout"},
 		"no home":                    {with("X_HOST", ""), attrs{"host": text("other")}, "user password cert key mode insecure timeout"},
-		"perhaps":                    {with("X_INSECURE", "perhaps"), attrs{}, "error: X_INSECURE must be true or false"},
+		"perhaps":                    {with("X_INSECURE", "perhaps"), attrs{}, fails},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table, home := sample()
@@ -223,10 +220,8 @@ func TestFill(t *testing.T) {
 				}
 			}
 			g, err := c.Named("credentials_name", asks)
-			if want, fails := strings.CutPrefix(tt.want, "error: "); fails {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("got %v, want %q", err, want)
-				}
+			if tt.want == fails {
+				says.Error(t, name, err)
 				return
 			}
 			if err != nil {
@@ -284,9 +279,10 @@ func TestHomeIsURL(t *testing.T) {
 		{Name: "user", Type: cty.String, Env: []string{"X_USER"}, UnlessGroup: "who"},
 		{Name: "password", Type: cty.String, Secrecy: attr.Secret, Env: []string{"X_PASSWORD"}, UnlessGroup: "who"},
 	}}
-	const place = "https://example.com/a/state"
+	const place, fails = "https://example.com/a/state", "an error"
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "a place that is a URL", "c4n4ry")
 	for name, tt := range map[string]struct {
-		home, block, want string // want is the user, or an error with a space in it
+		home, block, want string // want is the user, or fails
 	}{
 		"at home":               {place, "", "u"},
 		"a folder":              {"https://example.com/a/", "", "u"},
@@ -299,10 +295,9 @@ func TestHomeIsURL(t *testing.T) {
 		"another server, block": {"https://example.org/a/state", "https://example.com/", ""},
 		"a look-alike":          {"https://example.com.evil.io/a/state", "https://example.com/", ""},
 		"nonsense":              {"https://%", "https://example.com/", ""},
-		"no home": {"", "", `X_PASSWORD is set, and nothing says that it is meant for https://example.com; ` +
-			"if it is not, unset it; if it is, set X_ADDRESS, or add this to {settings}"},
-		"no home, a block":   {"", "https://example.com/", "u"},
-		"no home, another's": {"", "https://example.org/", "if it is, set X_ADDRESS, or add this"},
+		"no home":               {"", "", fails},
+		"no home, a block":      {"", "https://example.com/", "u"},
+		"no home, another's":    {"", "https://example.org/", fails},
 	} {
 		env := map[string]string{"X_ADDRESS": tt.home, "X_USER": "u", "X_PASSWORD": "p"}
 		c := Credentials{Table: table, Home: Home{Vars: []string{"X_ADDRESS"}}, Env: func(name string) (string, bool) { return env[name], true }}
@@ -315,10 +310,8 @@ func TestHomeIsURL(t *testing.T) {
 		}
 		g, err := c.For(u)
 		switch {
-		case strings.Contains(tt.want, " "):
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s: got %v, want %q", name, err, tt.want)
-			}
+		case tt.want == fails:
+			says.Error(t, name, err)
 			if lacks, _ := fault.Find[fault.NoBlock](err); lacks.Path != "credentials.http" || lacks.Arguments[0] != `url = "`+place+`"` {
 				t.Errorf("%s: got %+v", name, lacks)
 			}

@@ -68,12 +68,7 @@ type MissingError struct {
 	Listed          bool   // the place listed its files, so missing rights are not the reason
 	Mistaken        bool   // Detail describes a mistake in the settings, so a state is expected
 	Lock            *Lock  // as in [Snapshot]: a first state may be on its way
-
-	reason error // Detail with facts about probable mistakes; nil if there are none
 }
-
-// Unwrap returns Detail as an error with facts.
-func (e *MissingError) Unwrap() error { return e.reason }
 
 // IsAnswer implements [web.Answer].
 func (e *MissingError) IsAnswer() bool { return true }
@@ -104,10 +99,6 @@ func (r Request) OtherWorkspace() string {
 type Kind struct {
 	attr.Table
 
-	// Ambient are variables that a client library reads by itself. They are looked at if
-	// a read fails.
-	Ambient []string
-
 	// Credentials declares the block of the same name inside credentials {}.
 	// Its first attribute is url, or name where the block itself says which
 	// server is asked. It is empty where the kind needs none.
@@ -134,19 +125,14 @@ type Kind struct {
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
-		place := ""
-		explain := func(err error) error {
-			return s.Voice.Speak(k.withSuspects(err, place, req, s.Credentials.Entries, s.LookupEnv))
-		}
 		if err := checkNames(req, k.Attrs); err != nil {
 			return nil, err
 		}
 		src, err := open(req)
 		if err != nil {
-			return nil, explain(err)
+			return nil, s.Voice.Speak(err)
 		}
-		place = src.String()
-		return bounded{src, k.Patience, req.MaxSize, explain}, nil
+		return bounded{src, k.Patience, req.MaxSize, s.Voice}, nil
 	}
 }
 

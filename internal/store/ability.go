@@ -40,12 +40,12 @@ type Digested interface {
 	Settle(ctx context.Context, read []byte) error
 }
 
-// Successor is a state in a place that a backend of Terraform and OpenTofu uses as well.
-type Successor interface {
-	// Former compares the state with the backend that the module had without wrap, by its kind and
+// Shared is a state in a place that a backend of Terraform and OpenTofu uses as well.
+type Shared interface {
+	// IsStateOf compares the state with the backend that the module had without wrap, by its kind and
 	// arguments: whether it is the same state. It returns an error if the lock of the store does not keep out
 	// those who go on without wrap.
-	Former(kind string, arguments map[string]any) (same bool, err error)
+	IsStateOf(kind string, arguments map[string]any) (same bool, err error)
 }
 
 // Decorator is a state that adds something to another one.

@@ -11,27 +11,35 @@ import (
 
 // These are the failures that any store may have, with the texts that users read.
 var (
-	ErrChanged = errors.New("the state there is another one than was read: somebody has written it meanwhile, and it stays as it is")
-	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody has removed it or replaced what it is on, or the " +
-		"store has never kept it")
-	ErrMissing = errors.New("nobody has this lock; it was given back already")
-	ErrDenied  = errors.New("access is denied")
-	ErrUntold  = errors.New("who has the lock is not told without locking")
+	ErrChanged = errors.New("the state has changed since it was read: somebody else wrote it, and it stays as it is")
+	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody removed it or replaced the locked file " +
+		"or object, or the store never kept it")
+	ErrMissing       = errors.New("nobody holds this lock; it was released already")
+	ErrDenied        = errors.New("access is denied")
+	ErrHolderUnknown = errors.New("the server says who holds the lock only to a program that asks for the lock")
 
 	// ErrUnseen means that a store reported success and the state cannot be read back. ErrUnkept and
 	// ErrUnremoved mean that the report was false.
-	ErrUnseen    = errors.New("the store has answered that the state is written, and it cannot be read back")
-	ErrUnkept    = errors.New("the store has answered that the state is written, and what is there is another one, or none")
-	ErrUnremoved = errors.New("the store has answered that the state is removed, and it is still there")
+	ErrUnseen    = errors.New("the store answered that the state is written, but it cannot be read back")
+	ErrUnkept    = errors.New("the store answered that the state is written, but another state, or none, is there")
+	ErrUnremoved = errors.New("the store answered that the state is removed, but it is still there")
 
 	// ErrUnlisted is that the kind of store knows one state only.
-	ErrUnlisted = errors.New("what is there cannot be listed: the http backend knows one state only; name files in its place")
+	ErrUnlisted = errors.New("the states cannot be listed: the http backend knows one state only; name files in its place")
 
 	// ErrUnfinished is never taken for a lost answer.
-	ErrUnfinished = errors.New("the state was written, and what belongs to it was not")
+	ErrUnfinished = errors.New("the state was written, but not the data that belongs to it")
 )
 
-// HeldError is that somebody else has the lock.
+// Denied makes an error one of [ErrDenied] without its words.
+func Denied(err error) error { return denied{err} }
+
+type denied struct{ error }
+
+// Unwrap returns both.
+func (d denied) Unwrap() []error { return []error{d.error, ErrDenied} }
+
+// HeldError is returned if somebody else holds the lock.
 type HeldError struct {
 	By *Lock // nil if nobody says who
 }
@@ -39,7 +47,7 @@ type HeldError struct {
 // Error names the holder of the lock, the time, the operation, and the command that releases it.
 func (e *HeldError) Error() string {
 	if e.By == nil {
-		return "somebody has the lock"
+		return "somebody holds the lock"
 	}
 	return e.By.Holder()
 }
@@ -56,7 +64,7 @@ func (e *AliveError) Error() string {
 	if e.Process > 0 {
 		process = fmt.Sprintf("the process %d", e.Process)
 	}
-	return fmt.Sprintf("%s has the lock of the file, and its end gives it back: it was taken by %s, at %s, for %s", process,
+	return fmt.Sprintf("%s holds the lock of the file until it ends: the lock was taken by %s, at %s, for %s", process,
 		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
 }
 
@@ -71,13 +79,13 @@ func (l *Lock) Holder() string {
 
 // Describe is who has the lock.
 func (l *Lock) Describe() string {
-	return fmt.Sprintf("%s has the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
+	return fmt.Sprintf("%s has held the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
 		outside.Quoted(l.ID, 100), outside.Quoted(l.Created, 100), outside.Quoted(l.Operation, 100))
 }
 
-// Unlocking says how a lock is given back that somebody has left.
+// Unlocking says how to release a lock that an ended run has left.
 func Unlocking(id string) string {
-	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " gives it back"
+	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " releases it"
 }
 
 // Proposed returns a command with the ID of a lock, and the text otherwise for an ID that is unsafe in a

@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// Label returns the serial and the lineage of a state, or of the envelope of one, as far as
-// it has them, and neither if one of them is something else.
+// Label returns the serial and the lineage of a plaintext state or of an envelope, nil or "" where they are absent.
+// It returns an error if the file is no JSON object, or if one of them has another type.
 func Label(state []byte) (serial *int64, lineage string, err error) {
 	var label struct {
 		Serial  *int64
@@ -30,7 +30,7 @@ func Label(state []byte) (serial *int64, lineage string, err error) {
 
 var errNoState = errors.New("it is not a state in the format of Terraform; check which one is read")
 
-// Next returns a state in plaintext with the next serial. One without a serial stays as it is.
+// Next returns a plaintext state with its serial increased by 1. A state without a serial is returned unchanged.
 func Next(state []byte) ([]byte, error) {
 	switch serial, _, err := Label(state); {
 	case err != nil:
@@ -38,7 +38,7 @@ func Next(state []byte) ([]byte, error) {
 	case serial == nil:
 		return state, nil
 	case *serial == math.MaxInt64:
-		return nil, errors.New("its serial is the highest that there is, so there is no next one")
+		return nil, errors.New("its serial is the highest possible, so it cannot be increased")
 	default:
 		next := []byte{'{'}
 		err := jsonwalk.Members(state, func(name string, value []byte) (bool, error) {
@@ -56,12 +56,12 @@ func Next(state []byte) ([]byte, error) {
 	}
 }
 
-// Identity tells states apart in any form in which a server keeps their JSON: an envelope, and a file of
-// sops, by a text that nobody can make a second time, a state in plaintext by its label, and any other file
-// by its bytes.
+// Identity returns a version of a state that stays the same if a server reformats its JSON. For an envelope and for a
+// file of sops, it depends on a text that cannot be made a second time, for a plaintext state with a serial on the
+// label, and for any other file on its bytes.
 func Identity(file []byte) Version {
 	var sealed, mac []byte
-	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // a text that is no JSON has no such members
+	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // text that is not JSON has no such members
 		switch jsonwalk.Fold(name) {
 		case "encrypted_data":
 			sealed = textOf(value)
@@ -87,7 +87,8 @@ func Identity(file []byte) Version {
 	return Digest(file)
 }
 
-// textOf is a text in JSON, nil if it is none. As base64 is, it may be long.
+// textOf returns the content of a JSON string, and nothing for other values. It avoids a copy if it can, because
+// base64 may be long.
 func textOf(value []byte) []byte {
 	if value[0] == '"' && !bytes.Contains(value, []byte(`\`)) {
 		return value[1 : len(value)-1]

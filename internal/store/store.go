@@ -1,5 +1,17 @@
 // Package store defines the stores in which wrap keeps states: bytes under a name. A store knows only
 // whether the bytes are still the version that was read.
+//
+// These words have one meaning in all stores:
+//
+//   - version: a text that identifies the bytes of a state, such as an ETag or a digest.
+//   - lock: a document that names a run, in the format of Terraform and OpenTofu. It is held by that run, which is
+//     its holder, and found, lost or given back by its ID.
+//   - property: a fact about a store, which its code states, and wrap relies on.
+//   - ability: a method that only some states have, see [As].
+//   - identity: a version that is the same however a server writes the JSON of a state, see [Identity].
+//   - unkept, unremoved, unseen: a store has reported success, and the state is not there, is still there, or cannot
+//     be read.
+//   - unfinished: the state is written, and a digest beside it is not.
 package store
 
 import (
@@ -8,6 +20,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/user"
 	"time"
@@ -20,7 +33,7 @@ import (
 type Kind struct {
 	attr.Table
 
-	Place    string   // the attribute that names a state
+	Named    string   // the attribute that names a state
 	Older    string   // where old versions remain; they open with the keys that they were encrypted with
 	Counts   bool     // encrypting with another key increases the serial, as the CLIs do with this backend
 	Looks    bool     // some servers look into a state, and refuse one without serial and lineage
@@ -68,11 +81,11 @@ type Version string
 // Properties are facts about a store. The zero value is a store without locks whose report of a write cannot be
 // checked.
 type Properties struct {
-	HasLocks        bool     // locks keep others out
-	Verifies        bool     // Write and Remove find out whether the store's report is true
-	EndsWithProcess bool     // nobody can leave a lock
-	Retries         []string // variables that tell the child how often to try again
-	Unkept          error    // replaces [ErrUnkept], the error if the store reported a write and the state is not there
+	HasLocks        bool             // locks keep others out
+	Verifies        bool             // Write and Remove find out whether the store's report is true
+	EndsWithProcess bool             // nobody can leave a lock
+	Retries         map[string]int64 // :: argument of the child's backend → how often, and when, it tries again
+	Unkept          error            // replaces [ErrUnkept], the error if the store reported a write and the state is not there
 }
 
 // State is one state in a store. Its methods return the errors of this package where one fits. A state may
@@ -97,7 +110,7 @@ type State interface {
 	// error.
 	Lock(ctx context.Context, lock Lock) error
 
-	// Holder returns nil if nobody holds the lock, and [ErrUntold] if the store reveals the holder
+	// Holder returns nil if nobody holds the lock, and [ErrHolderUnknown] if the store reveals the holder
 	// only to a failed Lock.
 	Holder(ctx context.Context) (*Lock, error)
 
@@ -126,6 +139,15 @@ func ParseLock(text []byte) (Lock, bool) {
 	err := json.Unmarshal(text, &l)
 	l.text = text
 	return l, err == nil
+}
+
+// LockIn returns the lock in a place beside a state, such as the branch of a name.
+func LockIn(text []byte, kind, name string) (*Lock, error) {
+	lock, ok := ParseLock(text)
+	if !ok || lock.ID == "" {
+		return nil, fmt.Errorf("the state is locked, and the %s %s does not say by whom; if nobody holds the lock, delete that %[1]s", kind, name)
+	}
+	return &lock, nil
 }
 
 // JSON is the lock as it was sent, or as the CLIs would send it.
@@ -158,6 +180,16 @@ func Me() string {
 func (l Lock) At(path string) Lock {
 	l.Path, l.text = path, nil
 	return l
+}
+
+// Pause waits for another process to finish, unless ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Digest is a version for stores that have none.

@@ -95,8 +95,11 @@ func attempts() map[string]attempt {
 		"a state of another module": {
 			args: cli("state", "push", "ROOT/local/terraform.tfstate"), ready: true, files: map[string]string{"local/terraform.tfstate": state},
 		},
-		"an import's state":          {args: cli("import", "-state-out=x", "terraform_data.z", "1")},
-		"an import's module":         {args: cli("import", "-config=ROOT/local", "terraform_data.x", "1")},
+		"an import's state":  {args: cli("import", "-state-out=x", "terraform_data.z", "1")},
+		"an import's module": {args: cli("import", "-config=ROOT/local", "terraform_data.x", "1")},
+		"imported": {
+			args: cli("import", "terraform_data.z", "1"), ready: true, right: true, files: map[string]string{"mm/z.tf": `resource "terraform_data" "z" {}`},
+		},
 		"a workspace":                {args: cli("workspace", "new", "w")},
 		"a workspace of a state":     {args: cli("workspace", "new", "-state=ROOT/local/x", "w")},
 		"a workspace, of a variable": {args: apply, environ: []string{"TF_WORKSPACE=w"}},
@@ -210,7 +213,7 @@ func attempts() map[string]attempt {
 			},
 		},
 		"exchanged while init runs":   {args: cli("init"), ready: true, swap: map[string]string{"mm/main.tf": plain}},
-		"exchanged for init, address": {args: cli("init"), ready: true, swap: map[string]string{"mm/main.tf": direct}},
+		"exchanged for init, address": {args: cli("init"), ready: true, swap: map[string]string{"mm/main.tf": direct}, right: true}, // ours wins
 		"exchanged for a removal":     {args: cli("state", "rm", "terraform_data.x"), ready: true, swap: map[string]string{"mm/main.tf": plain}},
 		"a plan, exchanged":           {args: cli("apply", "ours.tfplan"), swap: map[string]string{"mm/ours.tfplan": "LOCALPLAN"}, right: true},
 		"a folder, exchanged":         {args: apply, swap: map[string]string{"mm/.terraform/environment": "w"}, right: true},
@@ -510,7 +513,7 @@ func (sc *scene) exchanger(t *testing.T, root string, a attempt, fill func(strin
 	if len(a.swap) == 0 {
 		return sc.cli
 	}
-	script := "#!/bin/sh\nset -e\n"
+	script := "#!/bin/sh\nset -e\ncase $1 in */block) exec '" + sc.cli + "' \"$@\" ;; esac\n" // asked for the hash of the block
 	for name, text := range a.swap {
 		prepared := filepath.Join(t.TempDir(), filepath.Base(name))
 		write(t, prepared, fill(text))

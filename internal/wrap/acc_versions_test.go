@@ -70,6 +70,7 @@ func TestAccNewerFlags(t *testing.T) {
 		"version -v":                 {terraform: 1, tofu: 1, args: []string{"version", "-v"}, says: " v1."},
 		"graph -format":              {terraform: 16, args: []string{"graph", "-format=mermaid"}, says: "flowchart LR"},
 		"query":                      {terraform: 14, args: []string{"query"}, code: 1, says: "No resources to query"},
+		"query -policies":            {terraform: 17, args: []string{"query", "-policies=policies"}, code: 1, says: "Failed to connect to policy engine"},
 		"plan -lint":                 {tofu: 13, args: []string{"plan", "-lint=all"}, says: "core:no-type-variable"},
 		"apply -lint":                {tofu: 13, args: []string{"apply", "-lint=all", "-auto-approve"}, says: "core:no-type-variable"},
 		"refresh -lint":              {tofu: 13, args: []string{"refresh", "-lint", "all"}, says: "core:no-type-variable"},

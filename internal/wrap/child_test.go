@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -49,11 +50,25 @@ func play(script string) int {
 		fmt.Println(version) //nolint:forbidigo // a program of its own
 		return 0
 	}
+	if text, err := os.ReadFile("backend.json"); err == nil { // it is asked what the hash of the block is
+		if pipe := os.Getenv("WRAP_TEST_ASKED"); pipe != "" {
+			_ = os.WriteFile(pipe, nil, 0o600)
+			<-signals
+			return 1
+		}
+		_ = os.Mkdir(os.Getenv("TF_DATA_DIR"), 0o700)
+		record := `{"backend":{"type":"http","config":` + string(text) + `,"hash":` + hash + `}}`
+		_ = os.WriteFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"), []byte(record), 0o600)
+		return 0
+	}
 	for step := range strings.FieldsSeq(script) {
 		name, argument, _ := strings.Cut(step, "=")
 		switch name {
 		case "environ":
 			fmt.Println(strings.Join(os.Environ(), "\n")) //nolint:forbidigo // a program of its own
+		case "backend":
+			record, _ := os.ReadFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"))
+			fmt.Println(string(record)) //nolint:forbidigo // a program of its own
 		case "arguments":
 			fmt.Printf("%q\n", os.Args[1:]) //nolint:forbidigo // a program of its own
 		case "report": // goes on there
@@ -102,12 +117,12 @@ func play(script string) int {
 		case "wrap":
 			return wrapAgain(strings.Split(argument, ","))
 		case "POSTLARGE":
-			request("POST", os.Getenv("TF_HTTP_ADDRESS"), large(8<<20))
+			request("POST", backend("address"), large(8<<20))
 		case "apply": // sends a state, or leaves it, or prints it, as Terraform does
 			var size int
 			text, fills := strings.CutSuffix(argument, ",fill")
 			_, _ = fmt.Sscan(text, &size)
-			if request("POST", os.Getenv("TF_HTTP_ADDRESS"), large(size)) < 300 {
+			if request("POST", backend("address"), large(size)) < 300 {
 				continue
 			}
 			if os.WriteFile("errored.tfstate", []byte(large(size)), 0o600) != nil {
@@ -143,9 +158,9 @@ func play(script string) int {
 				}
 			}
 		default:
-			address := os.Getenv("TF_HTTP_ADDRESS")
+			address := backend("address")
 			if strings.HasSuffix(name, "LOCK") {
-				address = os.Getenv("TF_HTTP_" + name + "_ADDRESS")
+				address = backend(strings.ToLower(name) + "_address")
 			}
 			if method, lock, ok := strings.Cut(name, ":"); ok {
 				name, address = method, address+"?ID="+lock
@@ -212,11 +227,31 @@ func wrapAgain(command []string) int {
 	return code
 }
 
+// hash is the hash of the block backend "http" {} of this program.
+const hash = "4711"
+
+// backend returns an argument of the backend that the record names, which is read once, as the CLIs do.
+func backend(argument string) string {
+	value, _ := recorded().Backend.Config[argument].(string)
+	return value
+}
+
+type record struct {
+	Backend struct{ Config map[string]any }
+}
+
+// recorded returns the record in the data directory.
+var recorded = sync.OnceValue(func() (r record) {
+	text, _ := os.ReadFile(filepath.Join(os.Getenv("TF_DATA_DIR"), "terraform.tfstate"))
+	_ = json.Unmarshal(text, &r)
+	return r
+})
+
 func request(method, address, body string) int {
 	req, _ := http.NewRequestWithContext(context.Background(), method, address, strings.NewReader(body))
-	req.SetBasicAuth(os.Getenv("TF_HTTP_USERNAME"), os.Getenv("TF_HTTP_PASSWORD"))
+	req.SetBasicAuth(backend("username"), backend("password"))
 	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM([]byte(os.Getenv("TF_HTTP_CLIENT_CA_CERTIFICATE_PEM")))
+	authorities.AppendCertsFromPEM([]byte(backend("client_ca_certificate_pem")))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
 	resp, err := (&http.Client{Transport: transport}).Do(req)
@@ -332,7 +367,7 @@ func TestRun(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	o, _, out := scripted(t, s, "environ GET", "plan")
+	o, _, out := scripted(t, s, "environ backend GET", "plan")
 	o.Withhold = []string{"TF_VAR_key"}
 	o.Environ = append(o.Environ, "TF_VAR_key="+canary, "TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE="+canary, "tf_http_password="+canary,
 		"TF_HTTP_ADDRESS="+canary, "TF_HTTP_SKIP_CERT_VERIFICATION="+canary, "TF_HTTP_CLIENT_PRIVATE_KEY_PEM=",
@@ -347,8 +382,11 @@ func TestEnvironment(t *testing.T) {
 	if strings.Contains(text+told.String(), canary) || strings.Contains(text, strings.TrimPrefix(s.url, "http://")) {
 		t.Errorf("the child has this:\n%s", text)
 	}
+	if strings.Contains(text, "TF_HTTP_") {
+		t.Errorf("the environment names a backend:\n%s", text)
+	}
 	for _, kept := range []string{
-		"AWS_PROFILE=kept", "TF_VAR_region=kept", "TF_HTTP_RETRY_MAX=0", "TF_HTTP_ADDRESS=https://127.0.0.1:", "GET 404",
+		"AWS_PROFILE=kept", "TF_VAR_region=kept", `"retry_max":0`, `"address":"https://127.0.0.1:`, "GET 404",
 	} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is missing:\n%s", kept, text)

@@ -2,9 +2,11 @@ package wrap_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,7 +164,7 @@ func TestRefused(t *testing.T) {
 
 		"no such plan":             {args: []string{"apply", "tfplan"}},
 		"no such plan, in a flag":  {args: []string{"graph", "-type=plan", "-plan=x"}},
-		"a folder, not the record": {args: []string{"plan"}, files: map[string]string{"OWN/terraform.tfstate/x": "y"}},
+		"a folder, not the record": {args: []string{"init"}, files: map[string]string{"OWN/terraform.tfstate/x": "y"}},
 		"not a plan":               {args: []string{"apply", "x"}, files: map[string]string{"x": "no"}},
 		"an empty zip":             {args: []string{"apply", "x"}, files: map[string]string{"x": archive(t)}},
 		"a cloud plan":             {args: []string{"apply", "x"}, files: map[string]string{"x": `{"remote_plan_format":1,"run_id":"x","hostname":"y"}`}},
@@ -398,6 +400,20 @@ func planOf(t *testing.T, kind, setting, text string) string {
 	backend := append(message(1, []byte(kind)), message(2, message(1, packed))...)
 	version := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 3)
 	return archive(t, string(append(version, message(13, backend)...))+string(message(3, []byte(text))))
+}
+
+// holds reports whether a plan has a text in it, and our backend without settings.
+func holds(t *testing.T, content []byte, text string) bool {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := fs.ReadFile(archive, "tfplan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(plan, []byte(text)) && bytes.Contains(plan, []byte("\xa8password\xc0")) && bytes.Contains(plan, []byte("\x04http"))
 }
 
 // archive is a zip archive with members as in a plan.

@@ -101,7 +101,7 @@ func TestSealedPlans(t *testing.T) {
 		mistakes.Ended(t, name, told, code, err)
 		made, err := os.ReadFile(filepath.Join(dir, "p"))
 		opened, errOpen := target.Decrypt(t.Context(), made)
-		if c.made != "" && (err != nil || errOpen != nil || string(opened.Data) != written) || c.made == "" && !c.plain && err == nil {
+		if c.made != "" && (err != nil || errOpen != nil || !holds(t, opened.Data, "a plan")) || c.made == "" && !c.plain && err == nil {
 			t.Errorf("%s: %v, %v", name, err, errOpen)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "q")); err == nil {

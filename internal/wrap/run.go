@@ -35,7 +35,10 @@ type run struct {
 	unused   *states.Unused
 	plans    *plan.Files
 	proxy    *proxy.Proxy
-	inherits *os.File // by the child, nil if there is nothing
+	hangUp   func()          // ends the proxy
+	settings module.Settings // by which the child finds the proxy
+	data     *module.RunData // nil if the state leaves
+	inherits *os.File        // by the child, nil if there is nothing
 
 	code int   // of the child
 	err  error // of the run so far
@@ -43,7 +46,7 @@ type run struct {
 
 func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
 	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys of the rehearsal remain usable
-	return &run{options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr)}
+	return &run{options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr), hangUp: func() {}}
 }
 
 // step is a part of a run.
@@ -53,11 +56,12 @@ type step func(*run, context.Context) error
 func (r *run) before() []step {
 	common := []step{(*run).checkWorkspace, (*run).noteEarlier, (*run).connect, (*run).readModule}
 	if r.options.Wishes.Leave {
-		return append(common, (*run).checkDestination, (*run).writeRecordOfUser)
+		return append(common, (*run).checkDestination, (*run).listen, (*run).writeRecordOfUser)
 	}
 	return append(common,
 		(*run).sealLeftover, // also if the module is refused
-		(*run).checkModule, (*run).checkLeftover, (*run).writeRecord, (*run).moveIn, (*run).copyPlans, (*run).expectNoSignal)
+		(*run).checkModule, (*run).checkLeftover, (*run).listen, (*run).writeRecord, (*run).moveIn, (*run).copyPlans,
+		(*run).expectNoSignal)
 }
 
 // after returns the steps after the child has ended. All of them run, even if one fails.
@@ -81,11 +85,8 @@ func (r *run) protect(ctx context.Context) (code int, err error) {
 			return 1, errors.Join(err, r.finishPlans(context.WithoutCancel(ctx)))
 		}
 	}
-	r.code, r.err = r.proxy.Serve(ctx, func(variables []string) (int, error) {
-		child := r.child()
-		child.More, child.Inherits = variables, r.inherits
-		return child.Run(ctx)
-	})
+	r.code, r.err = r.runChild(ctx)
+	r.hangUp()
 	ctx = context.WithoutCancel(ctx)
 	for _, do := range r.after() {
 		r.err = errors.Join(r.err, do(r, ctx))
@@ -93,26 +94,42 @@ func (r *run) protect(ctx context.Context) (code int, err error) {
 	return r.code, r.err
 }
 
+// runChild runs the command line, with files to inherit.
+func (r *run) runChild(ctx context.Context) (int, error) {
+	child := r.child()
+	if r.data != nil && r.data.Alive != nil {
+		child.Inherits = append(child.Inherits, r.data.Alive)
+	}
+	if r.inherits != nil {
+		child.Inherits = append(child.Inherits, r.inherits)
+		defer r.inherits.Close()
+	}
+	return child.Run(ctx)
+}
+
 // passThrough runs a command that has nothing to do with the state.
 func (r *run) passThrough(ctx context.Context) (code int, err error) {
-	forget := func() {}
+	end := func() {}
 	if r.line.Name == "init" && !r.line.Help {
-		forget, err = r.module.HideBackend(ctx)
+		end, err = r.module.HideBackend(ctx)
 	} else {
 		err = r.module.CheckOwn()
 	}
+	defer end()
 	if err != nil {
 		return 1, err
 	}
-	defer forget()
 	return r.child().Run(ctx)
 }
 
 // child returns the process of the command line.
 func (r *run) child() child.Process {
 	o, data := r.options, r.module.OwnData()
-	if o.Wishes.Leave {
+	switch {
+	case o.Wishes.Leave:
 		data = r.module.Data
+	case r.data != nil:
+		data = r.data.Path
 	}
 	return child.Process{
 		Program: r.line.Program, Args: r.line.Arguments(), Environ: o.Environ, Data: data,
@@ -122,6 +139,10 @@ func (r *run) child() child.Process {
 }
 
 func (r *run) close() error {
+	r.hangUp()
+	if r.data != nil {
+		r.data.Remove()
+	}
 	if r.backend == nil {
 		return nil
 	}
@@ -169,7 +190,7 @@ func (r *run) connect(ctx context.Context) error {
 	r.leftover = states.NewLeftover(r.module, r.guard)
 	r.unused = &states.Unused{Module: r.module, Backend: r.backend, Say: r.say}
 	r.plans = &plan.Files{Keys: o.Keys, Settings: o.Where.Settings, Limit: o.Where.Most(), Line: r.line, Say: r.say}
-	r.proxy = proxy.New(r.line, r.guard, r.leftover, o.Wishes.Leave)
+	r.proxy = proxy.New(r.line, r.guard, r.leftover)
 	if changes {
 		r.inherits = r.backend.Lend()
 	}
@@ -196,12 +217,48 @@ func (r *run) readModule(ctx context.Context) error {
 // checkDestination refuses a module whose state has nowhere to go.
 func (r *run) checkDestination(context.Context) error {
 	if r.module.CheckBackend() == nil {
-		return errors.New("there is nowhere to go: the module still keeps its state here; write its new backend block first")
+		return errors.New("-leave requires a destination, and the module has only the empty backend block of wrap; write its new " +
+			"backend block first")
 	}
 	if file := r.module.LocalFile(); file != "" && r.backend.Keeps(files.Join(r.module.Dir, file)) {
-		return errors.New("the new backend of the module is the file that the state is in, encrypted; give its block another path")
+		return errors.New("the new backend of the module would overwrite the file with the encrypted state; set another path in its block")
 	}
 	return nil
+}
+
+// listen has the proxy listen, and tells the plans of it.
+func (r *run) listen(ctx context.Context) (err error) {
+	settings, stop, err := r.proxy.Serve(ctx)
+	if err == nil {
+		r.settings, r.plans.Backend, r.hangUp = settings, settings, stop
+	}
+	return err
+}
+
+// writeRecord writes the record of the proxy, where this run alone finds it.
+func (r *run) writeRecord(ctx context.Context) (err error) {
+	if r.data, err = r.module.Begin(r.settings); err != nil {
+		return err
+	}
+	if r.line.Name == "init" {
+		config, err := r.data.Initialize(ctx)
+		r.line.Add("backend-config", config)
+		return err
+	}
+	asked := r.child()
+	asked.Stderr, asked.More = io.Discard, []string{"CHECKPOINT_DISABLE=1"}
+	err = r.data.Share(ctx, func(dir, data string, words ...string) error {
+		asked.Data = data
+		_, _, err := asked.Output(ctx, dir, words...)
+		return err
+	})
+	if r.guard.Changes || r.line.Name == "plan" { // others read the record again, and run nothing of the module
+		r.proxy.OnceFound(func() {
+			r.data.Forget()
+			r.plans.Forget()
+		})
+	}
+	return err
 }
 
 func (r *run) sealLeftover(ctx context.Context) error {
@@ -248,30 +305,35 @@ func (r *run) finishPlans(ctx context.Context) error {
 
 // The other steps have a room of their own.
 func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
-func (r *run) writeRecord(ctx context.Context) error {
-	return module.WriteRecord(ctx, r.module.OwnRecord())
-}
 func (r *run) writeRecordOfUser(ctx context.Context) error {
-	return module.WriteRecord(ctx, files.Directory{Path: r.module.Data})
+	return r.recordOfUser().Write(ctx, 0)
 }
 func (r *run) copyPlans(ctx context.Context) error      { return r.plans.Prepare(ctx) }
 func (r *run) expectNoSignal(ctx context.Context) error { return context.Cause(ctx) }
 func (r *run) lookAgain(ctx context.Context) error      { return r.backend.LookAgain(ctx) }
 func (r *run) checkWritten(context.Context) error       { return r.proxy.CheckWritten() }
 func (r *run) settleLock(ctx context.Context) error     { return r.proxy.Settle(ctx, r.code) }
-func (r *run) checkRecord(context.Context) error {
-	return module.CheckRecord(r.module.OwnRecord())
+func (r *run) checkRecord(context.Context) error        { return r.data.Check() }
+func (r *run) checkUse(context.Context) error           { return r.proxy.CheckUse(r.code) }
+
+func (r *run) recordOfUser() module.Record {
+	return module.Record{Data: files.Directory{Path: r.module.Data}, Settings: r.settings}
 }
-func (r *run) checkUse(context.Context) error { return r.proxy.CheckUse(r.code) }
 
 // tellLeft reports the result of -leave.
-func (r *run) tellLeft(context.Context) error {
+func (r *run) tellLeft(ctx context.Context) error {
+	copied := r.recordOfUser().Check() != nil // Terraform replaces the record once the state is copied
+	if !copied {
+		if err := (module.Record{Data: files.Directory{Path: r.module.Data}, Settings: module.Settings{}}).Write(ctx, 0); err != nil {
+			return err
+		}
+	}
 	in, _ := r.options.Stdin.(*os.File)
 	asked := in != nil && term.IsTerminal(int(in.Fd()))
 	switch {
 	case r.code == 0 && r.err == nil:
 		r.say("from now on, wrap does not encrypt the state in its new place")
-	case module.CheckRecord(files.Directory{Path: r.module.Data}) != nil: // which Terraform replaces once the state is copied
+	case copied:
 		r.say("init has failed after the state was copied: in its new place, it is in plaintext")
 	case r.code != 0 && !r.line.Has("force-copy") && (!asked || r.line.IsOff("input")):
 		r.say("without a terminal, or with -input=false, nobody can answer whether to copy the state: add -force-copy")

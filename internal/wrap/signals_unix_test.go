@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -54,6 +55,21 @@ func interruptWhen(t *testing.T, path string) {
 		_, _ = io.ReadAll(f)
 		signalSelf(syscall.SIGINT)
 	}()
+}
+
+// TestInterruptedWhileAsked: a signal that arrives while wrap asks the program for the hash of the block ends the run.
+//
+// Promise: Runs under wrap
+func TestInterruptedWhileAsked(t *testing.T) {
+	needSignals(t)
+	o, dir, out := scripted(t, newStore(t), "ready GET", "apply")
+	pipe := filepath.Join(dir, "asked")
+	interruptWhen(t, pipe)
+	o.Environ = append(o.Environ, "WRAP_TEST_ASKED="+pipe)
+	code, err := wrap.Run(t.Context(), o)
+	if code != 1 || err == nil || !strings.Contains(err.Error(), "interrupt signal received") || out.String() != "" {
+		t.Errorf("%d, %v, and the child was run: %s", code, err, out)
+	}
 }
 
 // A pipe in the place of a plan has nobody who writes to it, and is not waited for.

@@ -29,7 +29,7 @@ func listensAt(t *testing.T, ready <-chan struct{}, out *lines) string {
 	case <-time.After(hanging):
 		t.Fatalf("the child is not ready: %s", out)
 	}
-	found := regexp.MustCompile(`TF_HTTP_ADDRESS=https://([0-9.:]+)/`).FindStringSubmatch(out.String())
+	found := regexp.MustCompile(`"address":"https://([0-9.:]+)/`).FindStringSubmatch(out.String())
 	if found == nil {
 		t.Fatalf("the child has no address: %s", out)
 	}
@@ -51,7 +51,7 @@ func TestStranger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, _, out := scripted(t, newStore(t), "environ ready wait GET", "plan")
+			o, _, out := scripted(t, newStore(t), "backend ready wait GET", "plan")
 			stdin, goOn := io.Pipe()
 			o.Stdin = stdin
 			ready, ended := out.expect("ready"), make(chan int, 1)
@@ -90,7 +90,7 @@ func TestForgedHosts(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.put(seal(t, sealing, state))
-	o, _, out := scripted(t, s, "environ ready wait", "plan")
+	o, _, out := scripted(t, s, "backend ready wait", "plan")
 	stdin, goOn := io.Pipe()
 	o.Stdin = stdin
 	ready, ended := out.expect("ready"), make(chan struct{})
@@ -127,7 +127,7 @@ func TestForgedHosts(t *testing.T) {
 	if seen := s.requests(); len(seen) > 0 {
 		t.Errorf("the backend was asked to %q", seen)
 	}
-	_, certificate, _ := strings.Cut(out.String(), "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=")
+	_, certificate, _ := strings.Cut(strings.ReplaceAll(out.String(), `\n`, "\n"), `"client_ca_certificate_pem":"`)
 	authority := x509.NewCertPool()
 	authority.AppendCertsFromPEM([]byte(certificate))
 	for _, name := range []string{"127.0.0.1", "localhost", "page.example"} {
@@ -159,7 +159,7 @@ func TestImpostor(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer reports.Close()
-			script := "environ ready report=" + reports.Addr().String() + " wait GET POST=" + state
+			script := "backend ready report=" + reports.Addr().String() + " wait GET POST=" + state
 			o, _, out := scripted(t, newStore(t), script, "plan")
 			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 			cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)

@@ -18,33 +18,33 @@ type Options struct {
 	Keys     states.Keys
 	Wishes   Wishes
 	Command  []string // terraform or tofu, and its arguments
-	Environ  []string // of the caller
-	Withhold []string // names of variables that the child does not get; "TF_VAR_" stands for all that begin so
+	Environ  []string // the environment of the caller
+	Withhold []string // names of variables that the child does not get; "TF_VAR_" stands for all with this prefix
 
-	// Stderr is written to by several goroutines, and by the child: an *os.File,
-	// or a writer that is safe for concurrent use.
+	// Several goroutines and the child write to Stderr: it is an *os.File, or a writer that is safe for concurrent
+	// use.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Wishes are for the state of a run.
+// Wishes holds the user's flags for the state of a run.
 type Wishes struct {
-	Force           bool // writes a state of another lineage than the one that was read
+	Force           bool // writes a state of another lineage than the state that was read
 	Accept          bool // accepts the state in the backend, even if wrap has seen another or a newer one
-	EncryptExisting bool // before init, seals the state that there is in plaintext
-	Leave           bool // init -migrate-state takes the state to a backend that wrap knows nothing of
+	EncryptExisting bool // before init, encrypts a state that exists in plaintext
+	Leave           bool // lets init -migrate-state move the state to a backend without wrap
 	Pins            states.Pins
 }
 
-// Run runs the command and returns its exit code: 128 plus the number of the signal if a signal ended it.
-// It also returns wrap's own error; the exit code is then never a success.
+// Run runs the command and returns its exit code, or 128 plus the number of the signal that ended it. It also returns
+// wrap's own error; the exit code is then never a success.
 //
 // Run passes signals on to the child. A caller must not end ctx at a signal,
 // which would interrupt the child twice. The end of ctx interrupts the child,
 // and Run still waits for it, so that a state can be written.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	defer child.SurvivePipes()()
-	until, interrupt := context.WithCancelCause(ctx) // for the steps before the child; later, it only lets the steps clean up
+	until, interrupt := context.WithCancelCause(ctx) // ends at a signal before the child starts; afterwards, steps still clean up
 	defer interrupt(nil)
 	caught := child.Catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
 	defer caught.Stop()
@@ -62,15 +62,15 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		return r.passThrough(until)
 	}
 	code, err := r.protect(until)
-	const changed = 2 // of plan -detailed-exitcode
+	const changed = 2 // the exit code of plan -detailed-exitcode if there are changes
 	if err != nil && (code == 0 || code == changed) {
 		code = 1
 	}
 	return code, err
 }
 
-// NeedsNoState reports whether a command does nothing with a state, so that it requires neither a key nor a
-// store, but only the names of the variables that it must not get.
+// NeedsNoState reports whether a command neither reads nor writes a state. It then requires neither a key nor a
+// store, but only the names of the variables that the child must not get.
 func NeedsNoState(command, environ []string) bool {
 	l, err := cmdline.Read(command, environ, false)
 	return err == nil && l.Effect() == cmdline.Passes

@@ -39,6 +39,8 @@ func (b *bench) rows() []row {
 		{"writes to git", b.cycleRow},
 		{"sops", b.sopsRow},
 		{"apply", b.applyRow},
+		{"encrypted apply", b.encryptedApplyRow},
+		{"keys of one run", b.keysRow},
 		{"bucket", b.bucketRow},
 		{"growth", b.growthRow},
 		{"hostile", b.hostileRow},

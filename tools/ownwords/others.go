@@ -5,7 +5,7 @@ package main
 var others = map[string]string{
 	"cmd/statecrypt.call.named":                 "package flag has no types of errors",
 	"encryption.describeJSON":                   "encoding/json has no mark for what is nested too deeply",
-	"encryption/internal/program.answer.decode": "encoding/json has no type for an unknown field",
+	"encryption/internal/program.question.End":  "encoding/json has no type for an unknown field",
 	"internal/shared/jsonwalk.IsCutOff":         "encoding/json has no mark for text that ends in the middle",
 	"internal/connections/netfail.reasonInText": "net/http and crypto/tls have errors.New for some of what a proxy or a server does",
 	"internal/auth/awsauth.Settings.noInstance": "the SDK has no type for a metadata service that is disabled",

@@ -28,18 +28,18 @@ import (
 
 // These limits apply to the metadata in a file and to the answers of the service.
 const (
-	// The longest ciphertext that KMS accepts:
+	// maxCiphertext is the length of the longest ciphertext that KMS accepts:
 	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
 	maxCiphertext = 6144 // bytes
 
-	// KMS allows 8192 characters:
+	// maxContext is the limit of KMS, which allows 8192 characters:
 	// https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.html
-	maxContext = 8192 // bytes of all keys and values
+	maxContext = 8192 // bytes of all names and values
 
 	maxKeyLength = 1024 // bytes; the longest data key of OpenTofu is 32
 )
 
-const kind = "an aws_kms key provider" // in errors
+const kind = "an aws_kms key provider" // the name of the kind in errors
 
 // Block returns the aws_kms key provider.
 func Block() driver.Block[driver.KeyProvider] {
@@ -51,24 +51,24 @@ type provider struct {
 
 	keyID   string
 	keySpec types.DataKeySpec
-	context map[string]string // for new keys; a file stores its own
+	context map[string]string // the encryption context of new keys; each file stores its own
 
 	settings awsauth.Settings
-	endpoint string                           // of KMS; "" leaves it to the SDK
-	clients  memo.Memo[struct{}, *kms.Client] // made when it is first needed
-	made     atomic.Pointer[kms.Client]       // the one in clients
+	endpoint string                           // the endpoint of KMS; "" leaves the choice to the SDK
+	clients  memo.Memo[struct{}, *kms.Client] // the client, made when it is first needed
+	made     atomic.Pointer[kms.Client]       // the client in clients; nil before it is made
 }
 
 var _ driver.Warner = (*provider)(nil)
 
-// Close closes the connections to AWS; one in use is closed after its request.
+// Close closes the connections to AWS. A connection in use is closed after its request.
 func (p *provider) Close() {
 	if client := p.made.Load(); client != nil {
 		awsauth.CloseIdle(client.Options().HTTPClient)
 	}
 }
 
-// Warning says that anybody on the way can read the keys, or who asks for them.
+// Warning returns a warning if anybody on the way can read the keys, or the requests to other services of AWS.
 func (p *provider) Warning() driver.Warning {
 	switch exposed := p.settings.Exposed; {
 	case slices.Contains(exposed.Services(), kms.ServiceID):
@@ -103,8 +103,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return p, err
 }
 
-// Key has KMS decrypt the key that stored holds. The encryption context is the
-// stored one, so that changing the configured one locks nobody out.
+// Key has KMS decrypt the key that document holds. It uses the encryption context in document, so
+// that changing the configured one locks nobody out.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	return answer.Plaintext, nil
 }
 
-// NewKey has KMS make a data key.
+// NewKey has KMS make a data key, and returns the key with its metadata.
 func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	client, err := p.client(ctx)
 	if err != nil {
@@ -175,12 +175,12 @@ func contextSize(pairs map[string]string) int {
 	return n
 }
 
-// service names KMS and the key in errors.
+// service returns a name of KMS and the key, for errors.
 func (p *provider) service() string {
 	return fmt.Sprintf("AWS KMS in %s (key %s)", p.settings.Region, p.keyID)
 }
 
-// client returns the client after it has got credentials, so that errors of signing in are
+// client returns the client after it has retrieved credentials, so that errors of signing in are
 // distinct from errors of KMS.
 func (p *provider) client(ctx context.Context) (*kms.Client, error) {
 	client, err := p.clients.Do(ctx, struct{}{}, p.connect)

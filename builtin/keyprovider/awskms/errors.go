@@ -24,7 +24,7 @@ func (p *provider) explain(operation string, err error) error {
 	}
 	code := api.ErrorCode()
 	row := answers.Find([]answers.Row{
-		// The next method may be tried if this key is denied, disabled, not found or the wrong one.
+		// Errors that wrap ErrNoKey let the next method be tried: the key is denied, disabled, missing or another one.
 		{Code: "AccessDeniedException", Wraps: driver.ErrNoKey, Text: "access is denied" + p.otherRegion(),
 			Advice: "the credentials need kms:" + operation + " on this key, and its policy, with any encryption context that this asks for, " +
 				"must allow it"},
@@ -50,7 +50,7 @@ func (p *provider) explain(operation string, err error) error {
 	return fault.With(err, row.Advice)
 }
 
-// otherRegion points out the most likely mistake if a key is not found.
+// otherRegion returns the end of an error if the key's ARN is of another region, and otherwise "".
 func (p *provider) otherRegion() string {
 	a, err := arn.Parse(p.keyID)
 	if err != nil || a.Region == p.settings.Region {

@@ -28,25 +28,25 @@ import (
 
 const (
 	maxKeyLength = 1024      // bytes
-	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; a longest key takes about 1 KiB
-	maxSmall     = 64        // bytes of an IV or a tag; they have 12 and 16
+	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; the longest key takes about 1 KiB
+	maxSmall     = 64        // bytes of an IV, which has 12, or of a tag, which has 16
 
-	// defaultPatience limits the wait that a Retry-After header may ask for.
+	// defaultPatience limits one call with all its retries, including the waits that Retry-After headers ask for.
 	defaultPatience = 60 * time.Second
 )
 
 // Options are settings of a program, and not of its users. The zero value is usable.
 type Options struct {
-	Transport  policy.Transporter     // carries every request: to the vault, and those for tokens
-	Credential azcore.TokenCredential // takes the place of all settings that authenticate
+	Transport  policy.Transporter     // the transport of every request to the vault and for tokens
+	Credential azcore.TokenCredential // the credential in place of all settings that authenticate
 }
 
-const kind = "an azure_vault key provider" // in errors
+const kind = "an azure_vault key provider" // the name of the kind in errors
 
 // Block returns the azure_vault key provider.
 func Block() driver.Block[driver.KeyProvider] { return BlockWith(Options{}) }
 
-// BlockWith returns the azure_vault key provider with a program's own parts.
+// BlockWith returns the azure_vault key provider with a program's own transport and credential.
 func BlockWith(o Options) driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: table(),
@@ -58,14 +58,14 @@ type provider struct {
 	driver.Wrapping[metadata]
 
 	vault     string // URL
-	name      string // of the key
+	name      string // the name of the key
 	algorithm azkeys.EncryptionAlgorithm
-	keyLength int // of new keys
+	keyLength int // bytes of new keys
 	access    azureauth.Access
-	patience  time.Duration // for one call with its retries
+	patience  time.Duration // the longest time for one call with its retries
 
-	credential azcore.TokenCredential // takes the place of access; may be nil
-	own        http.RoundTripper      // nil if the transport is the program's: [Options], or the default one
+	credential azcore.TokenCredential // the credential in place of access; may be nil
+	own        http.RoundTripper      // the transport to close; nil if it is from [Options], or the default one
 
 	clients memo.Memo[struct{}, *azkeys.Client]
 }
@@ -87,7 +87,7 @@ type metadata struct {
 	Algorithm                   azkeys.EncryptionAlgorithm `json:"algo"`
 }
 
-// Key has the vault decrypt the stored key: one call, and nothing else.
+// Key has the vault decrypt the key in document, with one call after signing in.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, p.explain(ctx, "decrypt", err)
 	}
 	if n := len(response.Result); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("what the vault decrypted is %d bytes long; a key has 1 to %d", n, maxKeyLength)
+		return nil, fmt.Errorf("the decrypted key has %d bytes; 1 to %d are required", n, maxKeyLength)
 	}
 	return response.Result, nil
 }
@@ -150,7 +150,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// connect makes the client when it is first needed, once.
+// connect returns the client, which it makes when it is first needed.
 func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
 	return p.clients.Do(ctx, struct{}{}, func(ctx context.Context) (*azkeys.Client, error) {
 		credential, err := p.credential, error(nil)
@@ -168,7 +168,7 @@ func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
 	})
 }
 
-// Recognizes reports whether document has the shape of this metadata.
+// Recognizes reports whether document is valid metadata of this kind, with a key version and an algorithm.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	return err == nil && m.KeyVersion != "" && m.Algorithm != ""

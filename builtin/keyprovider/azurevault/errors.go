@@ -29,7 +29,7 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	return fmt.Errorf("no usable answer from %s: %s", p.vault, azureauth.Reason(err))
 }
 
-// explainAnswer knows the vault's error codes:
+// explainAnswer returns the error for an answer of the vault. The error codes are documented in
 // https://learn.microsoft.com/azure/key-vault/general/rest-error-codes
 func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) error {
 	key, isProxy := "the key "+p.name+" of "+p.vault, refused.ErrorCode == ""

@@ -76,7 +76,7 @@ func (p *provider) setSymmetric(v attr.Values) error {
 	return nil
 }
 
-// The rules for names are Azure's:
+// These patterns follow Azure's rules for names:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault
 var (
 	keyName   = lazyregexp.New(`^[0-9A-Za-z-]+$`)

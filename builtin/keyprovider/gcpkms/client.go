@@ -14,12 +14,12 @@ const (
 	// https://cloud.google.com/kms/docs/reference/rest
 	host = "cloudkms.googleapis.com"
 
-	// scope is the only one that Cloud KMS has of its own:
+	// scope is the only OAuth scope of Cloud KMS itself:
 	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
 	scope = "https://www.googleapis.com/auth/cloudkms"
 )
 
-// Close closes the connections to Cloud KMS; one in use is closed after its request.
+// Close closes the connections to Cloud KMS. A connection in use is closed after its request.
 func (p *provider) Close() {
 	if p.own != nil {
 		p.own.CloseIdleConnections()
@@ -42,7 +42,7 @@ func (p *provider) call(ctx context.Context, verb string, question, answer any) 
 		return fmt.Errorf("no answer from Cloud KMS: %w", err)
 	case status != http.StatusOK:
 		return p.refusal(verb, status, body)
-	case json.Unmarshal(body, answer) != nil: // its error quotes the answer
+	case json.Unmarshal(body, answer) != nil: // the error of Unmarshal is left out, because it quotes the answer
 		return p.unexpected(verb, "the answer cannot be read")
 	}
 	return nil

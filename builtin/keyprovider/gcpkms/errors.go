@@ -24,7 +24,7 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 			Status, Message string
 		}
 	}
-	// A proxy, say, knows nothing of keys.
+	// An answer without this error may come from a proxy, which knows nothing of keys.
 	if json.Unmarshal(body, &refused) != nil || refused.Error.Code != status {
 		return fmt.Errorf("an answer that is not of Cloud KMS came back (%s); check any proxy", web.Status(status))
 	}
@@ -34,8 +34,8 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 			verb, p.name), Advice: "grant the permission cloudkms.cryptoKeyVersions.useTo" + strings.ToUpper(verb[:1]) + verb[1:] + " on it"},
 		{Code: "FAILED_PRECONDITION", Wraps: driver.ErrNoKey,
 			Text: "Cloud KMS cannot use the key " + p.name + ": it, or the version that is needed, is disabled or destroyed"},
-		// Sent as well when a request was damaged on its way. The name of the
-		// checksum field is all that tells the two apart.
+		// Cloud KMS sends INVALID_ARGUMENT also for a request that was damaged on its way. Only the
+		// name of the checksum field distinguishes the two cases.
 		{Code: "INVALID_ARGUMENT", Said: "crc32c",
 			Text: "the request to Cloud KMS was damaged on its way: its checksum does not match; try again"},
 		{Code: "INVALID_ARGUMENT", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS cannot %s this with the key %s: it was encrypted with "+

@@ -32,14 +32,14 @@ import (
 const (
 	maxKeyLength      = 1024      // bytes, OpenTofu's limit
 	maxAdditionalData = 64 * 1024 // bytes, the service's limit
-	maxCiphertext     = 64 * 1024 // bytes; a longest key takes about 1.1 KiB
+	maxCiphertext     = 64 * 1024 // bytes; the longest key takes about 1.1 KiB
 )
 
-const kind = "a gcp_kms key provider" // in errors
+const kind = "a gcp_kms key provider" // the name of the kind in errors
 
 // Options are settings of a program, and not of its users. The zero value is usable.
 type Options struct {
-	// Transport carries the requests to Cloud KMS. Those for tokens go through
+	// Transport carries the requests to Cloud KMS. Requests for tokens go through
 	// http.DefaultTransport.
 	Transport http.RoundTripper
 }
@@ -47,7 +47,7 @@ type Options struct {
 // Block returns the gcp_kms key provider.
 func Block() driver.Block[driver.KeyProvider] { return BlockWith(Options{}) }
 
-// BlockWith returns the gcp_kms key provider with a program's own parts.
+// BlockWith returns the gcp_kms key provider with a program's own transport.
 func BlockWith(o Options) driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: table(),
@@ -80,7 +80,8 @@ func table() attr.Table {
 	}
 }
 
-// checkAdditional leaves out the decoder's own error: where the text is wrong helps nobody.
+// checkAdditional returns an error unless text is standard base64 of at most 64 KiB. It leaves out
+// the decoder's error, because the position of a mistake helps nobody.
 func checkAdditional(text string) error {
 	data, err := base64.StdEncoding.DecodeString(text)
 	switch {
@@ -95,12 +96,12 @@ func checkAdditional(text string) error {
 type provider struct {
 	driver.Wrapping[metadata]
 
-	name           string // of the key
-	keyLength      int    // of new keys
+	name           string // the resource name of the key
+	keyLength      int    // bytes of new keys
 	additionalData []byte
 	access         googleauth.Access
 	wire           web.Wire
-	own            *http.Transport // nil if it is the program's: [Options]
+	own            *http.Transport // this key provider's own transport; nil if [Options] has one
 
 	bearers memo.Memo[struct{}, *googleauth.Bearer]
 }
@@ -118,7 +119,7 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 		name: v.String("kms_encryption_key"), keyLength: int(v.Int("key_length")), wire: web.Wire{Transport: o.Transport},
 	}
 	p.wire.Patience = web.Patience{Timeout: 20 * time.Second, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 10 * time.Second}
-	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")) // its Check has
+	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")) // checkAdditional accepted it
 	p.access = googleauth.New(v, v.Environment(), "https://www.googleapis.com/auth/cloud-platform", scope)
 	p.access.ImpersonateScopes = []string{scope} // as in OpenTofu
 	if o.Transport == nil {
@@ -128,7 +129,7 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 	return p, nil
 }
 
-// Key has Cloud KMS decrypt the stored key: one call, and nothing else.
+// Key has Cloud KMS decrypt the key in document, with one call after signing in.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -145,8 +146,8 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	// The service always sends a checksum; emulators may not. A damaged key
-	// does not go unnoticed without it: it opens nothing.
+	// The service always sends a checksum, but emulators may not. Without it, a damaged key is
+	// still noticed, because it opens nothing.
 	if answer.Checksum != "" && string(answer.Checksum) != checksum(answer.Plaintext) {
 		return nil, errors.New("the answer of Cloud KMS was damaged on its way: its checksum does not match; try again")
 	}
@@ -173,7 +174,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	if err != nil {
 		return nil, nil, err
 	}
-	// Here damage would lock the file for good, so nothing is taken on trust.
+	// A damaged request or answer would lock the file for good, so all checksums are required.
 	// https://cloud.google.com/kms/docs/data-integrity-guidelines
 	if !answer.PlaintextCame || !answer.AdditionalCame || string(answer.Checksum) != checksum(answer.Ciphertext) {
 		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
@@ -182,9 +183,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// Recognizes reports whether document has the shape of this metadata: a
-// ciphertext and nothing else. OpenBao's has that shape as well, but with a
-// text in it.
+// Recognizes reports whether document is metadata of this kind: a ciphertext and nothing else.
+// Metadata of openbao has the same shape, but its ciphertext is a text of the transit engine.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	m, err := parse(document)
@@ -206,8 +206,9 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// checksum is CRC32C as Cloud KMS wants it: a number of 64 bits, which is a text in its
-// JSON. It is sent for empty data too, to say that the data is meant to be empty.
+// checksum returns the CRC32C of data in the form that Cloud KMS expects: a number of 64 bits,
+// which is a text in its JSON. It is sent for empty data, too, to tell that the data is meant to be
+// empty.
 func checksum(data []byte) string {
 	return strconv.FormatUint(uint64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), 10)
 }

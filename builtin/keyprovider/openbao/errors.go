@@ -19,7 +19,7 @@ var (
 	errNotTheAPI  = errors.New("its answer is not that of OpenBao or Vault")
 )
 
-// cannotOpen says that the key and the file do not belong together.
+// cannotOpen is the error of a key that does not belong to the file.
 type cannotOpen struct{ error }
 
 func (e cannotOpen) Unwrap() error { return e.error }
@@ -36,7 +36,7 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s does not answer within %v; check its address, and that it runs", what, s.timeout)
 	case errors.Is(err, errExposed):
-		return fmt.Errorf("%s: %w; check address", what, errExposed) // without the client's own words
+		return fmt.Errorf("%s: %w; check address", what, errExposed) // without the text of the client
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:
@@ -47,18 +47,18 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		return fmt.Errorf("no answer from %s: %s", what, reason)
 	}
 	status, at := fmt.Sprintf(" (status %d)", refused.StatusCode), path+s.inNamespace()
-	denied := answers.Row{Status: "401 403", Wraps: driver.ErrNoKey, Text: what + " denies it" + status,
+	denied := answers.Row{Status: "401 403", Wraps: driver.ErrNoKey, Text: what + " denies the request" + status,
 		Advice: "the token must be valid there" + s.inNamespace() + ", and its policy must allow update on " + path}
 	if s.token == "" && s.login == nil {
 		denied.Text, denied.Advice = what+" asks for a token"+status, "set token, BAO_TOKEN or one of the auth_ blocks"
 	}
 	isLogin, noFit, cannot := key == "", cannotOpen{driver.ErrNoKey}, fmt.Sprintf("%s cannot use the key %q for this file: ", what, key)
 	return answers.Find([]answers.Row{
-		{Status: "429", Text: what + " is asked too often" + status + "; try again later"},
+		{Status: "429", Text: what + " limits the rate of requests" + status + "; try again later"},
 		{Status: "5xx", Text: what + " cannot answer now" + status + ": it may be sealed, starting or overloaded; see its status"},
 		{Unless: !refused.RawError, Text: what + ": " + errNotTheAPI.Error() + status + "; check address and any proxy"},
 
-		{Unless: !isLogin, Status: "400 401 403", Wraps: driver.ErrNoKey, // for wrong credentials
+		{Unless: !isLogin, Status: "400 401 403", Wraps: driver.ErrNoKey, // the statuses for wrong credentials
 			Text: what + " denies the login at " + at + status, Advice: "check the role and its credentials" + s.besides()},
 		{Unless: !isLogin, Text: what + " refuses the login at " + at + status + "; check mount_path and namespace"},
 
@@ -82,7 +82,8 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	}, refused.StatusCode, "", strings.ToLower(strings.Join(refused.Errors, "\n"))).Err()
 }
 
-// besides says that a login goes before a token, as in OpenTofu.
+// besides returns the part of an error that tells that a login is used in place of the configured
+// token, as in OpenTofu. It returns "" if no token is configured.
 func (s *server) besides() string {
 	if s.token == "" {
 		return ""

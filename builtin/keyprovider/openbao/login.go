@@ -17,22 +17,22 @@ import (
 const maxJWT = 64 << 10 // bytes
 
 type login struct {
-	path string         // of the auth method's login
+	path string         // the path of the auth method's login
 	body map[string]any // the parameters of the login
-	file string         // read for the jwt in the body, if it is not there
+	file string         // the file that is read for the jwt in the body; "" if the body has one or needs none
 }
 
 type session struct {
 	token   string
-	expires time.Time // zero: never
+	expires time.Time // zero if the token does not expire
 }
 
 func (s session) valid() bool {
 	return s.token != "" && (s.expires.IsZero() || time.Now().Before(s.expires))
 }
 
-// newLogin reads the block for a login, nil for none. Which auth methods
-// there are: https://openbao.org/api-docs/auth/
+// newLogin returns the login that an auth_ block configures, and nil if there is none. The auth
+// methods are documented in https://openbao.org/api-docs/auth/
 func newLogin(v attr.Values) *login {
 	for _, kind := range []string{"approle", "kubernetes", "jwt"} {
 		block, ok := v.Block("auth_" + kind)
@@ -59,7 +59,7 @@ func newLogin(v attr.Values) *login {
 	return nil
 }
 
-// run logs in: one request.
+// run logs in with one request, and returns the session.
 func (l *login) run(ctx context.Context, s *server) (session, error) {
 	body := maps.Clone(l.body)
 	if l.file != "" {
@@ -79,7 +79,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	}
 	out := session{token: secret.Auth.ClientToken}
 	if lease := time.Duration(secret.Auth.LeaseDuration) * time.Second; lease > 0 {
-		out.expires = time.Now().Add(lease - lease/10) // a new one in time
+		out.expires = time.Now().Add(lease - lease/10) // so that a new token is requested in time
 	}
 	return out, nil
 }
@@ -96,7 +96,7 @@ func readToken(name string) (string, error) {
 	return token, nil
 }
 
-// fileError says which file could not be read. The rest of err may quote the
+// fileError tells which file could not be read. It leaves out the rest of err, which may quote the
 // file.
 func fileError(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {

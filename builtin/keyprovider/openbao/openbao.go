@@ -2,8 +2,8 @@
 // Vault, whose API is the same.
 //
 // It has the options, the defaults, the environment variables and the metadata of OpenTofu's key
-// provider of the same name (opentofu/internal/encryption/keyprovider/openbao), and adds
-// namespaces and logins. The API: https://openbao.org/api-docs/secret/transit/
+// provider of the same name (opentofu/internal/encryption/keyprovider/openbao), and adds namespaces
+// and logins. The API is documented in https://openbao.org/api-docs/secret/transit/
 package openbao
 
 import (
@@ -28,7 +28,7 @@ const (
 	maxKeyLength      = 1024     // bytes
 )
 
-const kind = "an openbao key provider" // in errors
+const kind = "an openbao key provider" // the name of the kind in errors
 
 // Block returns the openbao key provider.
 func Block() driver.Block[driver.KeyProvider] {
@@ -42,19 +42,19 @@ type provider struct {
 	transit        string
 	keyName        string
 	keyLength      int64
-	associatedData string // base64; for new keys
+	associatedData string // the associated data of new keys, in base64
 }
 
 var _ driver.Warner = (*provider)(nil)
 
-// Close closes the connections to the server; one in use is closed after its request.
+// Close closes the connections to the server. A connection in use is closed after its request.
 func (p *provider) Close() {
 	if transport := p.server.transport.Load(); transport != nil {
 		transport.CloseIdleConnections()
 	}
 }
 
-// Warning says that anybody on the way can read the token and the keys.
+// Warning returns a warning if anybody on the way can read the token and the keys.
 func (p *provider) Warning() driver.Warning {
 	address, err := url.Parse(p.server.address)
 	switch {
@@ -82,17 +82,17 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	}, nil
 }
 
-// Key unwraps the stored key: one decrypt call, after a login if one is
-// configured, and nothing else. It uses the associated data of the file, as OpenTofu does from
-// 1.13 on. The configured associated data counts for new keys only.
+// Key unwraps the key in document, after a login if one is configured. It uses the associated data
+// of the file, as OpenTofu does from 1.13 on, and once more without it if the server refuses that.
+// The configured associated data counts for new keys only.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
 	key, err := p.decrypt(ctx, m.Ciphertext, m.AssociatedData)
-	// OpenTofu also stores data that the server ignores for data keys, as Vault
-	// does, and cannot open its file afterwards.
+	// Vault ignores associated data for data keys. OpenTofu stores the data in this case, too, and
+	// cannot open its file afterwards.
 	if _, refused := errors.AsType[cannotOpen](err); refused && m.AssociatedData != "" {
 		if key, e := p.decrypt(ctx, m.Ciphertext, ""); e == nil {
 			return key, nil
@@ -106,20 +106,24 @@ func (p *provider) decrypt(ctx context.Context, ciphertext []byte, associatedDat
 	return key, err
 }
 
-// key returns the key that an operation of the transit engine answers with, and
-// the whole answer.
+// key returns the key in the answer to an operation of the transit engine, and the whole answer.
 func (p *provider) key(
 	ctx context.Context, operation string, body map[string]any, associatedData string,
 ) ([]byte, map[string]any, error) {
 	if associatedData != "" {
 		body["associated_data"] = associatedData
 	}
-	answer, err := p.ask(ctx, operation, body)
+	client, token, err := p.server.ready(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := plaintext(answer)
-	return key, answer, err
+	where := p.transit + "/" + operation + "/" + p.keyName // which the client encodes
+	answer, err := p.server.put(ctx, client, token, where, body)
+	if err != nil {
+		return nil, nil, p.server.explain(ctx, err, where, p.keyName)
+	}
+	key, err := plaintext(answer.Data)
+	return key, answer.Data, err
 }
 
 // NewKey requests a data key, as OpenTofu does.
@@ -141,8 +145,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// checkBound has the new key opened once. Vault ignores the associated data of
-// data keys, and the file could not be opened with it afterwards.
+// checkBound returns an error unless the server opens the new key with the associated data. Vault
+// ignores the data for data keys, and the file could not be opened with it afterwards.
 func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {
@@ -171,7 +175,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
 		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
-	case !recognize.IsTransit(m.Ciphertext): // other kinds call a member ciphertext as well
+	case !recognize.IsTransit(m.Ciphertext): // metadata of other kinds may also have a member ciphertext
 		return m, fmt.Errorf("%w: the metadata in the file is not that of a transit engine", driver.ErrNoKey)
 	case err != nil, len(m.AssociatedData) > maxAssociatedData:
 		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")
@@ -179,7 +183,7 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// plaintext reads the key out of an answer.
+// plaintext returns the key in an answer, of 1 to 1024 bytes.
 func plaintext(answer map[string]any) ([]byte, error) {
 	text, _ := answer["plaintext"].(string)
 	if len(text) > base64.StdEncoding.EncodedLen(maxKeyLength) {

@@ -20,27 +20,27 @@ import (
 
 const maxAnswer = 1 << 20 // bytes
 
-// server is a server and how to reach it. It is contacted when the first key is
-// needed. The API client would read the environment itself; here everything
-// comes from the table, so that the environment can be switched off.
+// server holds the address of a server and the settings to reach it. The server is contacted when
+// the first key is needed. The API client would read the environment itself; here all settings come
+// from the table, so that the environment can be switched off.
 type server struct {
-	address   string // also for errors
+	address   string // the URL of the server, which errors show
 	namespace string
 	token     string
-	login     *login // nil: token is used
+	login     *login // nil if token is used
 	timeout   time.Duration
 	retries   int
-	retryWait time.Duration // 0 leaves it to the client
+	retryWait time.Duration // 0 leaves the choice to the client
 	proxy     *url.URL
 	tls       api.TLSConfig
 	redirects bool
-	world     world.World // its proxies and authorities are used
+	world     world.World // the source of proxies and authorities
 
-	turn    chan struct{} // held while client and session are looked at
+	turn    chan struct{} // held while client and session are read or changed
 	client  *api.Client
 	session session
 
-	transport atomic.Pointer[http.Transport] // of client
+	transport atomic.Pointer[http.Transport] // the transport of client
 }
 
 func newServer(v attr.Values) *server {
@@ -65,7 +65,8 @@ func newServer(v attr.Values) *server {
 	return s
 }
 
-// duration parses the value of BAO_CLIENT_TIMEOUT: a duration of Go, or whole seconds.
+// duration parses the value of BAO_CLIENT_TIMEOUT: a duration of Go, or whole seconds. It must be
+// positive and at most an hour.
 func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, e := strconv.Atoi(text); e == nil {
@@ -77,7 +78,7 @@ func duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// connect makes the client. Nothing is sent yet.
+// connect returns a new client, and sends nothing.
 func (s *server) connect() (*api.Client, error) {
 	cfg := api.NewConfig() // reads no environment
 	if cfg.Error != nil {
@@ -87,7 +88,7 @@ func (s *server) connect() (*api.Client, error) {
 	if s.retryWait > 0 {
 		cfg.MinRetryWait, cfg.MaxRetryWait = s.retryWait, s.retryWait
 	}
-	cfg.Timeout = 0 // put sets one that ends with the request
+	cfg.Timeout = 0 // put limits each request itself
 	if err := cfg.ConfigureTLS(&s.tls); err != nil {
 		return nil, errors.New("the certificates or the key that are configured for the server cannot be used: " + fileError(err))
 	}
@@ -119,12 +120,13 @@ func (s *server) connect() (*api.Client, error) {
 	return client, nil
 }
 
-// limitedTransport cuts answers: the client reads them to their end. It also follows a
-// redirect with the token, and itself refuses no more than one from https to http.
+// limitedTransport limits the size of answers, because the client reads them to their end. It also
+// refuses requests that others could read, unless that is true of the server's own address: the
+// client follows redirects with the token, and itself refuses only redirects from https to http.
 type limitedTransport struct {
 	inner   http.RoundTripper
 	proxy   *url.URL
-	private bool // others cannot read requests to the server's own address
+	private bool // whether nobody else can read requests to the server's own address
 }
 
 func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -138,8 +140,7 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// ready returns the client and the token to use, after a login if one is
-// needed.
+// ready returns the client and the token to use. It logs in first if that is needed.
 func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -167,7 +168,7 @@ func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
 	return s.client, s.session.token, nil
 }
 
-// put sends one request, and returns the errors of the client; see explain.
+// put sends one request and returns its answer, or an error of the client for [server.explain].
 func (s *server) put(ctx context.Context, client *api.Client, token, where string, body map[string]any) (*api.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -188,23 +189,10 @@ func (s *server) put(ctx context.Context, client *api.Client, token, where strin
 	}
 	secret, err := api.ParseSecret(response.Body)
 	switch {
-	case ctx.Err() != nil: // it came in part
+	case ctx.Err() != nil: // the answer is incomplete
 		return nil, ctx.Err()
 	case err != nil || secret == nil:
 		return nil, errNotTheAPI
 	}
 	return secret, nil
-}
-
-func (p *provider) ask(ctx context.Context, operation string, body map[string]any) (map[string]any, error) {
-	client, token, err := p.server.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	where := p.transit + "/" + operation + "/" + p.keyName // which the client encodes
-	secret, err := p.server.put(ctx, client, token, where, body)
-	if err != nil {
-		return nil, p.server.explain(ctx, err, where, p.keyName)
-	}
-	return secret.Data, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// both are the names of an environment variable for OpenBao and for Vault. The
-// API client of OpenBao reads them in this order.
+// both returns the names of environment variables for OpenBao and for Vault, in the order in which
+// the API client of OpenBao reads them.
 func both(names ...string) []string {
 	var out []string
 	for _, n := range names {
@@ -26,7 +26,7 @@ func both(names ...string) []string {
 	return out
 }
 
-// Reasons of [attr.Attr.Harmless].
+// These are reasons for [attr.Attr.Harmless].
 const (
 	keyHarmless         = "It says which key the server is asked for, and not which server is asked."
 	certificateHarmless = "A certificate is shown to whatever server the code names, and proves nothing without its key."

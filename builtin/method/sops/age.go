@@ -2,6 +2,7 @@ package sops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,26 +61,25 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 		}
 		found = append(found, ids...)
 	}
-	if len(found) == 0 {
-		if len(problems) > 0 {
-			return nil, fault.List(problems)
+	if len(found) > 0 {
+		dataKey, err := openAge(sealed, found)
+		if err == nil {
+			return dataKey, nil
 		}
+		if _, other := errors.AsType[*age.NoIdentityMatchError](err); !other {
+			return nil, errors.New("the data key in the file is damaged: age cannot read it")
+		}
+	}
+	switch n := len(found); {
+	case len(problems) > 0:
+		return nil, fault.List(problems)
+	case n == 0:
 		return nil, a.advise(fmt.Errorf("%w: there is no age identity", driver.ErrNoKey), "set age_identities or age_identity_files", recipient)
+	case n == 1:
+		return nil, a.advise(fmt.Errorf("%w: the only age identity does not fit", driver.ErrNoKey), "", recipient)
+	default:
+		return nil, a.advise(fmt.Errorf("%w: none of the %d age identities fits", driver.ErrNoKey, n), "", recipient)
 	}
-	dataKey, err := openAge(sealed, found)
-	if _, other := errors.AsType[*age.NoIdentityMatchError](err); other {
-		if len(problems) > 0 {
-			return nil, fault.List(problems)
-		}
-		if len(found) == 1 {
-			return nil, a.advise(fmt.Errorf("%w: the only age identity does not fit", driver.ErrNoKey), "", recipient)
-		}
-		return nil, a.advise(fmt.Errorf("%w: none of the %d age identities fits", driver.ErrNoKey, len(found)), "", recipient)
-	}
-	if err != nil {
-		return nil, errors.New("the data key in the file is damaged: age cannot read it")
-	}
-	return dataKey, nil
 }
 
 func openAge(sealed string, identities []age.Identity) ([]byte, error) {
@@ -141,7 +141,7 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
 		if err != nil {
-			err = fmt.Errorf("%s %w", a.textFrom(i), err)
+			err = fmt.Errorf("%s %w", cmp.Or(variable(a.textsFrom), fmt.Sprintf("age_identities, element %d", i+1)), err)
 			if is := recognize.Text(strings.TrimSpace(text), recognize.Identity).Said(a.textsFrom); is != "" {
 				err = fmt.Errorf("%w; it %w", err, fault.Odd(is))
 			}
@@ -149,41 +149,32 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		}
 		found = append(found, ids...)
 	}
-	files, usual := a.files, a.usual()
-	if name, set := a.env.Get(sshKeyFile); set {
-		files = append(files[:len(files):len(files)], name)
-	}
-	for i, name := range files {
+	read := func(name, from string) {
 		ids, err := readAge(name)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", a.fileFrom(i), err))
+			problems = append(problems, fmt.Errorf("%s: %w", from, err))
 		}
 		found = append(found, ids...)
 	}
-	for _, name := range usual {
+	for _, name := range a.files {
+		read(name, cmp.Or(variable(a.filesFrom), "age_identity_files"))
+	}
+	if name, set := a.env.Get(sshKeyFile); set {
+		read(name, variable(sshKeyFile))
+	}
+	for _, name := range a.usual() {
 		ids, _ := readAge(name) // it need not exist
 		found = append(found, ids...)
 	}
 	return found, problems
 }
 
-// textFrom names the source of the i-th text: the attribute or a variable.
-func (a ageKeys) textFrom(i int) string {
-	if a.textsFrom != "" {
-		return "the environment variable " + a.textsFrom
+// variable returns the text for an environment variable that gives a value, and "" for none.
+func variable(name string) string {
+	if name == "" {
+		return ""
 	}
-	return fmt.Sprintf("age_identities, element %d", i+1)
-}
-
-// fileFrom names the source of the i-th path: the attribute or a variable.
-func (a ageKeys) fileFrom(i int) string {
-	switch {
-	case i >= len(a.files):
-		return "the environment variable " + sshKeyFile
-	case a.filesFrom != "":
-		return "the environment variable " + a.filesFrom
-	}
-	return "age_identity_files"
+	return "the environment variable " + name
 }
 
 // usual returns the paths at which sops looks by default. Sops's own key file counts only if no
@@ -226,17 +217,19 @@ func readAge(name string) ([]age.Identity, error) {
 	return ids, nil
 }
 
+var errProtected = errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
+
 // parseAge reads age identities, as in a key file or with spaces in between,
 // or an SSH private key. Its errors continue a sentence.
 func parseAge(content []byte) ([]age.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {
 	case recognize.IsAge(content):
-		return nil, errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
+		return nil, errProtected
 	case recognize.IsPEM(text):
 		id, err := agessh.ParseIdentity(content)
 		if _, protected := errors.AsType[*ssh.PassphraseMissingError](err); protected {
-			return nil, errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
+			return nil, errProtected
 		}
 		if err != nil {
 			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")

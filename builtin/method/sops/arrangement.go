@@ -47,7 +47,7 @@ func arrange(state object) error {
 
 func misplaced(where, what string) error {
 	return fmt.Errorf("the state is not arranged as Terraform and OpenTofu write it: at %s, %s. Somebody may have changed the file: "+
-		"in JSON and YAML, sops does not protect how lists are arranged. As one value, in its binary mode, it does", quote(where), what)
+		"sops does not protect the order of lists in JSON and YAML, but it does in binary mode, where the file is one value", quote(where), what)
 }
 
 // shape describes an object of the state format as Terraform and OpenTofu write it.
@@ -160,7 +160,7 @@ func marks(stored any, attributes object, unmarked bool) any {
 		unseen[item.name] = true
 	}
 	paths := []any{}
-	for _, name := range names(nil, stored, nil) {
+	for _, name := range names(stored) {
 		if unseen[name] {
 			paths = append(paths, []any{object{{name: "type", value: "get_attr"}, {name: "value", value: name}}})
 		}
@@ -172,23 +172,15 @@ func marks(stored any, attributes object, unmarked bool) any {
 	return paths
 }
 
-// names adds the texts under one name, "value", however many lists they
+// names returns the texts under one name, "value", however many lists they
 // are in: sops binds them to no more than that.
-func names(all []string, stored any, path []string) []string {
-	switch v := stored.(type) {
-	case string:
-		if len(path) == 1 && path[0] == "value" {
-			all = append(all, v)
+func names(stored any) (all []string) {
+	_ = walk(stored, nil, func(value any, path []string) error { // which never fails
+		if name, ok := value.(string); ok && len(path) == 1 && path[0] == "value" {
+			all = append(all, name)
 		}
-	case []any:
-		for _, element := range v {
-			all = names(all, element, path)
-		}
-	case object:
-		for _, item := range v {
-			all = names(all, item.value, append(path, item.name))
-		}
-	}
+		return nil
+	})
 	return all
 }
 

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// valueCipher opens single values. Their form is defined by aes/cipher.go of the
-// library of sops.
+// valueCipher decrypts single values, whose form aes/cipher.go of the library of sops defines.
 type valueCipher struct {
 	block cipher.Block
-	usual cipher.AEAD // for initialization vectors as sops writes them
+	usual cipher.AEAD // the mode for initialization vectors of the length that sops writes
 }
 
 const usualIV = 32 // bytes
@@ -30,8 +29,8 @@ func newValueCipher(dataKey []byte) (*valueCipher, error) {
 
 var errNoValue = errors.New("it is not what sops writes for a value")
 
-// open returns the value of a text such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:…],
-// or "", which sops does not encrypt. Its errors say nothing of the value.
+// open returns the value of a text such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]. For "", which
+// sops does not encrypt, it returns "". Its errors contain nothing of the value.
 func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
 	if sealed == "" {
 		return "", nil
@@ -55,8 +54,8 @@ func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
 	return typed(plain, kind)
 }
 
-// takeApart returns data, initialization vector, tag and type. Like sops, it ignores text after
-// the last bracket.
+// takeApart returns the data, initialization vector and tag of an encrypted value, and its type.
+// Like sops, it ignores text after the last bracket.
 func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	rest, ok := strings.CutPrefix(sealed, "ENC[AES256_GCM,data:")
 	end := strings.LastIndexByte(rest, ']')
@@ -76,8 +75,8 @@ func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	return parts, rest, nil
 }
 
-// typed is plain as a value of the type that the file says. The type is not
-// authenticated: another one leads to another MAC, or to the same text.
+// typed converts plain to the type that the file names. The type is not authenticated: another type
+// leads to another MAC, or to the same text.
 func typed(plain []byte, kind string) (value any, err error) {
 	text := string(plain)
 	switch kind {
@@ -95,11 +94,11 @@ func typed(plain []byte, kind string) (value any, err error) {
 		value = t
 	case "comment":
 		return comment(text), nil
-	default: // "bytes", too: sops cannot open what it is written for
+	default: // also for "bytes", which sops never writes and cannot open
 		err = errNoValue
 	}
 	if err != nil {
-		return nil, errNoValue // theirs repeat the text
+		return nil, errNoValue // the errors of the parsers repeat the text
 	}
 	return value, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// group is a key group: any of its keys gives its part of the data key.
+// group is a key group. Each of its keys opens the group's part of the data key.
 type group struct {
 	number int // from 1, as in the file
 	keys   []key
@@ -22,21 +22,21 @@ type group struct {
 
 // key is one of the keys that a file names.
 type key struct {
-	name   string // for messages; escaped
-	effort int    // the costs of a request; the cheapest are tried first
+	name   string // the escaped name for messages
+	effort int    // the costs of using the key; the cheapest keys are tried first
 	id     string // all parts of the file that the key depends on
 	open   func(context.Context) ([]byte, error)
 }
 
-// The effort of using a key.
+// These are the efforts of using a key, from the least to the greatest.
 const (
 	inMemory = iota
 	process
 	network
 )
 
-// groups decides how to ask for each key of a file. It refuses keys that are not allowed before
-// any server is contacted.
+// groups returns the key groups of a file, the cheapest first. The open function of a key that is
+// not allowed returns an error without contacting a server.
 func (m *method) groups(doc *document) []group {
 	var out []group
 	runs := &programs{}
@@ -91,8 +91,8 @@ func (m *method) key(from masterKey, runs *programs) key {
 	return k
 }
 
-// identity is equal for files that have the same data key for the same reasons.
-func identity(groups []group, threshold int) string {
+// identityOf is equal for files that have the same data key for the same reasons.
+func identityOf(groups []group, threshold int) string {
 	h := sha256.New()
 	fmt.Fprintln(h, threshold)
 	for _, g := range groups {
@@ -104,15 +104,15 @@ func identity(groups []group, threshold int) string {
 	return string(h.Sum(nil))
 }
 
-// open uses keys until there are enough parts of the data key.
-func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
+// dataKeyOf uses keys until there are enough parts of the data key.
+func dataKeyOf(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	var parts [][]byte
 	failed := &groupsError{needed: threshold, all: len(groups)}
 	for _, g := range groups {
 		if len(parts) == threshold {
 			break
 		}
-		part, errs := g.open(ctx)
+		part, errs := g.part(ctx)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -134,13 +134,13 @@ func open(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 		}
 	}
 	if len(dataKey) != keyLength {
-		return nil, fmt.Errorf("what the keys of the file give has %d bytes; a data key of sops has %d", len(dataKey), keyLength)
+		return nil, fmt.Errorf("the data key of the file has %d bytes; a data key of sops has %d", len(dataKey), keyLength)
 	}
 	return dataKey, nil
 }
 
-// open returns the part of the first key that gives it, or why none does.
-func (g group) open(ctx context.Context) (part []byte, failed []keyError) {
+// part returns the part of the first key that gives it, or why none does.
+func (g group) part(ctx context.Context) (part []byte, failed []keyError) {
 	for _, k := range g.keys {
 		part, err := k.open(ctx)
 		if err == nil {
@@ -154,11 +154,10 @@ func (g group) open(ctx context.Context) (part []byte, failed []keyError) {
 	return nil, failed
 }
 
-// groupsError says which keys gave nothing, and why. It is ErrNoKey when that is
-// the reason for every one of them: where one timed out, the file might well be
-// readable.
+// groupsError lists the keys that failed, with their reasons. It wraps ErrNoKey only if all of the
+// reasons do: if a key timed out, for example, the file may be readable.
 type groupsError struct {
-	needed, opened, all int        // key groups
+	needed, opened, all int        // numbers of key groups
 	keys                []keyError // the failed keys
 }
 
@@ -172,7 +171,7 @@ const maxShown = 20 // keys in an error
 
 func (e *groupsError) Error() string { return e.Tell(error.Error) }
 
-// Tell is Error with other texts for the reasons of the keys.
+// Tell returns the text of Error, in which text makes the texts of the reasons.
 func (e *groupsError) Tell(text func(error) string) string {
 	var b strings.Builder
 	if !slices.ContainsFunc(e.keys, keyError.isFinal) {
@@ -196,10 +195,10 @@ func (e *groupsError) Tell(text func(error) string) string {
 	return b.String()
 }
 
-// isFinal reports whether the reason of a key is not that it is another one.
+// isFinal reports whether a key failed for a reason that does not wrap ErrNoKey.
 func (k keyError) isFinal() bool { return !errors.Is(k.err, driver.ErrNoKey) }
 
-// reason is the error of a key without [driver.ErrNoKey], which is said once for all keys.
+// reason returns the error of a key without [driver.ErrNoKey], which a groupsError states once for all keys.
 func (k keyError) reason() error {
 	if k.isFinal() {
 		return k.err

@@ -38,11 +38,11 @@ func load(file []byte, partial bool, cost *meter.Meter) (*document, error) {
 	if err := doc.extract(all, cost); err != nil {
 		return nil, err
 	}
-	if err := checkNames(doc.state, nil); err != nil {
+	if err := walk(doc.state, nil, checkNames); err != nil {
 		return nil, err
 	}
 	if !partial {
-		if err := checkSealed(doc.state, nil); err != nil {
+		if err := walk(doc.state, nil, checkSealed); err != nil {
 			return nil, err
 		}
 	}
@@ -53,19 +53,12 @@ func load(file []byte, partial bool, cost *meter.Meter) (*document, error) {
 	return doc, err
 }
 
-// checkNames returns an error for two names that differ only in case, if one of them has an empty
+// checkNames returns an error for two names of an object that differ only in case, if one of them has an empty
 // value: the MAC does not cover it, and a reader that ignores case could take it for the other.
 // It checks the names of the state format only, and not, for example, names of tags.
 func checkNames(value any, path []string) error {
-	if list, ok := value.([]any); ok {
-		for _, element := range list {
-			if err := checkNames(element, path); err != nil {
-				return err
-			}
-		}
-	}
-	branch, ok := value.(object)
-	if !ok || len(path) > 2 {
+	branch, _ := value.(object)
+	if len(path) > 2 {
 		return nil
 	}
 	seen := map[string]bool{} // :: folded name → it holds something
@@ -75,9 +68,6 @@ func checkNames(value any, path []string) error {
 			return fmt.Errorf("the file has %s twice, in different cases and once empty: "+changed, at(append(path, item.name)))
 		}
 		seen[folded] = content
-		if err := checkNames(item.value, append(path, item.name)); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -95,26 +85,12 @@ func hasContent(value any) bool {
 	return value != nil
 }
 
-// checkSealed returns an error for a value that is not encrypted, apart from empty texts, null,
-// and empty lists and objects, which sops never encrypts. The MAC is a hash of all values one
+// checkSealed returns an error for a value that is not encrypted, apart from empty texts and null,
+// which sops never encrypts, and from lists and objects. The MAC is a hash of all values one
 // after another, and does not cover their names.
 func checkSealed(value any, path []string) error {
 	switch v := value.(type) {
-	case object:
-		for _, item := range v {
-			if err := checkSealed(item.value, append(path, item.name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	case []any:
-		for _, element := range v {
-			if err := checkSealed(element, path); err != nil {
-				return err
-			}
-		}
-		return nil
-	case nil:
+	case nil, object, []any:
 		return nil
 	case string:
 		if v == "" || strings.HasPrefix(v, "ENC[") {

@@ -15,21 +15,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// changed ends an error about a file that is not as sops wrote it.
+// changed is the end of errors about a file that is not as sops wrote it.
 const changed = "somebody changed the file; restore an intact copy"
 
-// walker decrypts values in place and hashes all of them, as Tree.Decrypt in sops.go of the
-// library does.
+// walker decrypts values in place and hashes them, like Tree.Decrypt in sops.go of the library.
 type walker struct {
 	ctx       context.Context
 	cipher    *valueCipher
 	selection *selection
 	hash      hash.Hash
-	sealed    bool // only encrypted values are hashed
+	sealed    bool // whether only encrypted values are hashed
 	cost      *meter.Meter
 
-	// path holds the names that lead to where it is, each with a colon after it.
-	// There is one for all values: a copy for each would be quadratic.
+	// path holds the names from the root to the current value, each with a colon after it. All
+	// values share it, because a copy for each would take quadratic time.
 	path []byte
 }
 
@@ -40,11 +39,11 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 		return err
 	}
 	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted, cost: cost}
-	if w.sealed { // which is another kind of MAC
+	if w.sealed { // the prefix distinguishes this kind of MAC
 		start := sha256.Sum256([]byte("sops"))
 		w.hash.Write(start[:])
 	}
-	if _, err := w.open(d.state, false); err != nil {
+	if _, err := w.decrypt(d.state, false); err != nil {
 		return err
 	}
 	stored, err := c.open(d.meta.MAC, []byte(d.meta.LastModified.Format(time.RFC3339)))
@@ -55,9 +54,9 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 	return nil
 }
 
-// open opens a value; named is whether the selection matches one of the names that
+// decrypt opens a value and those in it; named is whether the selection matches one of the names that
 // lead to it.
-func (w *walker) open(value any, named bool) (any, error) {
+func (w *walker) decrypt(value any, named bool) (any, error) {
 	var err error
 	switch v := value.(type) {
 	case nil:
@@ -71,7 +70,7 @@ func (w *walker) open(value any, named bool) (any, error) {
 		return v, nil
 	case []any:
 		for i := range v {
-			if v[i], err = w.open(v[i], named); err != nil {
+			if v[i], err = w.decrypt(v[i], named); err != nil {
 				return nil, err
 			}
 		}
@@ -89,7 +88,7 @@ func (w *walker) member(item member, named bool) (any, error) {
 	}
 	above := len(w.path)
 	w.path = append(append(w.path, item.name...), ':')
-	value, err := w.open(item.value, named)
+	value, err := w.decrypt(item.value, named)
 	w.path = w.path[:above]
 	return value, err
 }

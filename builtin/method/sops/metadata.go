@@ -17,7 +17,7 @@ import (
 // metadata is the object that sops writes under its own name, as stores/stores.go of its library
 // defines it. Only the MAC and, with it, the time are authenticated.
 type metadata struct {
-	keyGroup             // the only one of most files
+	keyGroup             // the only key group of most files
 	KeyGroups []keyGroup `json:"key_groups"`
 	Threshold int        `json:"shamir_threshold"`
 
@@ -92,13 +92,13 @@ func (g keyGroup) keys() (all []masterKey) {
 	return all
 }
 
-// identity returns all parts of the file that the result of a key depends on.
+// identity returns a text that two entries share only if opening them gives the same result.
 func (k masterKey) identity() string {
-	text, _ := json.Marshal(k) // texts can be marshalled
+	text, _ := json.Marshal(k) // never fails for a struct of texts
 	return fmt.Sprintf("%d %s", k.kind, text)
 }
 
-// extract takes the metadata out of the file's values.
+// extract removes the metadata from the file's values, and stores both in d.
 func (d *document) extract(file object, cost *meter.Meter) error {
 	// The error of the decoder may repeat parts of the file.
 	unreadable := fmt.Errorf("%w: its sops metadata is missing or cannot be read", driver.ErrDamaged)
@@ -111,7 +111,7 @@ func (d *document) extract(file object, cost *meter.Meter) error {
 	if err := write(&text, file[i].value); err != nil {
 		return unreadable
 	}
-	// Even null becomes a key.
+	// Each element of a list becomes a masterKey, even null, so commas bound their number.
 	if err := cost.Charge(meter.Rebuilt*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in its sops metadata"); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (d *document) extract(file object, cost *meter.Meter) error {
 	rules := []string{meta.UnencryptedSuffix, meta.EncryptedSuffix, meta.UnencryptedRegex, meta.EncryptedRegex,
 		meta.UnencryptedCommentRegex, meta.EncryptedCommentRegex}
 	slices.Sort(rules)
-	if len(d.groups) == 0 || rules[len(rules)-2] != "" { // one rule at most
+	if len(d.groups) == 0 || rules[len(rules)-2] != "" { // at most one rule
 		return unreadable
 	}
 	d.state = slices.Delete(file, i, i+1)
@@ -151,7 +151,7 @@ func (d *document) checkMetadata() error {
 	if err := checkKeys(d.groups); err != nil {
 		return err
 	}
-	// Shamir's method begins with two parts. Without a threshold, all are needed.
+	// Shamir's method requires at least two parts. Without a threshold, the parts of all groups are needed.
 	groups := len(d.groups)
 	d.threshold = d.meta.Threshold
 	switch {

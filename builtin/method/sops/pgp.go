@@ -25,12 +25,12 @@ const maxPart = 1024 // bytes of a data key or a part of it
 // process, or with the user's gpg. Sops's library would read keyrings of old versions, prompt on
 // a terminal, and pass the whole environment to gpg.
 type pgpKeys struct {
-	own    func() (openpgp.EntityList, error) // nil for none; unlocked once, which takes time
+	own    func() (openpgp.EntityList, error) // the method's private keys, unlocked once; nil if there are none
 	useGPG bool
 	gpg    string
 
-	world world.World // of gpg
-	why   string      // why that is not the user's; "" if it is
+	world world.World // the world of gpg
+	why   string      // a suffix for errors: why gpg does not get the user's environment; "" if it does
 }
 
 func newPGPKeys(v attr.Values) pgpKeys {
@@ -68,8 +68,8 @@ func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byt
 	return nil, own
 }
 
-// unlock reads the keys of the method. The errors of this file leave out the library's texts,
-// some of which repeat parts of a key.
+// unlock returns the private keys of the method. The errors in this file leave out the library's
+// texts, some of which repeat parts of a key.
 func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err error) {
 	for i, text := range armoured {
 		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
@@ -101,9 +101,9 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	}
 	limit := int64(maxPart)
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
-	// Without a key that opened it, anybody could have written it.
+	// A message that no private key opened may be from anybody.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add that of one of its recipients")
+		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add the private key of one of its recipients")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
@@ -112,7 +112,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	return dataKey, nil
 }
 
-// pgpParts is how many keys a message is encrypted for. Each is tried.
+// pgpParts returns the number of keys that a message is encrypted for. Each of them is tried.
 func pgpParts(sealed string) int {
 	block, err := armor.Decode(strings.NewReader(sealed))
 	if err != nil {
@@ -130,7 +130,7 @@ func pgpParts(sealed string) int {
 	}
 }
 
-const encryptedKey = 1 // the tag of such a packet: RFC 9580, section 5
+const encryptedKey = 1 // the packet tag of an encrypted session key: RFC 9580, section 5
 
 // askGPG opens sealed with gpg, whose status lines tell why it failed:
 // https://github.com/gpg/gnupg/blob/master/doc/DETAILS
@@ -152,7 +152,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 			"install GnuPG, or set pgp_private_keys")
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
-			return nil, errors.New("what gpg decrypted has the wrong length for a data key")
+			return nil, errors.New("the data key that gpg decrypted has the wrong length")
 		}
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):

@@ -15,16 +15,16 @@ import (
 // selection decides which values are encrypted: the ones below a matching name, or all others.
 type selection struct {
 	matches func(name string) bool
-	seals   bool  // matching names are encrypted, and no others
-	perByte int64 // the costs of matching a byte of a name: the instructions of a regular expression
+	seals   bool  // whether values below matching names are encrypted; otherwise, all others are
+	perByte int64 // the number of instructions of the regular expression, which bounds the costs of each byte
 
-	known map[string]bool // :: name that was matched → whether it does; states have few names
+	known map[string]bool // the results for names that were matched before; states have few names
 	cost  *meter.Meter
 }
 
 const (
-	instructions   = 32 // that match a byte in one unit of the meter
-	perInstruction = 2  // units to compile one
+	instructions   = 32 // instructions that match a byte for one unit of the meter
+	perInstruction = 2  // units for compiling one instruction
 )
 
 // has reports whether a name matches.
@@ -41,11 +41,11 @@ func (s *selection) has(name string) (bool, error) {
 	return s.known[name], nil
 }
 
-// selects reads the rules for unencrypted values, which are in the file and not authenticated.
-// If partial is false, every value must be encrypted, and it selects none.
+// selects returns the selection that the rules in the file make. The rules are not authenticated.
+// If partial is false, it ignores them, and every value must be encrypted.
 func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) {
 	s := &selection{seals: m.EncryptedSuffix != "" || m.EncryptedRegex != "", known: map[string]bool{}, cost: cost}
-	pattern := m.EncryptedRegex + m.UnencryptedRegex // one of the rules at most is there
+	pattern := m.EncryptedRegex + m.UnencryptedRegex // at most one of the rules is set
 	switch suffix := m.EncryptedSuffix + m.UnencryptedSuffix; {
 	case !partial:
 		s.matches, s.seals = func(string) bool { return false }, false
@@ -54,7 +54,7 @@ func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) 
 		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; " +
 			"use encrypted_regex and the like")
 	case pattern == "":
-		suffix = cmp.Or(suffix, "_unencrypted") // as sops does without any rule
+		suffix = cmp.Or(suffix, "_unencrypted") // the suffix that sops uses without any rule
 		s.matches = func(name string) bool { return strings.HasSuffix(name, suffix) }
 		return s, nil
 	}
@@ -84,7 +84,7 @@ func (s *selection) compile(pattern string) error {
 	return nil
 }
 
-// instructionsOf is how many instructions an expression is compiled to, at most.
+// instructionsOf returns an upper bound for the number of instructions that an expression is compiled to.
 func instructionsOf(e *syntax.Regexp) int64 {
 	n := int64(1 + len(e.Rune))
 	for _, part := range e.Sub {

@@ -22,27 +22,26 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// services calls the key services that are allowed. Each of its methods
-// named after a service either refuses a key, or returns how to ask for it;
-// until that is called, nothing has been contacted.
+// services calls the key services that are allowed. Each method named after a service either
+// refuses a key, or returns a function that asks the service; nothing is contacted before that
+// function is called.
 type services struct {
-	address string // of the method, for errors
+	address string // the address of the method, for errors
 	blocks  []driver.Block[driver.KeyProvider]
-	env     attr.LookupEnv // nil: the clouds are not asked
+	env     attr.LookupEnv // the environment; nil if the clouds must not be asked
 
-	vaults                   []string // normalized; see vaultOf
+	vaults                   []string // normalized names of Vault's engines, see vaultOf
 	vaultToken, vaultSpace   string
-	ownToken                 bool // vaultToken is one of the code
+	ownToken                 bool // whether vaultToken comes from the configuration, not from a variable
 	awsKeys, roles, profiles []string
 	gcpKeys                  []string
-	azureVaults              []string // normalized
+	azureVaults              []string // normalized URLs of Azure's vaults
 	useMSI                   bool
-	allowCommands            bool // of the credentials in the environment
+	allowCommands            bool // whether commands that credentials in the environment name may run
 
-	unprotected *atomic.Pointer[driver.Warning] // of a service that was called
+	unprotected *atomic.Pointer[driver.Warning] // the warning of a key service that was called; nil for none
 }
 
 func newServices(v attr.Values, blocks []driver.Block[driver.KeyProvider]) services {
@@ -96,9 +95,9 @@ func parseVault(address string) (vault string, ok bool) {
 	return vaultOf(o, engine), ok && (rest == "" || engineName.MatchString(strings.Trim(engine, "/")))
 }
 
-// split returns the names in a variable of terraform-backend-git, which commas and white space
-// separate. A key of AWS may be followed by the role to assume; a key of Vault is a URL with a
-// path.
+// split returns the names in texts, between commas and without spaces, because a variable of
+// terraform-backend-git holds several. A key of AWS may be followed by the role to assume; a key of
+// Vault is a URL with a path.
 func split(all []string) []string {
 	var out []string
 	for _, text := range all {
@@ -109,7 +108,7 @@ func split(all []string) []string {
 
 const (
 	anyKey   = "*"  // allows all keys of a cloud
-	maxNamed = 1024 // bytes of a name in the line to add
+	maxNamed = 1024 // bytes of a name that an error repeats
 )
 
 // permit returns an error if the list of an attribute does not contain a name in the file.
@@ -119,12 +118,13 @@ func permit(attribute string, allowed []string, named string) error {
 	}
 	line := fmt.Sprintf("%s = [%s]", attribute, outside.Quoted(named, maxNamed))
 	if len(allowed) == 0 {
-		return errors.New("the file names it, and nothing of this kind is allowed; if it is yours, set " + line)
+		return fmt.Errorf("%s is empty, and the file names %s; if that is yours, set %s", attribute, outside.Quoted(named, maxNamed), line)
 	}
-	return errors.New("the file names what is not allowed; if it is yours, add it as in " + line)
+	return fmt.Errorf("the file names %s, which is not in %s; if it is yours, add it as in %s", outside.Quoted(named, maxNamed), attribute,
+		line)
 }
 
-// permitCloud works as permit, and also accepts "*", for requests that send no secret to a
+// permitCloud works like permit, and also accepts "*", because these requests send no secret to a
 // stranger.
 func permitCloud(attribute string, allowed []string, named string) error {
 	if slices.Contains(allowed, anyKey) {
@@ -133,8 +133,8 @@ func permitCloud(attribute string, allowed []string, named string) error {
 	return permit(attribute, allowed, named)
 }
 
-// origin is a URL of nothing but scheme, host and port, in the one way to write
-// it.
+// origin returns the scheme, host and port of an address, normalized, and false if the address is
+// not the URL of a server or has a path.
 func origin(address string) (string, bool) {
 	u := recognize.Server(address)
 	if u == nil || strings.Trim(u.EscapedPath(), "/") != "" {
@@ -146,19 +146,20 @@ func origin(address string) (string, bool) {
 
 type opener = func(context.Context) ([]byte, error)
 
-// A name of a key or an engine becomes part of the path of a request. Dots
-// alone would lead it elsewhere: to sys/seal, say.
+// These patterns match names of engines and keys, which become a part of the path of a request.
+// Names of dots alone do not match: they would lead the request elsewhere, such as to sys/seal.
 var (
 	engineName = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*(/[0-9A-Za-z_-][0-9A-Za-z_.-]*)*$`)
 	transitKey = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
 )
 
-// vaultKind is the kind of the key provider that asks Vault and OpenBao, and the
-// only one that may get a secret of the code.
+// vaultKind is the kind of the key provider that asks Vault and OpenBao. No other kind may get a
+// secret of the configuration.
 const vaultKind = "openbao"
 
-// vaultOf is how a list names an engine: by the server alone if it is where Vault has the
-// transit engine. Anything else may be no transit engine, and would be written to.
+// vaultOf returns the name of an engine in allowed_vault_addresses: the URL of the server for the
+// default path "transit", otherwise with the path. Another path may belong to another kind of
+// engine, to which the request would write.
 func vaultOf(server, engine string) string {
 	if engine = strings.Trim(engine, "/"); engine == "" || engine == "transit" {
 		return server
@@ -189,10 +190,10 @@ func (s services) vault(k masterKey) (opener, error) {
 		return ask, err
 	}
 	return func(ctx context.Context) ([]byte, error) {
-		token := s.savedToken()
+		token := savedToken()
 		set(attrs, "token", token)
 		part, err := ask(ctx)
-		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may not want one
+		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may accept requests without a token
 			return nil, fault.With(fmt.Errorf("%w: there is no token, and the server requires one", driver.ErrNoKey),
 				"set vault_token or VAULT_TOKEN")
 		}
@@ -200,27 +201,20 @@ func (s services) vault(k masterKey) (opener, error) {
 	}, nil
 }
 
-// savedToken returns the token that "vault login" saved.
-func (s services) savedToken() string {
-	path, err := world.ExpandHome("~/.vault-token")
-	if err != nil {
-		return ""
-	}
-	token, err := keyfile.ReadText(path)
-	if err != nil {
-		return "" // then the server asks for one
-	}
+// savedToken returns the token that "vault login" saved, and "" if there is none: then the server asks for one.
+func savedToken() string {
+	token, _ := keyfile.ReadText("~/.vault-token")
 	return strings.TrimSpace(string(token))
 }
 
-// set sets an attribute that has a value.
+// set sets an attribute, unless value is empty.
 func set(attrs map[string]cty.Value, name, value string) {
 	if value != "" {
 		attrs[name] = cty.StringVal(value)
 	}
 }
 
-// A region ends up in a host name. How ARNs of keys and aliases look:
+// awsKey matches ARNs of keys and aliases. The region becomes a part of a host name.
 // https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html
 var awsKey = lazyregexp.New(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-9]+:(?:key|alias)/[0-9A-Za-z/_-]+$`)
 
@@ -279,7 +273,7 @@ func (s services) gcp(k masterKey) (opener, error) {
 	}, map[string]any{"ciphertext": wrapped})
 }
 
-// Microsoft's own domains for vaults and managed HSMs:
+// azureVault matches the URLs of vaults and managed HSMs in Microsoft's own domains:
 // https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
 var azureVault = lazyregexp.New(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
 
@@ -288,7 +282,7 @@ func (s services) azure(k masterKey) (opener, error) {
 	if !ok {
 		return nil, errors.New("the file does not name the URL of an Azure vault")
 	}
-	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // hosts of Microsoft
+	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // "*" allows only Microsoft's hosts
 		if err := permit("allowed_azure_vaults", s.azureVaults, address); err != nil {
 			return nil, err
 		}
@@ -303,7 +297,7 @@ func (s services) azure(k masterKey) (opener, error) {
 		"key_length":     cty.NumberIntVal(keyLength),
 		"use_msi":        cty.BoolVal(s.useMSI),
 	}
-	// sops has the variables of Azure's SDK, and OpenTofu others.
+	// sops reads the variables of Azure's SDK, and OpenTofu reads others.
 	for attr, name := range map[string]string{
 		"tenant_id": "AZURE_TENANT_ID", "client_id": "AZURE_CLIENT_ID", "client_secret": "AZURE_CLIENT_SECRET",
 		"client_certificate_path": "AZURE_CLIENT_CERTIFICATE_PATH", "client_certificate_password": "AZURE_CLIENT_CERTIFICATE_PASSWORD",
@@ -323,7 +317,8 @@ func (s services) azure(k masterKey) (opener, error) {
 	return s.cloud("azure_vault", attrs, map[string]any{"ciphertext": wrapped, "key_version": k.Version, "algo": "RSA-OAEP-256"})
 }
 
-// cloud uses the identity that the environment gives.
+// cloud works like ask, with the identity that the environment gives. It returns an error if the
+// environment must not be used.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
 		return nil, fmt.Errorf("%w: this key service is used with the identity that the environment gives, and "+
@@ -346,7 +341,9 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 	return func(ctx context.Context) ([]byte, error) {
 		block := s.blocks[i]
 		entry := unstable.NewEntry(s.address+" ("+kind+")", block.Table, attrs)
-		for name, setting := range entry.Settings { // a secret that a variable gives is protected as variables say
+		// Unless the token is the configuration's, these settings count as the environment's, so
+		// variables may complete them.
+		for name, setting := range entry.Settings {
 			setting.FromEnvironment = kind != vaultKind || !s.ownToken
 			entry.Settings[name] = setting
 		}
@@ -359,7 +356,7 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 			return nil, err
 		}
 		if c, ok := provider.(driver.Closer); ok {
-			defer c.Close() // nobody else knows it
+			defer c.Close() // the key provider is used only here
 		}
 		key, err := provider.Key(ctx, nil, document)
 		if w, ok := provider.(driver.Warner); ok {

@@ -2,10 +2,9 @@
 //
 // It reads the format, the key groups and the MAC of github.com/getsops/sops:
 // https://getsops.io/docs/. It does not use sops's library, for three reasons: the library uses
-// every server, role and profile that a file names, takes settings and secrets from the
-// environment of the process, and links the SDKs of all clouds. This method first checks that
-// its settings allow each key of the file, and calls key services by the key providers of the
-// program.
+// every server, role and profile that a file names, takes settings and secrets from the environment
+// of the process, and links the SDKs of all clouds. This method first checks that its settings
+// allow each key of the file, and calls key services through the key providers of the program.
 package sops
 
 import (
@@ -20,10 +19,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Block returns the sops method. Services are the key providers that ask the
-// key services of a file for it, found by their names: aws_kms, gcp_kms,
-// azure_vault and openbao. Keys of a service that is not among them are not
-// asked for.
+// Block returns the sops method. Services are the key providers through which it asks the key
+// services of a file: aws_kms, gcp_kms, azure_vault and openbao, found by their names. It asks no
+// service without a key provider.
 func Block(services ...driver.Block[driver.KeyProvider]) driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: table(),
@@ -37,9 +35,9 @@ type method struct {
 	age      ageKeys
 	pgp      pgpKeys
 	services services
-	partial  bool // unencrypted values are allowed
+	partial  bool // whether unencrypted values are allowed
 
-	dataKeys *memo.Secrets // :: see document.identity → data key
+	dataKeys *memo.Secrets // data keys by the [identity] of key groups
 }
 
 var (
@@ -54,7 +52,7 @@ func build(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (driver.Met
 	}, nil
 }
 
-const maxDataKeys = 1000 // that a method remembers
+const maxDataKeys = 1000 // data keys that a method remembers
 
 // Close forgets the data keys of files.
 func (m *method) Close() { m.dataKeys.Clear() }
@@ -103,8 +101,8 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 		return nil, err
 	}
 	groups := m.groups(doc)
-	dataKey, err := m.dataKeys.Do(ctx, identity(groups, doc.threshold), func(ctx context.Context) ([]byte, error) {
-		return open(ctx, groups, doc.threshold)
+	dataKey, err := m.dataKeys.Do(ctx, identityOf(groups, doc.threshold), func(ctx context.Context) ([]byte, error) {
+		return dataKeyOf(ctx, groups, doc.threshold)
 	})
 	if err != nil {
 		return nil, err

@@ -22,14 +22,14 @@ import (
 // These limits apply to a file.
 const (
 	maxYAML  = 16 << 20 // bytes; parsing takes a multiple of it
-	maxDepth = 1000     // of objects and lists within each other
+	maxDepth = 1000     // levels of objects and lists
 )
 
 // reader charges a meter for the values that it reads.
 type reader struct {
 	json *jsonwalk.Reader
 	cost *meter.Meter
-	path []string // names down to where it is
+	path []string // names from the root to the current value
 }
 
 func read(file []byte, cost *meter.Meter) (object, error) {
@@ -59,7 +59,7 @@ func (r *reader) file(file []byte) (any, error) {
 	return value, err
 }
 
-// next reads the next value of JSON.
+// next returns the next value of the JSON, at a depth.
 func (r *reader) next(depth int) (any, error) {
 	if err := r.count(depth); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *reader) next(depth int) (any, error) {
 	}
 }
 
-// number converts a number as sops does, which decoded it to a Go number before it encrypted it.
+// number converts a number in the same way as sops, which decodes it to a Go number before it encrypts it.
 func number(text json.Number) (any, error) {
 	if n, err := text.Int64(); err == nil {
 		return int(n), nil
@@ -105,8 +105,9 @@ func number(text json.Number) (any, error) {
 	return f, nil
 }
 
-// member reads the value under a name. The MAC does not cover empty values, so
-// that anybody could add a second {"outputs": {}}, which readers would prefer.
+// member reads the value under a name, and adds both to an object. It refuses a name that occurs
+// twice: the MAC does not cover empty values, so anybody could add a second {"outputs": {}}, which
+// readers would prefer.
 func (r *reader) member(of *object, seen map[string]bool, name string, value func() (any, error)) error {
 	r.path = append(r.path, name)
 	if seen[name] {
@@ -126,9 +127,8 @@ func (r *reader) count(depth int) error {
 	return r.cost.Charge(1, "its values")
 }
 
-// yaml reads one document of YAML without comments, which have no part in the
-// MAC and no place in JSON, and without aliases, of which a few lines become
-// gigabytes.
+// yaml returns the value of one document of YAML. It leaves out comments, which the MAC does not
+// cover and JSON does not have, and refuses aliases, with which a few lines become gigabytes.
 func (r *reader) yaml(file []byte) (any, error) {
 	if len(file) > maxYAML {
 		return nil, fmt.Errorf("the file has %d bytes; as YAML, at most %d are read", len(file), maxYAML)
@@ -154,7 +154,7 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		branch, seen := object{}, map[string]bool{}
-		for i := 0; i < len(n.Content); i += 2 { // of each pair, the name
+		for i := 0; i < len(n.Content); i += 2 { // names and values alternate
 			var key any
 			err := n.Content[i].Decode(&key)
 			name, ok := key.(string)
@@ -186,7 +186,7 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 	return nil, errors.New("the file holds a YAML alias, which is not read here")
 }
 
-// emit writes the values as JSON, numbers as sops does.
+// emit returns the values as JSON, with numbers as sops writes them, or the content of a binary file.
 func (d *document) emit() ([]byte, error) {
 	if d.binary {
 		if content, ok := d.state[0].value.(string); ok {

@@ -23,6 +23,29 @@ func (o object) get(name string) any {
 	return nil
 }
 
+// walk calls visit for a value and for all values inside it. The path holds the names of objects
+// that lead to a value, and visit must not keep it.
+func walk(value any, path []string, visit func(value any, path []string) error) error {
+	if err := visit(value, path); err != nil {
+		return err
+	}
+	switch v := value.(type) {
+	case object:
+		for _, item := range v {
+			if err := walk(item.value, append(path, item.name), visit); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if err := walk(element, path, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // withoutComments takes the comments out of lists, which YAML may have there.
 func withoutComments(value any) any {
 	switch v := value.(type) {

@@ -24,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
@@ -184,7 +185,7 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 	if err != nil {
 		for _, p := range plugins {
 			if p.Gave() {
-				return nil, fmt.Errorf("the key that %s gave is that of another file, or the header of the file is damaged: %s", p.Name(), shown(err))
+				return nil, fmt.Errorf("the key that %s gave belongs to another file, or the header of the file is damaged: %s", p.Name(), shown(err))
 			}
 		}
 		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused; restore an intact copy: %s", shown(err))
@@ -239,15 +240,10 @@ func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if slices.Equal(types, []string{"X25519"}) {
-		return "none is of its recipients"
+		return "none belongs to a recipient of the file"
 	}
-	if len(types) > 5 {
-		types = append(types[:5], "…")
-	}
-	for i, t := range types {
-		types[i] = outside.Quoted(t, maxShown)
-	}
-	return "it is encrypted for " + strings.Join(types, ", ")
+	const most = 5
+	return "it is encrypted for " + syntax.List(types, most, func(t string) string { return outside.Quoted(t, maxShown) })
 }
 
 // Seal seals plain for all recipients.

@@ -25,15 +25,15 @@ import (
 
 // Identities holds the identities in the attributes of [Attrs].
 type Identities struct {
-	parsed     func() ([]age.Identity, error) // once: decrypting a protected key takes time
+	parsed     func() ([]age.Identity, error) // parses texts once, because decrypting a protected key takes time
 	texts      []string
 	files      []string
 	passphrase string
-	values     attr.Values   // which decide whether a plugin may run
-	turn       chan struct{} // of plugins
+	values     attr.Values   // the settings that decide whether a plugin may run
+	turn       chan struct{} // held while a plugin runs
 }
 
-// NewIdentities returns the identities in these settings. [Identities.Load] returns errors for
+// NewIdentities returns the identities in the settings v. [Identities.Load] returns errors for
 // mistakes in them.
 func NewIdentities(v attr.Values) *Identities {
 	i := &Identities{
@@ -85,7 +85,7 @@ func (i *Identities) parseAll() ([]age.Identity, error) {
 	return all, nil
 }
 
-// WithPassphrase opens files that are sealed with a passphrase.
+// WithPassphrase returns an identity that opens files that are sealed with a passphrase.
 func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	identity, err := age.NewScryptIdentity(passphrase)
 	if err != nil {
@@ -95,10 +95,10 @@ func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	return identity, nil
 }
 
-// parse reads the content of an identity file of age, which is, or whose path is, in
-// this attribute.
+// parse returns the identities in the content of an identity file of age. Attribute names the
+// argument that holds the content or the path of the file.
 func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error) {
-	if recognize.IsAge(text) { // all of it: the last byte of a binary file may be a space
+	if recognize.IsAge(text) { // before white space is removed, because a binary file may end with a space
 		plain, err := i.unseal(text)
 		if err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		"copy it whole, or check which file is read")
 }
 
-// errUnknown means that something is no identity of age.
+// errUnknown means that a text holds no identity of age.
 var errUnknown = errors.New("unknown")
 
 func (i *Identities) parseLines(text, attribute string) (all []age.Identity, err error) {
@@ -153,7 +153,7 @@ func (i *Identities) parseLines(text, attribute string) (all []age.Identity, err
 	return all, nil
 }
 
-// unseal opens an identity file that is an age file itself.
+// unseal opens an identity file that is sealed with a passphrase.
 func (i *Identities) unseal(file []byte) ([]byte, error) {
 	if types := recipientTypes(file); len(types) > 0 && !slices.Contains(types, "scrypt") {
 		return nil, errors.New("this identity is encrypted for a recipient, and not with a passphrase; decrypt it with age first")
@@ -191,7 +191,7 @@ func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
 	if err != nil {
 		return nil, errors.New("this is not an SSH private key in PEM that can be read; copy it whole, as ssh-keygen wrote it")
 	}
-	switch key := key.(type) { // of Ed25519 keys, both forms occur
+	switch key := key.(type) { // the parser returns Ed25519 keys in both forms
 	case ed25519.PrivateKey:
 		return agessh.NewEd25519Identity(key)
 	case *ed25519.PrivateKey:

@@ -39,11 +39,11 @@ type Plugin struct {
 	// key in hardware, and one user to touch it. It has room for one.
 	Turn chan struct{}
 
-	ctx  context.Context // see In: the interfaces of age have none
-	gave bool            // it gave a key
+	ctx  context.Context // set by In, because the interfaces of age have no context
+	gave bool            // whether Unwrap has returned a key
 }
 
-// IsIdentity reports whether text begins as the identity of a plugin does.
+// IsIdentity reports whether text begins like the identity of a plugin.
 func IsIdentity(text string) bool { return strings.HasPrefix(text, "AGE-PLUGIN-") }
 
 // IsRecipient reports whether text has the form of a recipient of a plugin, and not of
@@ -60,13 +60,13 @@ func Parse(text string, w world.World) (*Plugin, error) {
 	}
 	name, _, err := parse(text)
 	if err != nil {
-		return nil, errors.New("this begins as that of an age plugin does, and is cut off or mistyped; copy it whole")
+		return nil, errors.New("this begins as a key of an age plugin does, and is cut off or mistyped; copy it whole")
 	}
 	command := program.Command{Argv: []string{"age-plugin-" + name}, World: w}
 	return &Plugin{program: command, text: text, identity: identity, Turn: make(chan struct{}, 1)}, nil
 }
 
-// In is p for one use, which ends with ctx.
+// In returns a copy of p for one use, which ends with ctx.
 func (p *Plugin) In(ctx context.Context) *Plugin {
 	bound := *p
 	bound.ctx = ctx
@@ -79,16 +79,17 @@ func (p *Plugin) Gave() bool { return p.gave }
 // Name returns the name of the program in quotation marks, for errors.
 func (p *Plugin) Name() string { return outside.Quoted(p.program.Argv[0], maxShown) }
 
-// Error is why a plugin gave neither a key, nor the answer that it has none.
+// Error means that a plugin gave neither a key nor the answer that it has none.
 type Error struct{ err error }
 
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns the reason, and [age.ErrIncorrectIdentity]: age goes on with the next
+// Unwrap returns the reason, and [age.ErrIncorrectIdentity], with which age goes on with the next
 // identity, as for a key that is not plugged in.
 func (e *Error) Unwrap() []error { return []error{e.err, age.ErrIncorrectIdentity} }
 
-// Unwrap asks for the key of a file with these stanzas.
+// Unwrap asks the plugin for the key of a file with these stanzas. It returns
+// [age.ErrIncorrectIdentity] if the plugin has no key for the file.
 func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	select {
 	case p.Turn <- struct{}{}:
@@ -123,7 +124,7 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return key, nil
 }
 
-// Wrap is [Plugin.WrapWithLabels] without labels.
+// Wrap calls [Plugin.WrapWithLabels], and leaves out the labels.
 func (p *Plugin) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	stanzas, _, err := p.WrapWithLabels(fileKey)
 	return stanzas, err
@@ -144,7 +145,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 	s.commands = map[string]func(age.Stanza) error{
 		"recipient-stanza": func(stanza age.Stanza) error {
 			if len(stanza.Args) < 2 || stanza.Args[0] != "0" {
-				return fmt.Errorf("%w: what it encrypted is for another file", program.ErrProtocol)
+				return fmt.Errorf("%w: it encrypted the key of another file", program.ErrProtocol)
 			}
 			stanzas = append(stanzas, &age.Stanza{Type: stanza.Args[1], Args: stanza.Args[2:], Body: stanza.Body})
 			return nil
@@ -185,16 +186,16 @@ func (p *Plugin) run(s *session, machine string) error {
 
 // session is a dialog with a plugin.
 type session struct {
-	step     string   // the step for errors
-	secrets  [][]byte // which no error and no message shows
+	step     string   // the current step, for errors
+	secrets  [][]byte // secrets that no error and no message may show
 	plugin   *Plugin
-	asked    bytes.Buffer // the first phase
+	asked    bytes.Buffer // the stanzas of the first phase
 	commands map[string]func(age.Stanza) error
 	reader   reader
 	over     bool
 
-	said    string // its last message
-	refused string // its last refused request
+	said    string // the last message of the plugin
+	refused string // the last request of the plugin that was refused
 }
 
 var _ program.Dialog = (*session)(nil)
@@ -214,12 +215,12 @@ func (s *session) Hear(stdin io.WriteCloser, printed []byte) error {
 		if err != nil {
 			return err
 		}
-		_, _ = stdin.Write(encode(age.Stanza{Type: answer})) // one that does not wait may have ended
+		_, _ = stdin.Write(encode(age.Stanza{Type: answer})) // the plugin may have ended without waiting
 	}
 	return nil
 }
 
-// End is about a plugin that ends by itself.
+// End returns an error if the plugin ended before it said that it was done.
 func (s *session) End() error {
 	if !s.over {
 		return fmt.Errorf("%w: it ended in the middle", program.ErrProtocol)

@@ -20,7 +20,7 @@ const (
 	maxStanzas = 1000
 )
 
-const lineLength = 64 // of base64; a shorter line ends a stanza
+const lineLength = 64 // characters of a line of base64; a shorter line ends a stanza
 
 var encoding = base64.RawStdEncoding.Strict()
 
@@ -36,7 +36,7 @@ func encode(s age.Stanza) []byte {
 	return b.Bytes()
 }
 
-// reader makes stanzas of text that comes in pieces.
+// reader splits text that comes in pieces into stanzas.
 type reader struct {
 	rest    []byte      // the beginning of an incomplete line
 	stanza  *age.Stanza // an incomplete stanza, or nil

@@ -1,9 +1,8 @@
 // Package config reads encryption settings from OpenTofu's own configuration text, in both of
 // its syntaxes, and merges layers of settings.
 //
-// The shape of the text is that of OpenTofu's encryption block and of the
-// TF_ENCRYPTION environment variable:
-// https://opentofu.org/docs/language/state/encryption/
+// The text has the form of OpenTofu's encryption block and of the environment variable
+// TF_ENCRYPTION: https://opentofu.org/docs/language/state/encryption/
 package config
 
 import (
@@ -17,36 +16,36 @@ import (
 
 // Config is one layer of settings, or several merged into one.
 type Config struct {
-	KeyProviders map[string]*entries.Entry // :: address "key_provider.pbkdf2.main" → entry
-	Methods      map[string]*entries.Entry // :: address "method.aes_gcm.main" → entry
+	KeyProviders map[string]*entries.Entry // entries by address, such as "key_provider.pbkdf2.main"
+	Methods      map[string]*entries.Entry // entries by address, such as "method.aes_gcm.main"
 
-	State         *Target            // nil when there is no such block
-	Plan          *Target            // likewise
-	RemoteDefault *Target            // remote_state_data_sources.default; likewise
-	Remote        map[string]*Target // :: name of a remote_state_data_source → target
+	State         *Target            // nil if there is no such block
+	Plan          *Target            // nil if there is no such block
+	RemoteDefault *Target            // remote_state_data_sources.default; nil if there is no such block
+	Remote        map[string]*Target // targets by the name of the remote_state_data_source
 
-	// LookupEnv fills absent attributes from the environment. Nil reads none,
-	// and keeps the client libraries of key services from reading it as well.
-	// With any other, they also read the environment of the process themselves.
+	// LookupEnv fills absent attributes from the environment. Nil reads no variable, and keeps the
+	// client libraries of key services from reading the environment. If it is not nil, these
+	// libraries also read the environment of the process themselves.
 	LookupEnv attr.LookupEnv
 
-	// AllowCommands lets commands run that only the environment names. Those
-	// that any other layer names run without it.
+	// AllowCommands allows commands that only the environment names. Commands that any other layer
+	// names need no permission.
 	AllowCommands bool
 
-	// literals are keys that the text contains instead of a reference.
-	literals map[string]literal // :: address of the attribute "method.aes_gcm.main.keys" → key
+	// literals holds the keys that the text contains in place of a reference.
+	literals map[string]literal // keys by the address of the attribute, such as "method.aes_gcm.main.keys"
 }
 
-// Target says which methods apply to one kind of data.
+// Target tells which methods apply to one kind of data.
 type Target struct {
 	Method    string   // the address of the primary method; "" if this layer names none
 	Fallbacks []string // addresses, in the order in which they are tried
-	Enforced  bool     // unencrypted data is refused
+	Enforced  bool     // whether unencrypted data is refused
 	Pos       attr.Pos
 }
 
-// literal is a key that is written in the text, as OpenTofu's object of two lists of bytes.
+// literal is a key that is written in the text, in the form of OpenTofu's object of two lists of bytes.
 type literal struct {
 	encryption []byte
 	decryption []byte // nil if the key opens no files
@@ -78,7 +77,9 @@ func Merge(layers ...*Config) *Config {
 		}
 		mergeEntries(merged.KeyProviders, layer.KeyProviders)
 		mergeEntries(merged.Methods, layer.Methods)
-		mergeTargets(merged.Remote, layer.Remote)
+		for name, t := range layer.Remote {
+			merged.Remote[name] = mergeTarget(merged.Remote[name], t)
+		}
 		merged.State = mergeTarget(merged.State, layer.State)
 		merged.Plan = mergeTarget(merged.Plan, layer.Plan)
 		merged.RemoteDefault = mergeTarget(merged.RemoteDefault, layer.RemoteDefault)
@@ -117,12 +118,6 @@ func mergeEntries(into, from map[string]*entries.Entry) {
 			}
 		}
 		into[address] = &merged
-	}
-}
-
-func mergeTargets(into, from map[string]*Target) {
-	for name, t := range from {
-		into[name] = mergeTarget(into[name], t)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -64,7 +65,7 @@ func functions(dir string) map[string]function.Function {
 		"formatlist":      stdlib.FormatListFunc,
 		"indent":          stdlib.IndentFunc,
 		"join":            stdlib.JoinFunc,
-		"jsondecode":      decoder(stdlib.JSONDecodeFunc, expectJSON),
+		"jsondecode":      decoder(stdlib.JSONDecodeFunc, ExpectJSON),
 		"jsonencode":      stdlib.JSONEncodeFunc,
 		"keys":            stdlib.KeysFunc,
 		"length":          valueFunction(1, length),
@@ -254,16 +255,11 @@ var errArgument = errors.New("of another type, or out of range") // which is sai
 // valueFunction is one of values of any type, at least so many.
 func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) function.Function {
 	call := func(args []cty.Value) (cty.Value, error) {
-		for i, v := range args {
-			switch {
-			case !v.IsWhollyKnown():
-				return cty.DynamicVal, nil
-			case i == 0 && v.IsNull():
-				return cty.NilVal, errArgument
-			}
-		}
-		if len(args) < least {
+		switch {
+		case len(args) < least:
 			return cty.NilVal, &callError{"an argument is missing"}
+		case args[0].IsNull():
+			return cty.NilVal, errArgument
 		}
 		return f(args)
 	}
@@ -272,16 +268,22 @@ func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) funct
 	})
 }
 
-// typedByValue is a function whose type is known only when it was called.
+// typedByValue is a function whose type is known only when it was called, with arguments that are known.
 func typedByValue(call func(args []cty.Value) (cty.Value, error), spec function.Spec) function.Function {
+	known := func(args []cty.Value) (cty.Value, error) {
+		if slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsKnown() }) {
+			return cty.DynamicVal, nil
+		}
+		return call(args)
+	}
 	spec.Type = func(args []cty.Value) (cty.Type, error) {
-		v, err := call(args)
+		v, err := known(args)
 		if err != nil {
 			return cty.NilType, err
 		}
 		return v.Type(), nil
 	}
-	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) { return call(args) }
+	spec.Impl = func(args []cty.Value, _ cty.Type) (cty.Value, error) { return known(args) }
 	return function.New(&spec)
 }
 
@@ -297,7 +299,7 @@ func lookUp(args []cty.Value) (cty.Value, error) {
 	case t.IsMapType() && in.HasIndex(key).True():
 		return in.Index(key), nil
 	case len(args) < 3:
-		return cty.NilVal, &callError{"there is no such element in the value, and no default behind its name"}
+		return cty.NilVal, &callError{"the value has no such element, and the call has no third argument, the default"}
 	case t.IsMapType():
 		return convert.Convert(args[2], t.ElementType())
 	}
@@ -336,43 +338,30 @@ func length(args []cty.Value) (cty.Value, error) {
 }
 
 // decoder is a function that decodes a text which expect does not refuse.
-func decoder(f function.Function, expect func(text string) error) function.Function {
-	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "text", Type: cty.String}},
-		Type: func(args []cty.Value) (cty.Type, error) {
-			if !args[0].IsKnown() {
-				return cty.DynamicPseudoType, nil
-			}
-			if err := expect(args[0].AsString()); err != nil {
-				return cty.NilType, &callError{err.Error()}
-			}
-			return f.ReturnTypeForValues(args)
-		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
-	})
-}
-
-func expectJSON(text string) error {
-	if err := ExpectJSON([]byte(text)); err != nil {
-		return fmt.Errorf("its argument cannot be decoded: %w", err)
+func decoder(f function.Function, expect func(text []byte) error) function.Function {
+	decode := func(args []cty.Value) (cty.Value, error) {
+		if err := expect([]byte(args[0].AsString())); err != nil {
+			return cty.NilVal, &callError{"its argument cannot be decoded: " + err.Error()}
+		}
+		return f.Call(args)
 	}
-	return nil
+	return typedByValue(decode, function.Spec{Params: []function.Parameter{{Name: "text", Type: cty.String}}})
 }
 
 // expectYAML is about aliases, each of which may double the value, and about characters that begin a level.
-func expectYAML(text string) error {
+func expectYAML(text []byte) error {
 	const most = 10_000
 	begins := 0
-	for _, c := range []byte(text) {
+	for _, c := range text {
 		if strings.IndexByte("[{-?", c) >= 0 {
 			begins++
 		}
 	}
 	switch {
 	case begins > most:
-		return fmt.Errorf("its argument may be nested too deep, with more than %d of [, {, - and ?", most)
-	case manyAliases.MatchString(text):
-		return errors.New("its argument has more than 8 aliases, such as *name; write what they stand for")
+		return fmt.Errorf("it may be nested too deep, with more than %d of [, {, - and ?", most)
+	case manyAliases.Match(text):
+		return errors.New("it has more than 8 aliases, such as *name; write what they stand for")
 	}
 	return nil
 }
@@ -404,11 +393,8 @@ func fileExistsFunction(dir string) function.Function {
 // settings may call, except templatefile.
 func templateFunction(dir string) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
-		if !args[0].IsKnown() || !args[1].IsKnown() {
-			return cty.DynamicVal, nil
-		}
 		if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {
-			return cty.NilVal, &callError{"its second argument is an object with the variables of the file"}
+			return cty.NilVal, &callError{"its second argument must be an object with the variables of the file"}
 		}
 		text, err := readText(dir, args[0].AsString())
 		if err != nil {

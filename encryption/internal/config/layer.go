@@ -57,7 +57,7 @@ func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
 // cannot use.
 func expectValues(variables cty.Value) error {
 	if variables == cty.NilVal {
-		return nil // there are none
+		return nil // there are no variables
 	}
 	return cty.Walk(variables, func(path cty.Path, v cty.Value) (bool, error) {
 		if v != cty.NilVal {
@@ -91,8 +91,8 @@ func Read[L Layer](o Options, layers []L) (*Config, error) {
 	return Merge(parsed...), nil
 }
 
-// For returns options with the tables of a registry's kinds, with all attributes that an entry
-// may have.
+// For returns options with the tables of a registry's kinds, including the attributes that every
+// entry may have.
 func For(keyProviders []driver.Block[driver.KeyProvider], methods []driver.Block[driver.Method]) Options {
 	var o Options
 	for _, b := range keyProviders {

@@ -122,7 +122,7 @@ func expect(tokens hclsyntax.Tokens, around bracket) error {
 		case slices.Contains(links, token.Type):
 			add(1)
 		case token.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens):
-			add(directive(string(tokens[i+1].Bytes)))
+			add(directives[string(tokens[i+1].Bytes)])
 		}
 		if closes, opens := closing[token.Type]; opens {
 			open = append(open, bracket{closes: closes})
@@ -135,13 +135,5 @@ func expect(tokens hclsyntax.Tokens, around bracket) error {
 	return nil
 }
 
-// directive is how a directive of a template changes the level of the text behind it.
-func directive(name string) int {
-	switch name {
-	case "if", "for":
-		return 1
-	case "endif", "endfor":
-		return -1
-	}
-	return 0
-}
+// directives maps each directive of a template to its change of the level of the text behind it.
+var directives = map[string]int{"if": 1, "for": 1, "endif": -1, "endfor": -1}

@@ -37,8 +37,7 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	}
 	m.fit(given)
 	p := parser{opts: opts}
-	p.scope = p.newScope(given.object(), m)
-	p.scope.given = given
+	p.scope = p.newScope(given, m)
 	layers := make([]*Config, len(m.blocks))
 	var errs fault.List
 	for i, block := range m.blocks {

@@ -110,15 +110,11 @@ func parse(text, filename string, p parser) (*Config, error) {
 		}
 		return nil, cmp.Or(noneOfSettings(filename, trimmed), err)
 	}
-	p.config, p.scope = newConfig(), p.newScope(p.opts.Variables, nil)
-	if len(p.opts.Environment)+len(p.opts.Arguments) > 0 {
-		given, err := p.opts.given(nil)
-		if err != nil {
-			return nil, err
-		}
-		p.scope = p.newScope(given.object(), nil)
-		p.scope.given = given
+	given, err := p.opts.given(nil)
+	if err != nil {
+		return nil, err
 	}
+	p.config, p.scope = newConfig(), p.newScope(given, nil)
 	if !p.fromEnvironment {
 		body = p.unwrap(p.backend(body))
 	}
@@ -282,26 +278,26 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 	for i, block := range content.Blocks {
 		kind, pos := block.Labels[0], position(block.DefRange)
 		e := &entries.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]entries.Setting{}, Pos: pos}
-		at := slices.IndexFunc(p.opts.Backends, func(t attr.Table) bool { return t.Name == kind })
+		table, known := Find(p.opts.Backends, kind)
 		switch {
 		case i > 0:
 			p.fail(e.Address, "", pos, errors.New("there is more than one backend block; use only one of them"))
-		case at < 0:
-			p.fail(e.Address, "", pos, fmt.Errorf("there is no backend of this kind here; there is: %s", names(p.opts.Backends)))
+		case !known:
+			p.errs = append(p.errs, entries.UnknownKind(e.Address, "backend", kind, pos, p.opts.Backends))
 		default:
-			p.settings(e, block.Body, p.opts.Backends[at].Attrs)
+			p.settings(e, block.Body, table.Attrs)
 			p.opts.Backend(e)
 		}
 	}
 	return rest
 }
 
-func names(tables []attr.Table) string {
-	all := make([]string, len(tables))
-	for i, t := range tables {
-		all[i] = t.Name
+// Find returns the table of a kind.
+func Find(tables []attr.Table, kind string) (attr.Table, bool) {
+	if i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == kind }); i >= 0 {
+		return tables[i], true
 	}
-	return strings.Join(all, ", ")
+	return attr.Table{}, false
 }
 
 // unwrap returns the body of the encryption block if the file contains one, otherwise body
@@ -369,9 +365,9 @@ func (p *parser) root(body hcl.Body) {
 		case "method":
 			p.entry(block, p.opts.Methods, p.config.Methods)
 		case "state":
-			p.target(block, "state", true, &p.config.State)
+			p.target(block, "state", &enforceableSchema, &p.config.State)
 		case "plan":
-			p.target(block, "plan", true, &p.config.Plan)
+			p.target(block, "plan", &enforceableSchema, &p.config.Plan)
 		case "remote_state_data_sources":
 			p.remote(block.Body)
 		}
@@ -386,12 +382,12 @@ var remoteSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 func (p *parser) remote(body hcl.Body) {
 	for _, block := range p.content(body, &remoteSchema).Blocks {
 		if block.Type == "default" {
-			p.target(block, "remote_state_data_sources.default", false, &p.config.RemoteDefault)
+			p.target(block, "remote_state_data_sources.default", &targetSchema, &p.config.RemoteDefault)
 			continue
 		}
 		name := block.Labels[0]
 		var t *Target
-		p.target(block, "remote_state_data_source", false, &t)
+		p.target(block, "remote_state_data_source", &targetSchema, &t)
 		if _, exists := p.config.Remote[name]; exists {
 			p.fail("", "", position(block.DefRange), errors.New("this remote_state_data_source is configured twice; leave one out"))
 		}
@@ -418,12 +414,12 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*e
 	}
 	into[e.Address] = e
 
-	i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == kind })
-	if i < 0 {
+	table, known := Find(tables, kind)
+	if !known {
 		e.Err = entries.UnknownKind(e.Address, block.Type, kind, e.Pos, tables)
 		return
 	}
-	p.settings(e, block.Body, tables[i].Attrs)
+	p.settings(e, block.Body, table.Attrs)
 }
 
 func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
@@ -483,14 +479,14 @@ func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 }
 
 // target reads a state, plan, default or remote_state_data_source block.
-func (p *parser) target(block *hcl.Block, address string, enforceable bool, into **Target) {
+func (p *parser) target(block *hcl.Block, address string, schema *hcl.BodySchema, into **Target) {
 	if *into != nil {
 		p.fail(address, "", position(block.DefRange), errors.New("configured twice; leave one out"))
 		return
 	}
 	t := &Target{Pos: position(block.DefRange)}
 	*into = t
-	content := p.content(block.Body, targetSchema(enforceable))
+	content := p.content(block.Body, schema)
 	if written, ok := content.Attributes["method"]; ok {
 		t.Method = p.targetMethod(address, written)
 	}
@@ -507,7 +503,7 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 			p.fail(address, "", position(block.DefRange), errors.New("only one fallback is allowed here; nest a second one inside the first"))
 			return
 		}
-		inner := p.content(block.Body, targetSchema(false))
+		inner := p.content(block.Body, &targetSchema)
 		written, ok := inner.Attributes["method"]
 		if !ok {
 			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required, such as method = method.aes_gcm.main"))
@@ -518,16 +514,13 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 	}
 }
 
-func targetSchema(enforceable bool) *hcl.BodySchema {
-	s := hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "method"}},
-		Blocks:     []hcl.BlockHeaderSchema{{Type: "fallback"}},
-	}
-	if enforceable {
-		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: "enforced"})
-	}
-	return &s
-}
+// These are the schemas of targets, and of the fallbacks in them. Only the state and the plan of the module
+// itself can be enforced.
+var (
+	fallbackBlock     = []hcl.BlockHeaderSchema{{Type: "fallback"}}
+	targetSchema      = hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "method"}}, Blocks: fallbackBlock}
+	enforceableSchema = hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "method"}, {Name: "enforced"}}, Blocks: fallbackBlock}
+)
 
 func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	v, err := p.scope.value(written.Expr)
@@ -569,25 +562,20 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attr
 // renamed returns advice for an unexpected argument or block, from the detail of HCL's error:
 // the argument that is probably meant, or the place of the block.
 func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Attr) string {
-	switch {
-	case strings.Contains(detail, `of type "terraform"`), strings.Contains(detail, `of type "encryption"`):
-		return " Only what is inside the encryption block is required here."
-	case strings.Contains(detail, `of type "backend"`):
-		return " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."
-	case strings.Contains(detail, `of type "variable"`):
-		return " Variables need no declaration here: they are used as var.NAME."
-	case strings.Contains(detail, `of type "provider"`):
-		return ` That is how Terraform configures a provider; here, write what is inside OpenTofu's encryption block, ` +
-			`which begins with key_provider "pbkdf2" "main".`
-	}
-	if strings.Contains(detail, "must have 2 labels") {
-		return ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`
-	}
-	if strings.Contains(detail, "must have 1 labels") {
-		return ` It is in quotes, as in backend "http".`
-	}
-	if strings.HasPrefix(detail, "No labels are expected") {
-		return " Leave it out."
+	for _, misplaced := range []struct{ part, advice string }{
+		{`of type "terraform"`, " Only what is inside the encryption block is required here."},
+		{`of type "encryption"`, " Only what is inside the encryption block is required here."},
+		{`of type "backend"`, " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."},
+		{`of type "variable"`, " Variables need no declaration here: they are used as var.NAME."},
+		{`of type "provider"`, ` That is how Terraform configures a provider; here, write what is inside OpenTofu's encryption block, ` +
+			`which begins with key_provider "pbkdf2" "main".`},
+		{"must have 2 labels", ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
+		{"must have 1 labels", ` It is in quotes, as in backend "http".`},
+		{"No labels are expected", " Leave it out."},
+	} {
+		if strings.Contains(detail, misplaced.part) {
+			return misplaced.advice
+		}
 	}
 	if (strings.Contains(detail, `of type "fallback"`) || strings.Contains(detail, `named "enforced"`)) && len(schema.Attributes) == 0 {
 		return ` It belongs in a state or plan block, or in another for which a method is selected.`

@@ -17,27 +17,43 @@ import (
 // the text of one layer may name an entry of another. A missing entry is an error when it is
 // used.
 
-// keyReference reads the address of a key provider, written bare, as a string or as a template;
-// or a literal key, which gets the address own.
+// keyReference reads the address of a key provider, or a literal key, which gets the address own.
 func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error) {
 	return func(expr hcl.Expression) (cty.Value, error) {
-		if address, ok := traversal(expr, "key_provider"); ok {
-			return cty.StringVal(address), nil
-		}
-		v, err := p.scope.value(expr)
-		switch {
-		case err != nil && cutShort(expr) != nil:
-			return v, meant(errKeyRequired, "key_provider", cutShort(expr))
-		case err != nil || !v.IsWhollyKnown() || v.IsNull():
-			return v, err
-		case v.Type() == cty.String && syntax.IsKeyProviderAddress(v.AsString()):
+		v, err := p.address(expr, "key_provider", syntax.IsKeyProviderAddress, errKeyRequired)
+		switch t := v.Type(); {
+		case err != errKeyRequired: //nolint:errorlint // a wrapped one is about something else
+		case !v.IsWhollyKnown():
 			return v, nil
-		case v.Type().IsObjectType() || v.Type().IsMapType():
+		case t.IsObjectType() || t.IsMapType():
 			p.config.literals[own], err = literalKey(v)
 			return cty.StringVal(own), err
 		}
-		return v, errKeyRequired
+		return v, err
 	}
+}
+
+// methodReference reads the address of a method.
+func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
+	return p.address(expr, "method", syntax.IsMethodAddress, syntax.ErrMethodRequired)
+}
+
+// address reads the address of an entry, written bare, as a string or as a template. It returns the error
+// required beside a known value that is no address.
+func (p *parser) address(expr hcl.Expression, root string, isAddress func(string) bool, required error) (cty.Value, error) {
+	if address, ok := traversal(expr, root); ok {
+		return cty.StringVal(address), nil
+	}
+	v, err := p.scope.value(expr)
+	switch {
+	case err != nil && cutShort(expr) != nil:
+		return v, meant(required, root, cutShort(expr))
+	case err != nil || !v.IsKnown() || v.IsNull():
+		return v, err
+	case v.Type() == cty.String && isAddress(v.AsString()):
+		return v, nil
+	}
+	return v, required
 }
 
 var errKeyRequired = errors.New("a key provider is required, such as key_provider.pbkdf2.main")
@@ -84,24 +100,6 @@ func literalKey(v cty.Value) (literal, error) {
 		return l, wrong
 	}
 	return l, nil
-}
-
-// methodReference reads the address of a method, written bare, as a string or
-// as a template.
-func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
-	if address, ok := traversal(expr, "method"); ok {
-		return cty.StringVal(address), nil
-	}
-	v, err := p.scope.value(expr)
-	switch {
-	case err != nil && cutShort(expr) != nil:
-		return v, meant(syntax.ErrMethodRequired, "method", cutShort(expr))
-	case err != nil || !v.IsKnown() || v.IsNull():
-		return v, err
-	case v.Type() == cty.String && syntax.IsMethodAddress(v.AsString()):
-		return v, nil
-	}
-	return cty.NilVal, syntax.ErrMethodRequired
 }
 
 // targetMethod returns the address of a target's method. It records a mistake, and then

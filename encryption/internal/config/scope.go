@@ -21,20 +21,21 @@ import (
 // scope holds the names that expressions may use: var.* and functions, and in a module local.*,
 // path.* and terraform.workspace.
 type scope struct {
-	variables cty.Value
-	given     values  // the values of variables with the files that they come from, if known
-	module    *module // nil for text
-	uses      func(variable, file string)
-	also      string // another name that can be used, "" if there is none
-	context   *hcl.EvalContext
+	given   values  // the values of variables
+	unknown bool    // there will be variables, and which they are is unknown
+	module  *module // nil for text
+	uses    func(variable, file string)
+	also    string // another name that can be used, "" if there is none
+	context *hcl.EvalContext
 }
 
 // newScope returns the scope of a text, or of module m if that is not nil.
-func (p *parser) newScope(variables cty.Value, m *module) scope {
-	if variables == cty.NilVal || variables.IsNull() {
-		variables = cty.EmptyObjectVal
+func (p *parser) newScope(given values, m *module) scope {
+	values, dir := map[string]cty.Value{"var": given.object()}, ""
+	unknown := m == nil && len(given) == 0 && p.opts.Variables != cty.NilVal && !p.opts.Variables.IsKnown()
+	if unknown {
+		values["var"] = p.opts.Variables
 	}
-	values, dir := map[string]cty.Value{"var": variables}, ""
 	if m != nil {
 		dir = m.dir
 		here := cty.StringVal(".").Mark(ofModule{}) // the value that OpenTofu has, which runs in the folder
@@ -45,7 +46,8 @@ func (p *parser) newScope(variables cty.Value, m *module) scope {
 	if !p.fromEnvironment {
 		maps.Copy(callable, ofFiles(dir))
 	}
-	return scope{variables: variables, module: m, uses: p.opts.Uses, context: &hcl.EvalContext{Variables: values, Functions: callable}}
+	context := &hcl.EvalContext{Variables: values, Functions: callable}
+	return scope{given: given, unknown: unknown, module: m, uses: p.opts.Uses, context: context}
 }
 
 // with returns the scope with one more name.
@@ -188,13 +190,14 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 		return fault.Known(errors.New("only var.<name> can be used here; "+instead(t, expr)), fault.NoValue{})
 	}
 	name, ok := memberOf(t, "var")
+	_, known := s.given[name]
 	if t.RootName() == "var" && s.uses != nil {
 		s.uses(name, s.given[name].file)
 	}
 	switch {
 	case t.RootName() == "var" && s.given[name].err != nil:
 		return s.given[name].refused(name)
-	case !ok || !s.variables.IsKnown() || s.has(name):
+	case !ok || s.unknown || known:
 		return nil
 	case s.module != nil:
 		return fault.Known(fmt.Errorf("var.%s has no value and no default", name), fault.NoValue{Name: name})
@@ -205,16 +208,13 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 // near returns the end of an error about a variable without a value: the most similar name that
 // has a value, or the names that the files of values set.
 func (s scope) near(name string) string {
-	var names []string
-	if t := s.variables.Type(); t.IsMapType() || t.IsObjectType() {
-		names = slices.Sorted(maps.Keys(s.variables.AsValueMap())) // so that equally near names give one result
-	}
+	names := slices.Sorted(maps.Keys(s.given)) // so that equally near names give one result
 	if nearest := syntax.Nearest(name, names); nearest != "" {
 		return fmt.Sprintf(", but %q has one", nearest)
 	}
 	const few = 5
 	var inFiles []string
-	for _, other := range slices.Sorted(maps.Keys(s.given)) {
+	for _, other := range names {
 		switch file := s.given[other].file; {
 		case file != "" && other == "TF_VAR_"+name:
 			return fmt.Sprintf("; %.200q has %s, which is a name for the environment; in a file, it is %s", file, other, name)
@@ -255,11 +255,4 @@ func memberOf(t hcl.Traversal, root string) (string, bool) {
 	}
 	name, ok := t[1].(hcl.TraverseAttr)
 	return name.Name, ok
-}
-
-func (s scope) has(name string) bool {
-	if t := s.variables.Type(); !t.IsMapType() {
-		return t.IsObjectType() && t.HasAttribute(name)
-	}
-	return s.variables.HasIndex(cty.StringVal(name)).True()
 }

@@ -29,11 +29,11 @@ const maxName = 100 // bytes of a name that are shown
 // variable is a variable that a module declares.
 type variable struct {
 	constraint cty.Type
-	optional   *typeexpr.Defaults // of attributes; nil without any
-	isList     bool               // the type is not primitive, so texts are parsed as expressions
+	optional   *typeexpr.Defaults // defaults of optional attributes; nil if there are none
+	isList     bool               // whether the type is not primitive, so that texts are parsed as expressions
 	notNull    bool
-	preset     cty.Value // its default, as it was written; NilVal if there is none
-	broken     bool      // the type is invalid
+	preset     cty.Value // the default as it was written; NilVal if there is none
+	broken     bool      // whether the type is invalid
 }
 
 // declare merges a variable block over the blocks of earlier files.
@@ -69,7 +69,7 @@ func (v *variable) setType(expr hcl.Expression) {
 	v.isList, v.broken = !v.constraint.IsPrimitiveType(), diags.HasErrors()
 }
 
-// value is the value of a variable.
+// value is the value of a variable, or the error for it.
 type value struct {
 	cty.Value
 	file string // the file of values that sets it; "" for other values
@@ -93,7 +93,7 @@ func (v *variable) text(text string) value {
 		return value{err: err}
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
-	if diags.HasErrors() { // whose details repeat the text
+	if diags.HasErrors() { // the details of diags repeat the text
 		return value{err: errors.New("it is not a string, so an expression is required, such as [1, 2]")}
 	}
 	return evaluate(expr, "")
@@ -111,7 +111,7 @@ func evaluate(expr hcl.Expression, file string) value {
 	return value{Value: v, file: file}
 }
 
-// fit converts a value to the declared type.
+// fit converts a value to the declared type. In place of null, it returns the default if the variable must not be null.
 func (v *variable) fit(given value) value {
 	if given.err != nil {
 		return given
@@ -126,7 +126,7 @@ func (v *variable) fit(given value) value {
 	}
 	fitted, err := convert.Convert(fitted, v.constraint)
 	switch {
-	case err != nil: // it may name members
+	case err != nil: // err may name members of the value
 		given.err = fmt.Errorf("the value does not fit the type of the variable, %s", v.constraint.FriendlyNameForConstraint())
 	case fitted.IsNull() && v.notNull && v.preset == cty.NilVal:
 		given.err = errors.New("the variable must not be null")
@@ -174,7 +174,7 @@ func (o Options) given(m *module) (values, error) {
 			all[name] = m.declared(name).text(text)
 		}
 	}
-	if o.Variables != cty.NilVal && !o.Variables.IsNull() && o.Variables.IsKnown() {
+	if t := o.Variables.Type(); (t.IsObjectType() || t.IsMapType()) && !o.Variables.IsNull() && o.Variables.IsKnown() {
 		for name, v := range o.Variables.AsValueMap() {
 			all[name] = value{Value: v}
 		}
@@ -182,9 +182,9 @@ func (o Options) given(m *module) (values, error) {
 	return all, err
 }
 
-// readFile reads the values of a file, in either syntax.
+// readFile adds the values in a file, in either syntax.
 func (all values) readFile(path string) error {
-	text, err := os.ReadFile(path) //nolint:gosec // the caller's own
+	text, err := os.ReadFile(path) //nolint:gosec // the caller chooses the file
 	switch {
 	case err != nil && (recognize.IsContent(path) || strings.Contains(path, "=")): // the path may be a secret
 		return errors.New("-var-file requires the name of a file; a value is given with -var NAME=VALUE")
@@ -252,7 +252,7 @@ func (m *module) valueFiles() (paths []string, err error) {
 	return paths, err
 }
 
-// declared returns the declaration of a variable, nil if there is none.
+// declared returns the declaration of a variable, and nil if there is none.
 func (m *module) declared(name string) *variable {
 	if m == nil {
 		return nil
@@ -273,7 +273,7 @@ func (m *module) fit(all values) {
 	}
 }
 
-// object returns the object that var stands for.
+// object returns the object that var stands for, without values that have an error.
 func (all values) object() cty.Value {
 	usable := map[string]cty.Value{}
 	for name, v := range all {

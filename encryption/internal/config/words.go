@@ -25,7 +25,7 @@ type word struct {
 	text    string // the text in its place; "" stands for the form of the file
 }
 
-// These texts describe the form of the files.
+// These texts describe the form of settings and of files of values.
 const (
 	formOfSettings = `an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`
 	formOfValues   = `a file of values has nothing but lines such as name = "value"`
@@ -41,8 +41,8 @@ const (
 // token.go) and json (parser.go, structure.go).
 func words() []word {
 	return []word{
-		{"Attribute redefined", "The argument \"method\"", "method is set twice; another one that reads belongs in a block of its " +
-			"own: fallback { method = method.aes_gcm.old }"},
+		{"Attribute redefined", "The argument \"method\"", "method is set twice; a second method, which only reads, belongs in a " +
+			"block of its own: fallback { method = method.aes_gcm.old }"},
 		{"Attribute redefined", "", "this argument is set twice; remove one of the two"},
 		{"Invalid argument name", "", "the name of an argument must not have quotation marks around it; remove them (JSON begins with {)"},
 		{"Unclosed configuration block", "", "the block that begins here is not closed; add the } that ends it"},
@@ -129,8 +129,9 @@ func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 	return "", false
 }
 
-// mistake returns an error for the first mistake in the syntax of a text. Others may only
-// follow from it: a missing quotation mark makes an error of each line after it.
+// mistake returns an error for one mistake in the syntax of a text: the first text that is not
+// closed on its line, or else the first diagnostic. The others may be mere consequences: after a
+// missing quotation mark, every line is an error.
 func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	first := diags[0]
 	for _, d := range diags {
@@ -141,7 +142,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	}
 	what, found := wordFor(first)
 	switch {
-	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")): // at the end of the text
+	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")): // its position is the end of the text
 		what = `a text is not closed; add the quotation mark (") that ends it`
 	case !found:
 		what = "the syntax is wrong here: " + form
@@ -152,7 +153,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	}
 	var pos attr.Pos
 	if at := first.Subject; at != nil {
-		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // the beginning of the construct
+		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // the construct's beginning
 			at = first.Context
 		}
 		pos = position(*at)
@@ -161,11 +162,11 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	return &attr.Error{Pos: pos, Err: errors.New(what)}
 }
 
-// openText is HCL's summary of a text that has no end on its line.
+// openText is HCL's summary of the error for a text that is not closed on its line.
 const openText = "Invalid multi-line string"
 
 // inLine returns a better text for a mistake if its line, or the characters at which the parser
-// stopped, show a common cause. It returns what if they do not.
+// stopped, show a common cause. Otherwise, it returns the given text itself.
 func inLine(what string, isOpen bool, line, at []byte) string {
 	const marks = 3 // one at each end of a text, and one inside
 	switch {
@@ -190,7 +191,7 @@ func inLine(what string, isOpen bool, line, at []byte) string {
 	return what
 }
 
-// noValue matches an argument without a value. A line of base64 may end in an equals sign, too.
+// noValue matches an argument without a value. It also matches a line of base64 that ends in one equals sign.
 var noValue = lazyregexp.New(`^\s*[A-Za-z_][\w-]*\s*=\s*$`)
 
 // lineAt returns the line of a text that contains the byte at an offset.
@@ -201,8 +202,8 @@ func lineAt(text []byte, at int) []byte {
 	return line
 }
 
-// failed returns an error for an expression that has no value, or for a failed function call,
-// without HCL's texts, which contain values.
+// failed returns an error for an expression without a value, or for a failed function call. It uses
+// at most HCL's summary, because its details contain values.
 func failed(diags hcl.Diagnostics) error {
 	first := diags[0]
 	if unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](first); ok {
@@ -254,7 +255,7 @@ func ofCall(function, summary string) string {
 
 const orItself = "; leave the function out if the argument is the value itself, such as a passphrase"
 
-// ofValue returns a text for the summary of an error in ops.go and expression*.go of package hcl.
+// ofValue returns a text that replaces the summary of an error in ops.go and expression*.go of package hcl.
 func ofValue(summary string) string {
 	switch summary {
 	case "Invalid operand", "Operation failed":

@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// decode decodes the attributes of an entry, or of the block in it that within names.
+// decode decodes the attributes of an entry, or of the block inside it that within names.
 func (r resolver) decode(
 	address, within string, attrs []attr.Attr, settings map[string]Setting, pos attr.Pos,
 ) (*values, error) {
@@ -32,7 +32,7 @@ func (r resolver) decode(
 	for _, a := range attrs {
 		v.pos[a.Name], v.layered[a.Name] = settings[a.Name].Pos, settings[a.Name].FromEnvironment
 		if err := v.set(a, settings[a.Name], groups); err != nil {
-			errs = append(errs, fault.All(err)...) // a block may have several
+			errs = append(errs, fault.All(err)...) // a block may have several errors
 		}
 	}
 	if len(errs) == 0 {
@@ -99,7 +99,7 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 // checkCompany returns errors for attributes that must not be set together, or not alone.
 func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fault.List) {
 	has := func(name string) bool { return !isEmpty(v.attrs[name]) || v.blocks[name] != nil }
-	written := func(name string) bool { // a block may be empty, and a text may be a bool
+	written := func(name string) bool { // an empty block counts, and a text that means false does not
 		s := settings[name]
 		isBlock := v.blocks[name] != nil && s.Value != cty.NilVal && !s.Value.IsNull()
 		return isBlock || s.IsSet() && (v.attrs[name] == cty.NilVal || !v.attrs[name].RawEquals(cty.False))
@@ -135,7 +135,7 @@ func isEmpty(v cty.Value) bool {
 	return v.IsNull() || v.IsKnown() && v.Type() == cty.String && v.AsString() == ""
 }
 
-// fill returns the value of an absent attribute: from an environment variable, else the
+// fill returns the value of an absent attribute: the value of an environment variable, else the
 // default, else absent itself.
 func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error) {
 	switch name, text, err := v.resolver.variable(a, g); {

@@ -17,11 +17,11 @@ import (
 type Entry struct {
 	Address  string             // "key_provider.pbkdf2.main"; the path of a block without a name
 	Kind     string             // "pbkdf2"
-	Settings map[string]Setting // :: name of an attribute → its setting
-	Err      error              // why the entry as a whole cannot be used, such as an unknown kind
+	Settings map[string]Setting // settings by the name of the attribute
+	Err      error              // the reason why the entry as a whole cannot be used, such as an unknown kind
 	Pos      attr.Pos
 
-	FromEnvironment bool // written in TF_ENCRYPTION, and not in the code as well
+	FromEnvironment bool // whether the entry is written in TF_ENCRYPTION, and not also in the configuration
 }
 
 // Setting is one attribute as written: a value, or the reason why there is none.
@@ -30,9 +30,9 @@ type Setting struct {
 	Err   error
 	Pos   attr.Pos
 
-	FromEnvironment bool // written in TF_ENCRYPTION or the value of a variable, and not in the code as well
-	UsesVariables   bool // written with var.*, whose values come from the code
-	Replaces        bool // an earlier layer has set another value
+	FromEnvironment bool // whether TF_ENCRYPTION or a variable gives the value, and not also the configuration
+	UsesVariables   bool // whether the text uses var.*, whose values come from the configuration
+	Replaces        bool // whether an earlier layer has set another value
 }
 
 // IsSet reports whether the user has set a value. False and "" do not count, because

@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// checkOf returns the requirements of an attribute's form. Variable is the environment variable
-// that the value comes from, "" for none.
+// checkOf returns the requirements of an attribute's form. Variable names the environment variable
+// that the value comes from; "" stands for none.
 func checkOf(a attr.Attr, variable string) attr.Check {
 	switch {
 	case isWord(a):
@@ -28,8 +28,8 @@ func checkOf(a attr.Attr, variable string) attr.Check {
 	return attr.Check{}
 }
 
-// addressOf returns the requirement on an attribute that holds an address as a string. In text,
-// the parser checks references.
+// addressOf returns the requirement on an attribute that holds an address as a string. If the
+// settings are HCL text, the parser checks references.
 func addressOf(a attr.Attr) attr.Check {
 	switch a.Form {
 	case attr.KeyProvider:
@@ -63,7 +63,7 @@ func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
 	return recognize.Text(text, recognize.Value).Said(g.Variable), recognize.Perhaps
 }
 
-// odd returns an error for an oddity of a text, and nil for "".
+// odd returns the error for an oddity of a text, with more text at its end, and nil if there is no oddity.
 func odd(what, more string) error {
 	if what == "" {
 		return nil
@@ -71,9 +71,9 @@ func odd(what, more string) error {
 	return fmt.Errorf("it %w", fault.Odd(what+more))
 }
 
-// notInURL tells why text cannot be a part of the path of a URL: one segment or, with several,
-// one or more. It returns "" if it can, and never repeats the text. Other special characters
-// are encoded when the URL is made.
+// notInURL tells why text cannot be one segment of the path of a URL or, if several is true, one or
+// more segments. It returns "" if it can, and never repeats the text. Other special characters are
+// encoded when the URL is made.
 func notInURL(text string, several bool) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	switch {

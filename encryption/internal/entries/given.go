@@ -15,7 +15,7 @@ import (
 type Given struct {
 	attr.Attr
 	Setting
-	Path     string // "token", "auth_jwt.jwt"
+	Path     string // such as "token" or "auth_jwt.jwt"
 	block    string // the block that contains it, such as "auth_jwt."; "" for the entry itself
 	Variable string // the environment variable that sets it; "" if the settings set it or it is absent
 }
@@ -31,15 +31,15 @@ func attributes(v attr.Values) []Given {
 // Oddity is a probable mistake in a text, such as a line break at the end of a passphrase; or a
 // setting whose value TF_ENCRYPTION replaces.
 type Oddity struct {
-	Address  string // of the entry; "" for the arguments of a data source or a block of credentials
+	Address  string // the address of the entry; "" for the arguments of a data source or a block of credentials
 	Attr     string
-	Variable string // that the value comes from; it is named in place of the two
+	Variable string // the environment variable that the value comes from; errors name it in place of Address and Attr
 	What     string // such as "ends with a line break"
 	Pos      attr.Pos
-	Sure     recognize.Certainty // if it is not a passphrase, somebody may have chosen it
+	Sure     recognize.Certainty // always Perhaps for a text other than a passphrase
 }
 
-// Suspect is the oddity as it is said beside an error.
+// Suspect returns the fact for an oddity, which accompanies errors.
 func (o Oddity) Suspect() fault.Suspect {
 	setting := o.Attr
 	switch {
@@ -67,7 +67,7 @@ func oddities(given []Given) (all []Oddity) {
 			add(g.oddity(text))
 		}
 		if g.Replaces && g.FromEnvironment {
-			add("is that of TF_ENCRYPTION, which is merged over the other settings; unset it if it is meant for another file",
+			add("comes from TF_ENCRYPTION, which is merged over the other settings; unset it if it is meant for another file",
 				recognize.Surely)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // Scope tells which values the environment may give an entry. The zero value allows none.
@@ -46,39 +47,25 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 // as an [*attr.Error], beside the values that could be read, in which callers look for probable
 // mistakes. A refused setting of TF_ENCRYPTION is returned alone, with nil values.
 //
-// Resolve alone decides which values the environment may set, by these rules in this order.
-// Each rule is a function below. "Of the configuration" means: not of TF_ENCRYPTION and not of
-// an environment variable.
+// [world.Decide] has the rules by which the environment may set values. The functions below find
+// out what the rules need to know about an attribute. "Of the configuration" means: not of
+// TF_ENCRYPTION and not of an environment variable.
 //
 //   - secrets: the rules protect the secrets of the configuration that are sent to a server or
 //     a program. These include the values of var.*, which a layer of TF_ENCRYPTION may use in
 //     secrets only, and values that such a layer repeats.
-//   - checkCommands: a person who can set a variable of a pipeline must not be able to choose
-//     the programs that run in it. A command that only a layer names is [ErrCommand].
-//   - checkLayer: it is an error if a layer sets an attribute beside a secret of the
-//     configuration, unless the attribute is [attr.Attr.Harmless].
-//   - variable: a variable has no effect if a setting, of the configuration or of
-//     TF_ENCRYPTION, sets its attribute or a member of its [attr.Attr.Group]. A variable that is
-//     meant for another server sets harmless attributes only, and none that is a secret or
-//     belongs to one. HTTP_PROXY, HTTPS_PROXY and NO_PROXY are allowed beside any secret,
-//     because a proxy cannot read a verified connection. Every other
-//     variable whose attribute is not harmless is an error beside a secret of the configuration.
-//   - Command, LeadsToCommand, Hands, Refuse: kinds apply the same rules to facts that no
-//     table holds, such as values that name a command, or files that a client finds by itself.
-//   - [SecretVariable]: a variable that holds a secret is not used if no setting tells which
-//     server it is meant for.
+//   - checkCommands and checkLayer ask about the settings of TF_ENCRYPTION. A command that only
+//     TF_ENCRYPTION names is [ErrCommand].
+//   - variable asks about the environment variable of an absent attribute.
+//   - Command, LeadsToCommand and Refuse: kinds ask about facts that no table contains, such as
+//     values that name a command, or files that a client finds by itself. Source/s3 asks by
+//     Refuse about the region of a data source, which is another entry than the secret.
+//   - [SecretVariable] asks about variables for which nothing names a server.
 //
-// Three questions concern more than one entry, and are answered elsewhere:
-//
-//   - Which server the variables are meant for: the home of a source decides, in
-//     internal/source/grant.go, which fills Scope and refuses the result of [SecretVariable].
-//     Source/git does the same for the tokens of GitHub, whose names name no server. A block
-//     that a data source chooses by name gets no variables: source/gcs refuses the one variable
-//     that Google's client would follow, and awsauth fills in only the proxies of the machine.
-//   - Which variables a client would follow although no attribute names them:
-//     [world.World.Refuse] decides for the client that is started, beside its secrets.
-//   - Whether the region of a data source sends the secret of a block elsewhere: source/s3
-//     decides, because the two are different entries. It calls Refuse of the block.
+// The home of a source, in internal/source/grant.go, finds out which server the variables are
+// meant for, and fills Scope. A block that a data source chooses by name gets no variables but
+// the proxies of the machine. For clients that cannot be kept from a variable,
+// [world.World.Refuse] asks.
 func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	if e.Err != nil {
 		return nil, e.Err
@@ -191,13 +178,15 @@ func (w Given) isSecretOfCode() bool {
 	return w.Secrecy.IsSent() && !isEmpty(w.Value)
 }
 
+const layer = "TF_ENCRYPTION"
+
 // checkCommands returns an error for a command that only TF_ENCRYPTION names.
 func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
-	if scope.AllowCommands || !e.isLayered() {
+	if !e.isLayered() {
 		return nil
 	}
 	for _, w := range e.written(t) {
-		if w.Form == attr.Command && w.FromEnvironment {
+		if w.FromEnvironment && scope.refusesProgram(w.Form == attr.Command) {
 			return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: errCommand()}
 		}
 	}
@@ -213,7 +202,7 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	}
 	for _, w := range e.written(t) {
 		for _, secret := range secrets {
-			if w.FromEnvironment && w.endangers(secret) {
+			if w.FromEnvironment && world.Decide(layer, w.beside(secret), world.Beside{Secret: true}).Answer == world.Refused {
 				return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
 			}
 		}
@@ -221,17 +210,16 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	return nil
 }
 
-// endangers reports whether w must not come from the environment beside a secret of the
-// configuration. The members of a group must not come from both: if a secret in TF_ENCRYPTION
-// uses var.*, its whole group must be in TF_ENCRYPTION.
-func (w Given) endangers(secret Given) bool {
-	switch {
-	case w.Path == secret.Path:
-		return w.showsVariables()
-	case w.block == secret.block && shareGroup(w.Attr, secret.Attr) && !secret.FromEnvironment:
-		return true
+// beside describes a setting of TF_ENCRYPTION beside a secret of the configuration. The members
+// of a group must not come from both: if a secret in TF_ENCRYPTION uses var.*, its whole group
+// must be in TF_ENCRYPTION.
+func (w Given) beside(secret Given) world.Attribute {
+	isSame := w.Path == secret.Path
+	return world.Attribute{
+		IsShown:    isSame && w.showsVariables(),
+		IsSplit:    !isSame && w.block == secret.block && shareGroup(w.Attr, secret.Attr) && !secret.FromEnvironment,
+		IsHarmless: isSame || isHarmless(w.Attr, textOf(w.Value)),
 	}
-	return !isHarmless(w.Attr, textOf(w.Value))
 }
 
 func shareGroup(a, b attr.Attr) bool {
@@ -274,21 +262,25 @@ func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
 // variable returns the name and the value of the environment variable that fills a, and "" if
 // there is none. It returns an error for a variable that could send a secret elsewhere.
 func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error) {
-	for _, name = range a.Env {
-		if text, _ = r.Lookup.Get(name); text != "" {
+	for _, variable := range a.Env {
+		if text, _ = r.Lookup.Get(variable); text != "" {
+			name = variable
 			break
 		}
 	}
-	harmless := isHarmless(a, text)
-	switch {
-	case text == "", g.closed[a.Group], g.closed[a.UnlessGroup]:
-		return "", "", nil
-	case r.OtherServer && (!harmless || a.StandsFor != "" || a.Secrecy != attr.Public || g.secrets[a.Group] || g.secrets[a.UnlessGroup]):
-		return "", "", nil
-	case harmless, isProxyOfMachine(name), r.secretBeside(a.Name) == nil:
+	secret := r.secretBeside(a.Name)
+	verdict := world.Decide(name, world.Attribute{
+		IsWritten:  g.closed[a.Group] || g.closed[a.UnlessGroup],
+		IsHarmless: isHarmless(a, text),
+		IsIdentity: a.StandsFor != "" || a.Secrecy != attr.Public || g.secrets[a.Group] || g.secrets[a.UnlessGroup],
+	}, world.Beside{Secret: secret != nil, OtherServer: r.OtherServer})
+	switch verdict.Answer {
+	case world.Used:
 		return name, text, nil
+	case world.Refused:
+		return "", "", secret.refuse("the environment variable "+name, cmp.Or(a.StandsFor, a.Name))
 	}
-	return "", "", r.secretBeside(a.Name).refuse("the environment variable "+name, cmp.Or(a.StandsFor, a.Name))
+	return "", "", nil
 }
 
 // secretBeside returns a secret of the configuration that would be combined with the attribute
@@ -302,10 +294,6 @@ func (r resolver) secretBeside(name string) *Given {
 	return &r.secrets[i]
 }
 
-func isProxyOfMachine(variable string) bool {
-	return slices.Contains([]string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, strings.ToUpper(variable))
-}
-
 // isHarmless reports whether the environment may set a to value beside a secret of the
 // configuration.
 func isHarmless(a attr.Attr, value string) bool {
@@ -313,19 +301,24 @@ func isHarmless(a attr.Attr, value string) bool {
 }
 
 func (v *values) Command(name string) error {
-	if v.resolver.AllowCommands || !v.layered[name] && v.variables[name] == "" {
-		return nil
+	if v.resolver.refusesProgram(v.layered[name] || v.variables[name] != "") {
+		return errCommand()
 	}
-	return errCommand()
+	return nil
 }
 
 func (v *values) LeadsToCommand(names ...string) error {
 	beside := slices.Contains(slices.Collect(maps.Values(v.layered)), true)
 	leads := func(name string) bool { return v.layered[name] || v.variables[name] != "" }
-	if !v.resolver.AllowCommands && beside && (names == nil || slices.ContainsFunc(names, leads)) {
+	if v.resolver.refusesProgram(beside && (names == nil || slices.ContainsFunc(names, leads))) {
 		return ErrCommand
 	}
 	return nil
+}
+
+// refusesProgram reports whether a program is an error that only the environment names if named is true.
+func (s Scope) refusesProgram(named bool) bool {
+	return world.Decide(layer, world.Attribute{IsCommand: named}, world.Beside{AllowsCommand: s.AllowCommands}).Answer == world.Refused
 }
 
 func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
@@ -340,7 +333,7 @@ func (v *values) handed(names []string) int {
 
 func (v *values) Refuse(attribute, what string, handed ...string) error {
 	i := v.handed(handed)
-	if i < 0 {
+	if world.Decide(what, world.Attribute{}, world.Beside{Secret: i >= 0}).Answer != world.Refused {
 		return nil
 	}
 	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
@@ -351,7 +344,8 @@ func (v *values) Refuse(attribute, what string, handed ...string) error {
 func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 	for _, a := range slices.Concat(t.Attrs, t.Variables) {
 		for _, name := range a.Env {
-			if _, set := env.Get(name); set && a.Secrecy != attr.Public {
+			of := world.Attribute{IsIdentity: a.Secrecy != attr.Public}
+			if _, set := env.Get(name); set && world.Decide(name, of, world.Beside{NoServer: true}).Answer == world.Refused {
 				return name
 			}
 		}

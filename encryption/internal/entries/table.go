@@ -37,7 +37,7 @@ func checkAttrs(block string, attrs []attr.Attr) error {
 		case a.Env != nil && a.Type.IsMapType():
 			what = "is a map, which no variable gives"
 		case missing >= 0:
-			what = fmt.Sprintf("names %q, which is no attribute beside it", names[missing])
+			what = fmt.Sprintf("names %q, and the block has no such attribute", names[missing])
 		case !a.Check.IsFor(a.Type):
 			what = "has a Check for another type"
 		case isAddress && (a.Type != cty.String || a.Env != nil):

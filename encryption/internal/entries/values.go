@@ -16,17 +16,17 @@ import (
 
 // values implements [attr.Values] for one entry, or for a nested block of it.
 type values struct {
-	address string // of the entry
+	address string // the address of the entry
 	within  string // the nested block that contains the values, such as "assume_role."; "" for the entry itself
 
-	attrs  map[string]cty.Value // :: attribute name → value, null when absent
-	blocks map[string]*values   // :: nested block name → its values
-	pos    map[string]attr.Pos  // :: attribute name, "" for the entry → place in text
-	given  []Given              // all attributes, in nested blocks, too
+	attrs  map[string]cty.Value // values by the name of the attribute; null if it is absent
+	blocks map[string]*values   // values of nested blocks, by name
+	pos    map[string]attr.Pos  // places in text by the name of the attribute; "" for the entry
+	given  []Given              // all attributes, including attributes of nested blocks
 
 	resolver  resolver
-	variables map[string]string // :: attribute name → the variable that it comes from
-	layered   map[string]bool   // :: attribute name, "" for the entry → TF_ENCRYPTION sets it
+	variables map[string]string // environment variables by the name of the attribute that they set
+	layered   map[string]bool   // whether TF_ENCRYPTION sets an attribute, by its name
 }
 
 func (v *values) Address() string { return strings.TrimSuffix(v.address+"."+v.within, ".") }
@@ -137,8 +137,8 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 	return e
 }
 
-// withSuspects adds to err the oddities of the attribute at a path; of a whole block if path
-// names one, and of the whole entry for "".
+// withSuspects returns err with the first oddity of the attribute or block at a path, or of the
+// whole entry if path is "".
 func (v *values) withSuspects(err error, path string) error {
 	return fault.Later(err, func() (facts []fault.Fact) {
 		for _, odd := range oddities(v.given) {
@@ -150,5 +150,5 @@ func (v *values) withSuspects(err error, path string) error {
 	})
 }
 
-// path returns the path of an attribute in the entry, and the path of the nested block for "".
+// path returns the path of an attribute in the entry, and the path of the nested block if attribute is "".
 func (v *values) path(attribute string) string { return strings.TrimSuffix(v.within+attribute, ".") }

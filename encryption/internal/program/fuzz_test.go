@@ -46,24 +46,23 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// readAnswer takes in stdout step by step and returns what a is.
+// readAnswer takes in stdout step by step and returns the value of a.
 func readAnswer(stdout []byte, step, limit int) ([]byte, error) {
-	a := &answer{magic: "M", limit: limit}
+	var out struct {
+		A json.RawMessage `json:"a"`
+	}
+	q := &question{magic: "M", limit: limit, output: &out}
 	for rest := stdout; len(rest) > 0; {
 		n := min(step, len(rest))
-		if err := a.hear(rest[:n]); err != nil {
+		if err := q.Hear(nil, rest[:n]); err != nil {
 			return nil, err
 		}
-		if len(a.body) > max(limit, maxHeader) {
+		if len(q.body) > max(limit, maxHeader) {
 			return nil, errors.New("more is kept than is allowed")
 		}
 		rest = rest[n:]
 	}
-	var out struct {
-		A json.RawMessage `json:"a"`
-	}
-	err := a.decode(&out)
-	if err != nil {
+	if err := q.End(); err != nil {
 		return nil, err
 	}
 	return out.A, nil

@@ -23,6 +23,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
@@ -69,19 +70,20 @@ var (
 	errTooLong = errors.New("the program answered more than it may")
 )
 
-// Check reports a command that cannot be run.
-func (c Command) Check() error {
+// New returns the command in an attribute, which speaks the protocol of this name.
+func New(v attr.Values, attribute, magic string) (Command, error) {
+	c := Command{Argv: v.Strings(attribute), Magic: magic, World: world.For(v.Environment(), false)}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return errors.New("a program is required as the first element")
+		return c, v.Errorf(attribute, "a program is required as the first element")
 	}
-	return nil
+	return c, nil
 }
 
 // Run passes input to the program and decodes its answer into output. An answer of more than
 // limit bytes is an error. Errors contain the end of the program's stderr, without secrets and
 // without long words of the answer.
 func (c Command) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
-	return c.Talk(ctx, &question{input: input, answer: answer{magic: c.Magic, limit: limit}, output: output, secrets: secrets})
+	return c.Talk(ctx, &question{input: input, magic: c.Magic, limit: limit, output: output, secrets: secrets})
 }
 
 // Dialog is one side of a conversation with a program.
@@ -148,8 +150,8 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s could not be run: it cannot be executed on this system; a script begins with a line such as #!/bin/sh", c.name())
 	case errors.Is(err, fs.ErrNotExist): // of the script, or of its program
-		return fmt.Errorf("%s could not be run: what its first line names is not there; it must not end with a carriage return, as lines of "+
-			"Windows do", c.name())
+		return fmt.Errorf("%s could not be run: the program that its first line names is not there; the line must not end with a carriage "+
+			"return, as lines of Windows do", c.name())
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is an agent that it started, which holds the pipe
 		return fmt.Errorf("%s could not be run: %w", c.name(), err)
 	default:
@@ -190,13 +192,16 @@ func (e *ear) Write(p []byte) (int, error) {
 	return 0, e.err
 }
 
-// question implements [Dialog] with one question and one answer.
+// question implements [Dialog] with one question and one answer, which it collects.
 type question struct {
-	answer
-
 	input   []byte
+	magic   string
+	limit   int // bytes of the answer
 	output  any
 	secrets [][]byte
+
+	header bool // the header was read, and is right
+	body   []byte
 }
 
 func (q *question) Begin(stdin io.WriteCloser) {
@@ -204,11 +209,18 @@ func (q *question) Begin(stdin io.WriteCloser) {
 	_ = stdin.Close()
 }
 
-func (q *question) Hear(_ io.WriteCloser, printed []byte) error { return q.hear(printed) }
-
-func (q *question) End() error { return q.decode(q.output) }
-
-func (q *question) Clean(said []byte) []byte { return q.without(Without(said, q.secrets...)) }
+// Hear checks the header as soon as it is complete, so that a program of another kind is stopped
+// at once.
+func (q *question) Hear(_ io.WriteCloser, printed []byte) (err error) {
+	q.body = append(q.body, printed...)
+	if !q.header {
+		err = q.readHeader()
+	}
+	if err == nil && q.header && len(q.body) > q.limit {
+		err = fmt.Errorf("%w: at most %d bytes are read", errTooLong, q.limit)
+	}
+	return err
+}
 
 func (c Command) notFound(err error) error {
 	switch {
@@ -236,28 +248,8 @@ func (c Command) name() string {
 	return outside.Quoted(filepath.Base(c.Argv[0]), maxName)
 }
 
-// answer collects the output of a program. It checks the header as soon as it is complete, so
-// that a program of another kind is stopped at once.
-type answer struct {
-	magic  string
-	limit  int
-	header bool // the header was read, and is right
-	body   []byte
-}
-
-func (a *answer) hear(p []byte) (err error) {
-	a.body = append(a.body, p...)
-	if !a.header {
-		err = a.readHeader()
-	}
-	if err == nil && a.header && len(a.body) > a.limit {
-		err = fmt.Errorf("%w: at most %d bytes are read", errTooLong, a.limit)
-	}
-	return err
-}
-
-func (a *answer) readHeader() error {
-	line, rest, found := bytes.Cut(a.body, []byte("\n"))
+func (q *question) readHeader() error {
+	line, rest, found := bytes.Cut(q.body, []byte("\n"))
 	switch {
 	case len(line) > maxHeader:
 		return fmt.Errorf("%w: its first line is not the header", ErrProtocol)
@@ -267,52 +259,53 @@ func (a *answer) readHeader() error {
 			Magic   string `json:"magic"`
 			Version int    `json:"version"`
 		}
-		if json.Unmarshal(line, &h) != nil || h.Magic != a.magic || h.Version != version {
+		if json.Unmarshal(line, &h) != nil || h.Magic != q.magic || h.Version != version {
 			return fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}, and what it logs belongs on standard error`, ErrProtocol,
-				a.magic, version)
+				q.magic, version)
 		}
-		a.header, a.body = true, rest
+		q.header, q.body = true, rest
 	}
 	return nil
 }
 
-// decode decodes the first JSON value after the header and, like OpenTofu, ignores the rest. It
+// End decodes the first JSON value after the header and, like OpenTofu, ignores the rest. It
 // replaces the decoder's errors, which repeat parts of the answer, such as a key.
-func (a *answer) decode(output any) error {
-	if !a.header {
+func (q *question) End() error {
+	if !q.header {
 		return fmt.Errorf("%w: it printed no header line; check that it is the program for OpenTofu", ErrProtocol)
 	}
-	d := json.NewDecoder(bytes.NewReader(a.body))
+	d := json.NewDecoder(bytes.NewReader(q.body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(output); err != nil {
-		if _, corrupt := errors.AsType[base64.CorruptInputError](err); corrupt {
-			return fmt.Errorf("%w: keys and data in what follows its header must be in standard base64, and one of them is not", ErrProtocol)
-		}
-		if len(bytes.TrimSpace(a.body)) == 0 {
-			return fmt.Errorf("%w: nothing follows its header; the answer, a JSON document, is required", ErrProtocol)
-		}
-		if strings.HasPrefix(err.Error(), "json: unknown field ") {
-			return fmt.Errorf("%w: what follows its header has a field that does not belong there; the fields are those of OpenTofu's "+
-				"protocol, such as keys with encryption_key and decryption_key", ErrProtocol)
-		}
-		if _, broken := errors.AsType[*json.SyntaxError](err); broken {
-			return fmt.Errorf("%w: what follows its header is not JSON; everything else belongs on standard error", ErrProtocol)
-		}
-		return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, with keys and data "+
-			"in base64", ErrProtocol)
+	err := d.Decode(q.output)
+	_, corrupt := errors.AsType[base64.CorruptInputError](err)
+	_, broken := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case err == nil:
+		return nil
+	case corrupt:
+		return fmt.Errorf("%w: keys and data in what follows its header must be in standard base64, and one of them is not", ErrProtocol)
+	case len(bytes.TrimSpace(q.body)) == 0:
+		return fmt.Errorf("%w: nothing follows its header; the answer, a JSON document, is required", ErrProtocol)
+	case strings.HasPrefix(err.Error(), "json: unknown field "):
+		return fmt.Errorf("%w: what follows its header has a field that does not belong there; the fields are those of OpenTofu's "+
+			"protocol, such as keys with encryption_key and decryption_key", ErrProtocol)
+	case broken:
+		return fmt.Errorf("%w: what follows its header is not JSON; everything else belongs on standard error", ErrProtocol)
 	}
-	return nil
+	return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, with keys and data "+
+		"in base64", ErrProtocol)
 }
 
-// without returns the program's stderr without the long words of its answer. A shell script with
-// "set -x", for example, also prints the key on stderr.
-func (a *answer) without(said []byte) []byte {
+// Clean also leaves out the long words of the answer: a shell script with "set -x", for example,
+// prints the key on stderr.
+func (q *question) Clean(said []byte) []byte {
+	said = Without(said, q.secrets...)
 	const long = 16
 	outOfWords := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("+/_-", r)
 	}
 	for _, word := range bytes.FieldsFunc(said, outOfWords) {
-		if len(word) >= long && bytes.Contains(a.body, word) {
+		if len(word) >= long && bytes.Contains(q.body, word) {
 			said = bytes.ReplaceAll(said, word, []byte("(secret)"))
 		}
 	}

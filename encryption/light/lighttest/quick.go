@@ -16,14 +16,18 @@ import (
 // whatever their metadata says; the files of others take as many as they say.
 const quickSalt = "sealed by a test"
 
+const saltLength = 32 // the default of pbkdf2
+
 // quick is pbkdf2 without the work.
 type quick struct{ whole }
 
 // whole is what pbkdf2 can do.
 type whole interface {
 	driver.KeyProvider
+	driver.Salter
 	driver.Deriver
 	driver.Recognizer
+	driver.Closer
 }
 
 func quickBlock() driver.Block[driver.KeyProvider] {
@@ -44,12 +48,22 @@ func quickBlock() driver.Block[driver.KeyProvider] {
 }
 
 func (q quick) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
-	stored, err := q.Stored([]byte(quickSalt+rand.Text()), nil)
-	if err != nil {
-		return nil, nil, err
-	}
+	stored := q.NewDocument()
 	key, err := q.Key(ctx, keys, stored)
 	return key, stored, err
+}
+
+func (q quick) NewDocument() json.RawMessage {
+	var members map[string]any
+	stored := q.whole.NewDocument()
+	if err := json.Unmarshal(stored, &members); err != nil {
+		return stored
+	}
+	salt := make([]byte, saltLength)
+	_, _ = rand.Read(salt[copy(salt, quickSalt):]) // never fails
+	members["salt"] = salt
+	stored, _ = json.Marshal(members) // what was JSON
+	return stored
 }
 
 func (q quick) Key(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {

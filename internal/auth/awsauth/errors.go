@@ -16,7 +16,6 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -173,7 +172,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	} else if s.values.String("access_key") == "" && !isAPI {
 		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
 	}
-	return fault.Later(Failure(what, err), s.oddVariables)
+	return Failure(what, err)
 }
 
 // signedOut matches errors of package ssocreds. The names of roles may contain SSO.
@@ -187,23 +186,6 @@ func (s Settings) missingFile() string {
 		}
 	}
 	return ""
-}
-
-// Ambient are variables that the SDK reads by itself.
-func Ambient() []string {
-	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE",
-		"AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE"}
-}
-
-// oddVariables returns the variables that the SDK reads and whose values are probably mistakes.
-func (s Settings) oddVariables() (facts []fault.Fact) {
-	for _, name := range Ambient() {
-		value, _ := s.values.Environment().Get(name)
-		if odd := recognize.Text(value, recognize.Value).Said(name); odd != "" {
-			facts = append(facts, fault.Suspect{Setting: "the environment variable " + name, What: odd})
-		}
-	}
-	return facts
 }
 
 // NoAnswer says why there was no answer.

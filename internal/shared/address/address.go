@@ -17,12 +17,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// maxAddress is the longest address that is parsed, in bytes. Real ones stay
-// far below.
+// maxAddress is the longest address that is parsed, in bytes. Real addresses are far shorter.
 const maxAddress = 16 << 10
 
-// Address says where a resource, or one instance of it, stands in a state. The
-// zero value is no address.
+// Address is the place of a resource, or of one instance of it, in a state. The zero value is no
+// address.
 type Address struct {
 	Module string // canonical, such as module.net["a"]; "" for the root
 	Mode   string // [Managed] or [Data]
@@ -31,8 +30,8 @@ type Address struct {
 	Key    Key
 }
 
-// Parse reads an address as Terraform and OpenTofu print one:
-// module.net["a"].aws_vpc.main[0], or without the last index for all instances.
+// Parse reads an address as Terraform and OpenTofu print one: module.net["a"].aws_vpc.main[0]. An
+// address without the last index has the zero Key.
 func Parse(text string) (Address, error) {
 	steps, err := traverse(text)
 	if err != nil {
@@ -52,14 +51,14 @@ func Parse(text string) (Address, error) {
 	}
 	switch {
 	case len(names) == 0 && a.Mode == Managed:
-		return Address{}, errors.New("this is the address of a module; that of a resource has a type and a name after it, such as aws_vpc.main")
+		return Address{}, errors.New("this is the address of a module; the address of a resource has a type and a name after it, " +
+			"such as aws_vpc.main")
 	case len(names) == 2 && (names[0] == "output" || names[0] == "outputs"):
 		return Address{}, errors.New("this is an output and no resource; statecrypt_remote_state reads outputs")
 	case len(names) == 3 && names[0] == "resource":
 		return Address{}, errors.New("the address of a resource begins with its type; leave out \"resource.\" before it")
 	case len(names) > 2:
-		return Address{}, errors.New("the address of a resource ends with its name, or an instance key behind it; what follows is an " +
-			"attribute, which is read as attributes.NAME of the result")
+		return Address{}, errAttribute
 	case len(names) != 2:
 		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or " +
 			"data.aws_ami.linux")
@@ -72,11 +71,13 @@ func Parse(text string) (Address, error) {
 		steps = steps[1:]
 	}
 	if len(steps) > 0 {
-		return Address{}, errors.New("the address of a resource ends with its name or one instance key; what follows it is an attribute, which " +
-			"is read as attributes.NAME of the result")
+		return Address{}, errAttribute
 	}
 	return a, nil
 }
+
+var errAttribute = errors.New("the address of a resource ends with its name, or an instance key behind it; what follows is an attribute, " +
+	"which is read as attributes.NAME of the result")
 
 // The modes of a resource.
 const (
@@ -84,10 +85,10 @@ const (
 	Data    = "data"
 )
 
-// String is the address as Terraform prints it.
+// String returns the address as Terraform prints it.
 func (a Address) String() string { return a.Resource() + a.Key.String() }
 
-// Resource is the address without an instance key.
+// Resource returns the address without an instance key.
 func (a Address) Resource() string {
 	var b strings.Builder
 	if a.Module != "" {
@@ -113,14 +114,14 @@ func traverse(text string) (hcl.Traversal, error) {
 	}
 	first, at := diags[0], ""
 	if first.Subject != nil {
-		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
+		at = fmt.Sprintf("at character %d, ", first.Subject.Start.Column)
 	}
-	return nil, fmt.Errorf("this is not an address%s: %s; write it as the CLI prints it, such as module.net.aws_instance.web[0]", at,
+	return nil, fmt.Errorf("this is not an address: %s%s; write it as the CLI prints it, such as module.net.aws_instance.web[0]", at,
 		strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
 }
 
-// modulePath takes the modules off the front, and returns them as text in the
-// one form that is compared.
+// modulePath returns the canonical text of the modules at the beginning of steps, and the steps
+// after them.
 func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
 	var path []string
 	for len(steps) > 0 && isName(steps[0]) && nameOf(steps[0]) == "module" {
@@ -142,9 +143,9 @@ func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
 	return strings.Join(path, "."), steps, nil
 }
 
-// Module is how a state's text of a module path is compared. Old
-// versions wrote keys with other escapes. A text that can't be parsed stays as
-// it is, and is the path of no address.
+// Module returns the canonical form of a module path in a state, because old versions wrote keys
+// with other escapes. It returns a text that cannot be parsed unchanged; no address has such a
+// path.
 func Module(text string) string {
 	if text == "" {
 		return ""
@@ -198,14 +199,14 @@ func nameOf(step hcl.Traverser) string {
 // instance, which has no key.
 type Key struct {
 	Kind  KeyKind
-	Index int    // of an [IntKey], at most [math.MaxInt32]
-	Name  string // of a [StringKey]
+	Index int    // the index of an [IntKey], from 0 to [math.MaxInt32]
+	Name  string // the key of a [StringKey]
 }
 
 // KeyKind is the argument that creates the instances: none, count or for_each.
 type KeyKind int
 
-// The kinds of keys.
+// These are the kinds of keys.
 const (
 	NoKey     KeyKind = iota
 	IntKey            // count
@@ -239,7 +240,7 @@ func keyOf(step hcl.Traverser) (Key, error) {
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{", "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
-// escapeKey writes a string as HCL reads it between quotes.
+// escapeKey returns a string in the form in which HCL reads it between quotes.
 func escapeKey(s string) string {
 	var b strings.Builder
 	for _, r := range escapes.Replace(s) {

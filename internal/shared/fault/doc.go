@@ -1,18 +1,19 @@
-// Package fault has the reason of a failure, and the advice about it.
+// Package fault joins the reason of a failure with advice about it.
 //
 // The code that fails returns a reason, which is one line, and writes the advice into the same
 // expression:
 //
 //	fault.With(errors.New("the file is a tar archive"), "extract the state from it")
 //
-// A [Fact] is an advice that each program has words of its own for, or that something is
-// decided by. [Find] and [Has] look for one; nothing is decided by a text.
+// A [Fact] is advice that each program can put into words of its own, or the basis of a decision.
+// [Find] and [Has] look for a fact; no decision depends on a text.
 //
-// A program has a [Voice]. [Voice.Text] is the text of an error with all advice in it, which
-// stands behind its reason. A word in braces in an advice is a placeholder, such as {settings},
-// that the voice fills. The zero Voice has words that are true for everybody.
+// A program has a [Voice]. [Voice.Text] returns the text of an error, with each piece of advice
+// after its reason. A word in braces, such as {settings}, is a placeholder that the voice fills.
+// The zero Voice has words that are true for every program.
 //
-// An advice stands at the end of the text of a wrapper, as fmt.Errorf("%s: %w", …) makes it. A
-// type that composes its text of several errors, or hides one, has a method Tell; a wrapper with
-// words of its own behind such an error takes the place of the advice in it.
+// If the text of a wrapper ends with the text of the wrapped error, as fmt.Errorf("%s: %w", …)
+// makes it, the advice comes there; otherwise it comes after the whole text. A type that composes
+// its text of several errors, or hides one, has a method Tell. A wrapper that adds words after such
+// an error leaves out its advice.
 package fault

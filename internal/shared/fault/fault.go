@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// advised is a reason with a fact beside it.
+// advised is a reason with a fact.
 type advised struct {
 	reason error
 	fact   func() Fact
 }
 
-// With returns the reason with an advice beside it; the reason itself for "", and nil for no
-// reason. The advice follows the reason behind a semicolon, unless it begins with a comma or a
-// colon. An error that wraps driver.ErrNoKey has its advice nowhere else: a fallback that opens
-// the file shows that there is nothing to do.
+// With returns the reason with advice. It returns the reason itself if advice is "", and nil if
+// reason is nil. The advice follows the reason after a semicolon, unless it begins with a
+// punctuation mark of its own. An error that wraps driver.ErrNoKey must not have advice in its
+// text: if a fallback opens the file, there is nothing to do.
 func With(reason error, advice string) error {
 	if advice == "" {
 		return reason
@@ -24,7 +24,7 @@ func With(reason error, advice string) error {
 	return Known(reason, Advice(advice))
 }
 
-// Known returns the reason with a fact beside it, and nil for no reason.
+// Known returns the reason with a fact, and nil if reason is nil.
 func Known(reason error, fact Fact) error {
 	if reason == nil {
 		return nil
@@ -32,14 +32,14 @@ func Known(reason error, fact Fact) error {
 	return &advised{reason, func() Fact { return fact }}
 }
 
-// Later returns the reason with the first fact beside it that the reason does not say itself.
-// The facts are found if somebody asks for the text of the error, and never if nobody does, as
-// for a method whose fallback opens the file.
+// Later returns the reason with the first fact of find that the reason does not contain already,
+// and nil if reason is nil. Find is called when the text or the facts of the error are needed, so
+// it is never called for a method whose fallback opens the file.
 func Later(reason error, find func() []Fact) error {
 	if reason == nil {
 		return nil
 	}
-	return &advised{reason, sync.OnceValue(func() Fact { return firstUnsaid(reason, find()) })} // a text asks several times
+	return &advised{reason, sync.OnceValue(func() Fact { return firstUnsaid(reason, find()) })} // once for all calls
 }
 
 func firstUnsaid(reason error, facts []Fact) Fact {
@@ -89,7 +89,7 @@ func Has[T Fact](err error) bool {
 	return ok
 }
 
-// parts are the errors that an error wraps itself.
+// parts returns the errors that an error wraps directly.
 func parts(err error) []error {
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:
@@ -102,12 +102,12 @@ func parts(err error) []error {
 	return nil
 }
 
-// List has the errors that are found in one pass.
+// List holds the errors that one pass finds.
 type List []error
 
 func (e List) Error() string { return e.Tell(error.Error) }
 
-// Tell puts each error on a line of its own.
+// Tell returns the texts of the errors, each on a line of its own.
 func (e List) Tell(text func(error) string) string {
 	var lines []string
 	for _, err := range e {
@@ -130,8 +130,8 @@ func (e List) Err() error {
 	return e
 }
 
-// All returns the errors of the list that an error is or wraps; another error alone, and none
-// for nil.
+// All returns the errors of the [List] that err is or wraps. Without a list, it returns err alone,
+// and nil if err is nil.
 func All(err error) (all List) {
 	if err != nil && !errors.As(err, &all) {
 		all = List{err}
@@ -139,8 +139,8 @@ func All(err error) (all List) {
 	return all
 }
 
-// Odd is a peculiarity of a text that somebody gave, such as "ends with a line break", as a part
-// of a reason. A [Suspect] with the same words is not said again.
+// Odd is a peculiarity of a user's text, such as "ends with a line break", as a part of a reason.
+// [Later] leaves out a [Suspect] with the same words.
 type Odd string
 
 func (o Odd) Error() string { return string(o) }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
 var (
@@ -86,6 +87,24 @@ func TestVoice(t *testing.T) {
 	}
 	if got := voice.Fill("{credentials} {other}"); got != "the block with the credentials {other}" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A placeholder in the text of somebody else stays as it is.
+func TestPlaceholdersOfOthers(t *testing.T) {
+	t.Parallel()
+	const foreign = "see {credentials} and {settings}"
+	for name, shown := range map[string]string{"line": outside.Line(foreign, 100), "value": outside.Value(foreign, 100),
+		"quoted": outside.Quoted(foreign, 100), "end": outside.End(foreign, 100), "text": outside.Text(foreign)} {
+		err := fault.With(fmt.Errorf("check {credentials}, not {credentials}; the server said: %s", shown), "see {settings}, and "+shown)
+		const want = "check the git block, not the git block; the server said: "
+		spoken := fault.Voice{Words: map[string]string{"credentials": "the git block"}}.Speak(err)
+		if got := spoken.Error(); got != want+shown {
+			t.Errorf("%s: got %q", name, got)
+		}
+		if got := (fault.Voice{}).Text(spoken); got != want+shown+"; see the settings, and "+shown {
+			t.Errorf("%s: got %q", name, got)
+		}
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 // Voice holds the words of a program for the places in which its users write settings: a provider
 // block, a file or a flag.
 type Voice struct {
-	// Words fill the placeholders: "credentials" is where the credentials of a source are set,
-	// such as "the git block of credentials, in the provider block", and "settings" is where the
-	// other settings are.
+	// Words maps placeholders to words: "credentials" to the place for the credentials of a source,
+	// such as "the git block of credentials, in the provider block", and "settings" to the place
+	// for the other settings.
 	Words map[string]string
 
 	// Say returns the words of the program for a fact; "" stands for the words that are true for
@@ -18,10 +18,10 @@ type Voice struct {
 	Say func(Fact) string
 }
 
-// everybody has the words of the zero Voice.
+// everybody maps placeholders to the words of the zero Voice.
 var everybody = map[string]string{"credentials": "the block with the credentials", "settings": "the settings"}
 
-// Fill puts the words of the voice in the place of the placeholders in a text.
+// Fill returns a text with the words of the voice in place of its placeholders.
 func (v Voice) Fill(text string) string {
 	for name, word := range everybody {
 		if own, ok := v.Words[name]; ok {
@@ -32,7 +32,7 @@ func (v Voice) Fill(text string) string {
 	return text
 }
 
-// Speak returns an error with the words of the voice in the place of its placeholders.
+// Speak returns err with the words of the voice in place of its placeholders, and nil if err is nil.
 func (v Voice) Speak(err error) error {
 	if err == nil {
 		return nil
@@ -50,7 +50,7 @@ func (e *spoken) Error() string { return e.voice.Fill(e.error.Error()) }
 // Unwrap returns the error with its placeholders.
 func (e *spoken) Unwrap() error { return e.error }
 
-// Text is the text of an error, with each advice behind its reason.
+// Text returns the text of an error, with each piece of advice after its reason.
 func (v Voice) Text(err error) string {
 	switch e := err.(type) {
 	case *advised:
@@ -75,12 +75,12 @@ func (v Voice) Text(err error) string {
 	return text + behind
 }
 
-// teller is an error that composes its text of the texts of others, or hides them.
+// teller is an error that composes its text of the texts of other errors, or hides them.
 type teller interface {
 	Tell(text func(error) string) string
 }
 
-// beside is the advice in an error that stands in the middle of another text.
+// beside returns the advice in an error whose text is not at the end of its wrapper's text.
 func (v Voice) beside(err error) (text string) {
 	switch e := err.(type) {
 	case *advised:
@@ -94,7 +94,7 @@ func (v Voice) beside(err error) (text string) {
 	return text
 }
 
-// said has the words for a fact, behind the mark that stands between the reason and them.
+// said returns the words for a fact, after the punctuation mark that separates them from the reason.
 func (v Voice) said(f Fact) (text string) {
 	if f == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 
 const maxName = 100 // bytes of a name from outside that are shown
 
-// A program decides by these facts, or has all words for them itself.
+// These facts have no words here: programs base decisions on them, or have words of their own.
 func (NoCredentials) advice() string   { return "" }
 func (OnlyEnvironment) advice() string { return "" }
 func (NoIdentity) advice() string      { return "" }
@@ -64,7 +64,7 @@ func (f NotConfigured) IsUnencrypted() bool {
 	return strings.HasPrefix(f.Address, "method."+syntax.Unencrypted+".")
 }
 
-// advice is about text, in which a method for plaintext has a block like any other.
+// advice returns the advice for settings in text, where a method for plaintext has a block like any other.
 func (f NotConfigured) advice() string {
 	if f.Alone || f.IsUnencrypted() {
 		return "add its block, or correct the name"
@@ -85,7 +85,7 @@ func (f NoMethod) InText() string {
 		case len(f.Selected) > 0 && f.In == "":
 			return fmt.Sprintf("set method = %s on the data source, or add a fallback with it", syntax.Or(methods, strconv.Quote))
 		case len(f.Selected) > 0: // a second block would be an error
-			return fmt.Sprintf("let %s have method = %s, or a fallback with it", f.In, strings.Join(methods, " or "))
+			return fmt.Sprintf("in the %s block, set method = %s, or add a fallback with it", f.In, strings.Join(methods, " or "))
 		}
 		return "add " + syntax.Or(methods, func(method string) string { return fmt.Sprintf("%s { method = %s }", target, method) })
 	}
@@ -103,8 +103,8 @@ func (f NoMethod) InText() string {
 
 func (f NoBlock) advice() string { return ":\n" + f.Lines() }
 
-// Lines has the block on lines of its own, because HCL takes a block inside another only so,
-// and indented, because the CLIs break other lines.
+// Lines returns the block on lines of its own, because HCL accepts a block inside another only in
+// this form, and indented, because the CLIs wrap lines that are not indented.
 func (f NoBlock) Lines() string {
 	var b strings.Builder
 	line := func(depth int, text string) { fmt.Fprintf(&b, "\n%s%s", strings.Repeat("  ", depth+1), text) }

@@ -1,4 +1,4 @@
-// Package harmless has values of Harmless and HarmlessIf that several kinds use.
+// Package harmless holds values for the fields Harmless and HarmlessIf of attributes of several kinds.
 package harmless
 
 import (
@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Secret is the reason of secrets that are no part of an identity with others.
+// Secret is the reason for a secret that does not belong to another attribute, such as an ID.
 const Secret = "It goes where the code says, as the code's own secrets do, and tells nobody anything of those."
 
-// OneOf reports whether a value is one of these.
+// OneOf returns a function that reports whether a value is one of values.
 func OneOf(values ...string) func(string) bool {
 	return func(value string) bool { return slices.Contains(values, value) }
 }

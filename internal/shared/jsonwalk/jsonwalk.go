@@ -6,6 +6,8 @@ package jsonwalk
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -63,6 +65,24 @@ func IsCutOff(err error) bool {
 	return ok && syntax.Error() == "unexpected end of JSON input"
 }
 
+// Expected returns the kind of value, such as "a string", that an error of package json expects. The text of the
+// error itself repeats the number in the file.
+func Expected(err *json.UnmarshalTypeError) string {
+	switch err.Type.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "a whole number"
+	case reflect.Slice: // of bytes
+		return "a string in base64"
+	case reflect.Map:
+		return "an object"
+	}
+	return "another kind of value"
+}
+
 // Place returns the byte, counted from 1, with which the character begins that an error of
 // package json is about. Go 1.26 counts one byte of the character, Go 1.27 all.
 func Place(data []byte, err *json.SyntaxError) int {
@@ -70,6 +90,25 @@ func Place(data []byte, err *json.SyntaxError) int {
 	for ; at > 1 && !utf8.RuneStart(data[at-1]); at-- {
 	}
 	return at
+}
+
+// Decode decodes the members of the object in data that have the names small into the struct
+// into. It stores members with the names in large as they are, as parts of data, and skips all
+// other members. The names are in lowercase letters, and are compared in the form that [Fold] gives.
+//
+// As with encoding/json, whose errors it returns, null changes nothing.
+func Decode(data []byte, into any, large map[string]*json.RawMessage, small ...string) error {
+	picked, err := Pick(data, func(name string, value []byte) bool {
+		name = Fold(name)
+		if whole := large[name]; whole != nil {
+			*whole = value
+		}
+		return slices.Contains(small, name)
+	})
+	if err != nil {
+		picked = data // encoding/json returns the error
+	}
+	return json.Unmarshal(picked, into)
 }
 
 // Pick returns data with only those members for which want is true, as an object

@@ -192,3 +192,28 @@ func FuzzMembers(f *testing.F) {
 		}
 	})
 }
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	type document struct {
+		Small int
+		Large json.RawMessage `json:"-"`
+		Other string
+	}
+	decode := func(text string) (d document, err error) {
+		err = Decode([]byte(text), &d, map[string]*json.RawMessage{"large": &d.Large}, "small")
+		return d, err
+	}
+	got, err := decode(`{"SMALL":1,"LaRge":{"x": [1]},"other":2,"small":3}`)
+	if err != nil || got.Small != 3 || string(got.Large) != `{"x": [1]}` || got.Other != "" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := decode("null"); err != nil || got.Large != nil {
+		t.Errorf("null: got %+v, %v", got, err)
+	}
+	for _, text := range []string{"", `{"small":"x"}`, `{"large":1`, "[]", `{"large":1}}`} {
+		if _, err := decode(text); err == nil {
+			t.Errorf("%s: there is no error", text)
+		}
+	}
+}

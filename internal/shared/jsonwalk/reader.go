@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxNesting is where encoding/json gives up, too.
+// maxNesting is the deepest nesting that is read; encoding/json has the same limit.
 const maxNesting = 10000
 
-// SyntaxError says where a text stops being JSON. It repeats nothing of it.
+// SyntaxError tells where a text stops being JSON. It contains no part of the text.
 type SyntaxError struct {
 	Offset int    // bytes from the start
-	Reason string // what a sentence says of the text, such as "ends too early"
+	Reason string // the rest of a sentence about the text, such as "ends too early"
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("it %s, at byte %d", e.Reason, e.Offset) }
@@ -41,8 +41,7 @@ func (r *Reader) Kind() byte {
 	}
 }
 
-// Object reads an object and calls member at the value of each member, which
-// member must read.
+// Object reads an object and calls member with each name. The function must then read the value.
 func (r *Reader) Object(member func(name string) error) error {
 	return r.list('{', '}', func() error {
 		name, err := r.String()
@@ -56,8 +55,8 @@ func (r *Reader) Object(member func(name string) error) error {
 	})
 }
 
-// Array reads an array and calls element at each element, which element must
-// read.
+// Array reads an array and calls element before each element. The function must then read the
+// element.
 func (r *Reader) Array(element func() error) error { return r.list('[', ']', element) }
 
 func (r *Reader) list(open, closing byte, item func() error) error {
@@ -106,7 +105,7 @@ func (r *Reader) String() (string, error) {
 	return text, nil
 }
 
-// isPlain reports whether the inside of a string stands for itself.
+// isPlain reports whether the inside of a string needs no decoding.
 func isPlain(inner []byte) bool {
 	ascii := true
 	for _, c := range inner {
@@ -149,7 +148,7 @@ func (r *Reader) Skip() (value []byte, err error) {
 	return r.data[start:r.at:r.at], err
 }
 
-// End fails unless nothing but space is left.
+// End returns an error unless only white space is left.
 func (r *Reader) End() error {
 	if r.space(); r.at < len(r.data) {
 		return r.fail("is not JSON")

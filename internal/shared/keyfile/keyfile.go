@@ -3,6 +3,7 @@ package keyfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,19 +21,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// limit is in bytes. Files of keys, tokens and profiles are far smaller.
+// limit is the size of the largest file that is read, in bytes. Files of keys, tokens and profiles are far smaller.
 const limit = 1 << 20
 
-// Read returns the content of a file of at most 1 MiB. A leading ~ is the home
-// directory. Only regular files are opened, because a pipe would wait for a
-// writer. From an error, [fs.ErrNotExist] can be told; it holds nothing of the content,
-// and the name only as [Shown] has it.
+// Read returns the content of a file of at most 1 MiB. A leading ~ stands for the home directory.
+// Only regular files are opened, because a pipe would wait for a writer. The error wraps
+// [fs.ErrNotExist] if there is no such file. It holds nothing of the content, and the whole name
+// only if [Shown] returns it.
 func Read(name string) ([]byte, error) {
-	shown := Shown(name)
-	if shown == "" {
-		shown = "the file, whose name is not shown because it may be a secret,"
-	}
-	return readAs(name, shown)
+	return readAs(name, cmp.Or(Shown(name), "the file, whose name is not shown because it may be a secret,"))
 }
 
 // ReadText reads a file as [Read] does. It returns an error for UTF-16, and removes the byte order
@@ -55,8 +52,8 @@ func Shown(name string) string {
 	return ""
 }
 
-// ReadArgument is [Read] for a name that an argument of a command gives, which is shown as
-// [Argument] has it.
+// ReadArgument works like [Read] for a name in an argument of a command. Errors show the name in
+// the form that [Argument] returns.
 func ReadArgument(name string) ([]byte, error) {
 	if recognize.IsContent(name) {
 		return nil, errContent
@@ -64,8 +61,8 @@ func ReadArgument(name string) ([]byte, error) {
 	return readAs(name, fmt.Sprintf("%.200q", Argument(name)))
 }
 
-// Argument returns the name in an argument of a command, for an error: an address without parts
-// that may be secret, and pass:SECRET, as openssl has it, without the secret.
+// Argument returns the name in an argument of a command, for an error. It leaves out the parts of
+// an address that may be secret, and the secret in pass:SECRET, the notation of openssl.
 func Argument(name string) string {
 	if recognize.Exists(name) {
 		return name
@@ -153,8 +150,8 @@ func Explain(name string, err error) error {
 
 var ofSCP = lazyregexp.New(`^[a-z]+@[\w.-]+:`)
 
-// sought says where a file that is not there was looked for. Of the path, only folders
-// that exist are shown: the rest may be a secret in the place of a path.
+// sought returns an error that tells where a missing file was looked for. It shows only folders of
+// the path that exist, because the rest may be a secret in place of a path.
 func sought(name string) error {
 	if name == "" {
 		return errors.New("the path is empty; is a variable empty?")
@@ -193,8 +190,8 @@ func sought(name string) error {
 	return err
 }
 
-// Near returns the last folder in an absolute path that exists, and the path in it that is
-// probably meant, "" if none is similar.
+// Near returns the last folder in an absolute path that exists, and the name in it that is probably
+// meant. The name is "" if none is similar.
 func Near(path string) (folder, name string) {
 	for folder = filepath.Dir(path); !recognize.IsFolder(folder) && folder != filepath.Dir(folder); {
 		folder = filepath.Dir(folder)
@@ -205,13 +202,13 @@ func Near(path string) (folder, name string) {
 		return folder, ""
 	}
 	there := names(folder)
-	if slices.Contains(there, first) { // a link that leads nowhere
+	if slices.Contains(there, first) { // a symlink whose target is missing
 		return folder, ""
 	}
 	return folder, syntax.Nearest(first, there)
 }
 
-// names returns the names of the first 1,000 files in a folder.
+// names returns the sorted names of 1,000 files in a folder, or of all if there are fewer.
 func names(folder string) (names []string) {
 	f, err := os.Open(folder)
 	if err != nil {

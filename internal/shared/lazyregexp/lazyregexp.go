@@ -1,6 +1,6 @@
-// Package lazyregexp has regular expressions that are compiled when they are first
-// used. The provider has about seventy, every command of a CLI starts it, and few
-// reads use more than a handful.
+// Package lazyregexp has regular expressions that are compiled when they are first used. The
+// provider has more than a hundred, every command of a CLI starts it, and few reads use more than a
+// handful.
 package lazyregexp
 
 import (
@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Regexp is a [regexp.Regexp].
+// Regexp is a [regexp.Regexp] that is compiled at its first use.
 type Regexp struct{ compiled func() *regexp.Regexp }
 
-// New is [regexp.MustCompile], which panics at the first use.
+// New returns a Regexp. If the expression is invalid, its first use panics.
 func New(expression string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }

@@ -42,7 +42,7 @@ type call[V any] struct {
 	done     chan struct{}
 	result   V
 	err      error
-	panicked *panicError
+	panicked error // with the stack of the goroutine where the panic began
 }
 
 // Do returns the kept result of key, waits for work on it that is under way, or starts the work.
@@ -167,7 +167,7 @@ func (m *Memo[K, V]) run(ctx context.Context, key K, c *call[V], work func(conte
 	c.err = errors.New("the shared work ended without a result")
 	defer func() {
 		if reason := recover(); reason != nil {
-			c.panicked = &panicError{reason, debug.Stack()}
+			c.panicked = panicError(reason, debug.Stack())
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -196,18 +196,11 @@ func (c *call[V]) outcome() (V, error) {
 	return c.result, c.err
 }
 
-// panicError carries a panic to another goroutine together with the stack of
-// the one where it began, which would be lost otherwise.
-type panicError struct {
-	reason any
-	stack  []byte
-}
-
-func (p *panicError) Error() string {
-	return fmt.Sprintf("panic in shared work: %v\n\n%s", p.reason, p.stack)
-}
-
-func (p *panicError) Unwrap() error {
-	err, _ := p.reason.(error)
-	return err
+// panicError returns an error that carries a panic to another goroutine.
+func panicError(reason any, stack []byte) error {
+	const text = "panic in shared work: "
+	if err, ok := reason.(error); ok {
+		return fmt.Errorf(text+"%w\n\n%s", err, stack)
+	}
+	return fmt.Errorf(text+"%v\n\n%s", reason, stack)
 }

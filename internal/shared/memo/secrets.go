@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Secrets is a [Memo] of a limited number of keys. It overwrites the keys that it drops.
+// Secrets is a [Memo] of a limited number of secret keys. It overwrites the secrets that it forgets.
 type Secrets struct{ memo Memo[string, *secret] }
 
-// NewSecrets returns a Secrets that remembers at most limit of them.
+// NewSecrets returns a Secrets that remembers at most limit secrets.
 func NewSecrets(limit int) *Secrets {
 	return &Secrets{Memo[string, *secret]{Limit: limit, Forgotten: (*secret).wipe}}
 }
 
-// Do is [Memo.Do]. Each caller gets a copy of its own.
+// Do works like [Memo.Do], and returns a copy of the secret to each caller.
 func (s *Secrets) Do(ctx context.Context, key string, work func(context.Context) ([]byte, error)) ([]byte, error) {
 	for {
 		found, err := s.memo.Do(ctx, key, func(ctx context.Context) (*secret, error) {
@@ -26,11 +26,11 @@ func (s *Secrets) Do(ctx context.Context, key string, work func(context.Context)
 		}
 		if b, ok := found.clone(); ok {
 			return b, nil
-		} // else it was forgotten between the two
+		} // else it was wiped after memo.Do returned it
 	}
 }
 
-// Clear overwrites and forgets all.
+// Clear overwrites and forgets all secrets.
 func (s *Secrets) Clear() { s.memo.Clear() }
 
 type secret struct {

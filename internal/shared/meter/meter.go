@@ -31,10 +31,10 @@ const (
 // ErrCost means that a value is refused because decoding it would cost too much.
 var ErrCost = errors.New("far more work than a file of its size should")
 
-// New returns a meter for size bytes.
+// New returns a meter for a file of size bytes.
 func New(size int) *Meter { return Of(Free + Earned(size)) }
 
-// Of returns a meter with this many units.
+// Of returns a meter with the given number of units.
 func Of(units int64) *Meter { return &Meter{units} }
 
 // Earned returns the units that size bytes of a file allow in addition to [Free].
@@ -43,7 +43,7 @@ func Earned(size int) int64 { return int64(size) / bytesPerUnit }
 // Add adds the units for size bytes that were fetched in addition.
 func (m *Meter) Add(size int) { m.left += Earned(size) }
 
-// Left is how many units are left, and never negative.
+// Left returns the number of remaining units, which is never negative.
 func (m *Meter) Left() int64 { return m.left }
 
 // Charge takes units, and returns [ErrCost] if too few remain. The text what names the values that
@@ -65,7 +65,7 @@ type key struct{}
 // Into returns a context that carries the meter.
 func Into(ctx context.Context, m *Meter) context.Context { return context.WithValue(ctx, key{}, m) }
 
-// For is the meter that was handed down or, without one, a new one for size bytes.
+// For returns the meter that ctx carries or, if it carries none, a new meter for a file of size bytes.
 func For(ctx context.Context, size int) *Meter {
 	if m, ok := ctx.Value(key{}).(*Meter); ok {
 		return m

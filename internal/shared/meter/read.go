@@ -8,10 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// Read reads all of r, which holds size bytes, or -1 when nobody knows. More
-// than limit bytes are a [TooLarge] error. A known size is allocated once and
-// exactly: states can be large, and a buffer that grows costs several times
-// the file.
+// Read reads all of r, which holds size bytes; -1 stands for an unknown size. More than limit bytes
+// are a [TooLarge] error. If the size is known, exactly that much memory is allocated, because
+// states can be large, and a growing buffer costs several times the file.
 func Read(r io.Reader, size, limit int64) ([]byte, error) {
 	switch {
 	case size > limit:
@@ -45,7 +44,7 @@ func expectEnd(r io.Reader) error {
 	}
 }
 
-// TooLarge is the error for a file of more than max bytes.
+// TooLarge returns the error for a file of more than max bytes.
 func TooLarge(max int64) error { return tooLargeError(max) }
 
 type tooLargeError int64
@@ -73,7 +72,7 @@ const firstRead = 64 << 10
 
 // readUnknown reads chunks, so that little more memory is used than the file takes.
 func readUnknown(r io.Reader, limit int64) ([]byte, error) {
-	r = io.LimitReader(r, min(limit, math.MaxInt64-1)+1) // one more shows that there is more
+	r = io.LimitReader(r, min(limit, math.MaxInt64-1)+1) // the byte after the limit shows that the file is too large
 	var chunks [][]byte
 	chunk, total := make([]byte, 0, firstRead), 0
 	for {

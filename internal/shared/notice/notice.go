@@ -11,7 +11,7 @@ func With(ctx context.Context, show func(text string)) context.Context {
 	return context.WithValue(ctx, place{}, show)
 }
 
-// Show passes text on. Without a place for it, nothing happens.
+// Show passes text to the function in ctx. It does nothing if there is none.
 func Show(ctx context.Context, text string) {
 	if show, ok := ctx.Value(place{}).(func(string)); ok {
 		show(text)

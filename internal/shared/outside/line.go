@@ -3,8 +3,8 @@
 // It escapes characters that move the cursor, hide text or fake a line: bytes that are not UTF-8
 // as \xff, other characters as \u001b. It also escapes the commands that CI systems look for in
 // the output of a program: "##" (Azure DevOps, TeamCity), and "::" (GitHub) at the beginning of a
-// word, where a CLI may break a line. IPv6 addresses have "::" elsewhere. Escaping a text again
-// does not change it.
+// word, where a CLI may break a line. IPv6 addresses have "::" elsewhere. And it escapes the
+// placeholders that package fault fills. Escaping a text again does not change it.
 package outside
 
 import (
@@ -91,7 +91,7 @@ func escape(s string, keepLines bool) string {
 			b.WriteString(`\t`)
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case isCommand(s[:i+1]), r != '\n' && !unicode.IsPrint(r):
+		case isCommand(s[:i+1]), isPlaceholder(s[i:]), r != '\n' && !unicode.IsPrint(r):
 			writeEscape(&b, r)
 		default:
 			b.WriteRune(r)
@@ -112,6 +112,11 @@ func writeEscape(b *strings.Builder, r rune) {
 func isCommand(s string) bool {
 	before, colons := strings.CutSuffix(s, "::")
 	return strings.HasSuffix(s, "##") || colons && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n"))
+}
+
+// isPlaceholder reports whether s begins with a placeholder of the package fault.
+func isPlaceholder(s string) bool {
+	return strings.HasPrefix(s, "{credentials}") || strings.HasPrefix(s, "{settings}")
 }
 
 // Limit returns body limited to its first max bytes, for clients that read answers to their end.

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Unsupported stands for schemes that no client here speaks.
+// Unsupported describes schemes that no client here supports.
 const Unsupported = "an authentication that is not supported, such as Digest or NTLM"
 
-// Challenge is the scheme, in lower case, that a server asks for in its headers
-// WWW-Authenticate, of which each may name several: the easiest of them, [Unsupported], or ""
-// for one that is not known.
+// Challenge returns the scheme that a server asks for in its WWW-Authenticate headers, each of
+// which may name several: "bearer" or else "basic", if it is among them; [Unsupported] for digest,
+// ntlm and negotiate; and "" for any other.
 func Challenge(headers []string) string {
 	all := strings.ReplaceAll(strings.ToLower(","+strings.Join(headers, ",")), " ", "")
 	asks := func(scheme string) bool { return strings.Contains(all, ","+scheme) }

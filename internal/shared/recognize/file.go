@@ -18,10 +18,10 @@ import (
 // stranger is a file that users often name in place of a state.
 type stranger struct {
 	what, do string
-	by       []string // how it begins, or which members its object has: one of these
+	by       []string // beginnings of the file, or lists of members of its object; one of them must fit
 }
 
-// strangers are told from how they begin. The first that fits counts.
+// strangers returns the files that are recognized by their beginning. The first one that fits counts.
 func strangers() []stranger {
 	return []stranger{
 		{"it is a pointer of Git LFS, which is not supported", "run git lfs pull, and read the file itself",
@@ -67,7 +67,7 @@ const (
 // Stranger is an error that names the kind of a file that is neither a state nor a plan.
 type Stranger struct{ Err error }
 
-// Is returns a [Stranger] with an advice beside it.
+// Is returns a [Stranger] with advice.
 func Is(kind, advice string) error { return Stranger{fault.With(errors.New(kind), advice)} }
 
 func (s Stranger) Error() string { return s.Err.Error() }
@@ -96,7 +96,7 @@ func File(file []byte) error {
 			return Is(s.what, s.do)
 		}
 	}
-	const tar = 257 // where its header says so
+	const tar = 257 // the offset of the mark in the header of a tar archive
 	switch {
 	case chunk.Match(start):
 		return Is("it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", "restore an intact copy")
@@ -127,8 +127,8 @@ func File(file []byte) error {
 	return Is("it is what a program printed, such as an error; did the program that was to write it fail?", "")
 }
 
-// besides is about a JSON object with something before it or behind it, or inside a JSON
-// string; it is nil if there is none.
+// besides returns an error for a JSON object that has something before or after it, or that is
+// inside a JSON string. It returns nil for any other file.
 func besides(file []byte) error {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
 		return Is(fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as what a program printed", line+2),
@@ -156,15 +156,16 @@ func besides(file []byte) error {
 // space is the set of characters that may stand before and behind a value of JSON.
 const space = " \t\r\n"
 
-// beginsWith reports whether a file begins with a text, behind a little space.
+// beginsWith reports whether a file begins with a text, after up to 4 KiB of white space.
 func beginsWith(file []byte, begin string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(startOf(file), space), []byte(begin))
 }
 
-// startOf returns as much of a file as tells its kind.
+// startOf returns the first 4 KiB of a file, which tell its kind.
 func startOf(file []byte) []byte { return file[:min(len(file), 4<<10)] }
 
-// These patterns match the beginnings of lines in files that are named by mistake.
+// These patterns match files that are named by mistake: settingsBlock the beginning of a line, and
+// the others the beginning of the file.
 var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
@@ -174,8 +175,8 @@ var (
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 
-// isWord reports whether a file is text without spaces that does not begin as JSON, and is long enough
-// to be a state of Kubeform.
+// isWord reports whether a file is text without spaces that does not begin like JSON, and is long
+// enough to be a state of Kubeform.
 func isWord(file []byte) bool {
 	const least, most = 49, 1000 // bytes; the rest of the file is not read
 	word := bytes.TrimSpace(file[:min(len(file), most)])
@@ -236,7 +237,7 @@ var (
 // which errors must not repeat: an identity of age or of one of its plugins, or a key in PEM.
 func HoldsPrivateKey(text string) bool { return privateKey.MatchString(text) }
 
-// IsPEM reports whether text begins as a key, a certificate or a message in PEM does.
+// IsPEM reports whether text begins like a key, a certificate or a message in PEM.
 func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
 
 // IsAge reports whether a file begins like an age file, armored or not.
@@ -244,13 +245,13 @@ func IsAge(file []byte) bool {
 	return bytes.HasPrefix(file, []byte("age-encryption.org/")) || IsArmored(file)
 }
 
-// IsArmored reports whether a file begins like an armored age file, also behind white space.
+// IsArmored reports whether a file begins like an armored age file, perhaps after white space.
 func IsArmored(file []byte) bool {
 	return beginsWith(file, "-----BEGIN AGE ENCRYPTED FILE-----")
 }
 
-// IsRecipient reports whether a text begins as a public key does for which age encrypts, of
-// age, of its plugins, or of ssh. No key of another kind does.
+// IsRecipient reports whether a text begins like a public key that age encrypts for: a key of age,
+// of a plugin, or of ssh. No key of another kind begins like that.
 func IsRecipient(text string) bool {
 	return strings.HasPrefix(text, "age1") || strings.HasPrefix(text, "ssh-")
 }
@@ -259,13 +260,13 @@ const transitPrefix = `^vault:v[0-9]+:`
 
 var transit = lazyregexp.New(transitPrefix)
 
-// IsTransit reports whether text is how the secrets engine transit writes a ciphertext: the
-// version of the key, and data.
+// IsTransit reports whether text begins like a ciphertext of the secrets engine transit, with
+// vault:, the version of the key and a colon.
 func IsTransit(text []byte) bool { return transit.Match(text) }
 
 var page = lazyregexp.New(`^(\x{feff}|[ \t\r\n])*(?i)<(!doctype|html|\?xml|!--)`)
 
-// IsWebPage reports whether a file begins as a web page does, or other XML.
+// IsWebPage reports whether a file begins like a web page or other XML.
 func IsWebPage(file []byte) bool { return page.Match(file) }
 
 // IsKubeconfig reports whether text, in place of the path of a kubeconfig, is its content, in base64 or
@@ -275,8 +276,8 @@ func IsKubeconfig(text string) bool {
 	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || IsContent(text)
 }
 
-// NoSSHKey describes a file in place of a private key of ssh, with a remedy. It returns "" for a key
-// in PEM, without a look at its type and passphrase.
+// NoSSHKey describes a file in place of a private key of ssh, with a remedy. It returns "" for a
+// key in PEM, whose type and passphrase it does not check.
 func NoSSHKey(file []byte) string {
 	switch text := strings.TrimSpace(string(file)); {
 	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
@@ -306,8 +307,8 @@ func NotText(content []byte) string {
 	return ""
 }
 
-// IsUTF16 reports whether content is text in UTF-16: it has the mark of one, or every
-// other byte of its beginning is 0.
+// IsUTF16 reports whether content is text in UTF-16: it has a byte order mark, or every other byte
+// of its beginning is 0.
 func IsUTF16(content []byte) bool {
 	if bytes.HasPrefix(content, []byte("\xff\xfe")) || bytes.HasPrefix(content, []byte("\xfe\xff")) {
 		return true

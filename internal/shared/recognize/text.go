@@ -16,33 +16,33 @@ import (
 type Place int
 
 const (
-	Value      Place = 1 << iota // of which nothing else is known: it may be an address, a path or a name
-	Word                         // in a request, such as in a header: it has no control characters
-	Secret                       // that is sent
-	Token                        // that is sent in a header
-	Passphrase                   // of which keys are made
-	Identity                     // of age
-	Settings                     // of the encryption, in HCL or JSON
-	Content                      // of a file, such as a certificate in PEM
+	Value      Place = 1 << iota // a text of any kind, such as an address, a path or a name
+	Word                         // a text in a request, such as in a header, without control characters
+	Secret                       // a secret that is sent
+	Token                        // a secret that is sent in a header
+	Passphrase                   // a secret from which keys are derived
+	Identity                     // an identity of age
+	Settings                     // the settings of the encryption, in HCL or JSON
+	Content                      // the content of a file, such as a certificate in PEM
 
 	anyText = Value | Secret | Token | Passphrase | Identity | Settings
 	secret  = Secret | Token | Passphrase | Settings
 	inFile  = Token | Passphrase | Identity | Settings | Content
 )
 
-// Certainty is how sure it is that a text is no passphrase.
+// Certainty tells how certain it is that a text is not a passphrase.
 type Certainty int
 
 const (
-	Perhaps  Certainty = iota // somebody may have chosen it; said only beside an error
-	Surely                    // nobody chose it, but the secret is in it, or named by it
-	NoSecret                  // everybody may know it, so that nothing may be encrypted with it
+	Perhaps  Certainty = iota // somebody may have chosen the text, so it is mentioned only beside an error
+	Surely                    // nobody chose the text, but it contains or names the secret
+	NoSecret                  // everybody may know the text, so nothing may be encrypted with it
 )
 
 // Thing is a text that users write in place of another, by mistake.
 type Thing struct {
 	Sure Certainty
-	is   string // continues a sentence about the text
+	is   string // the rest of a sentence about the text
 	mend mend
 }
 
@@ -50,8 +50,8 @@ type Thing struct {
 // variable, which a shell sets.
 type mend struct{ settings, variable string }
 
-// Said describes the thing, with the remedy: in the environment variable that has the text, or in
-// settings if variable is "". It returns "" for the zero Thing.
+// Said returns a description of the thing with its remedy: in the environment variable that holds
+// the text, or in settings if variable is "". It returns "" for the zero Thing.
 func (t Thing) Said(variable string) string {
 	if variable != "" {
 		return t.is + t.mend.variable
@@ -78,13 +78,13 @@ const (
 	notExpanded  = "begins with a variable of the shell that was not expanded"
 )
 
-// things are the rules. The first one that covers the place and fits the text counts.
+// things lists the rules. The first rule that covers the place and fits the text counts.
 var things = []struct {
 	in Place
 	Thing
 	fits func(text string) bool
 }{
-	// Texts without any secret, with any characters around them.
+	// These rules find texts without any secret, with any characters around them.
 	{Passphrase, Thing{NoSecret, "is what a program printed when it failed", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
 		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
@@ -97,7 +97,7 @@ var things = []struct {
 	{secret, Thing{NoSecret, notEvaluated, replace}, func(text string) bool { return syntax.IsKeyProviderAddress(inside(text)) }},
 	{secret, Thing{NoSecret, notEvaluated, replace},
 		bare(`^(ephemeral\.)?(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+(\[[^]]*\])?\.[\w.-]+$`)},
-	{anyText, Thing{NoSecret, "is what logs show in place of a secret", set},
+	{anyText, Thing{NoSecret, "is the placeholder that logs show in place of a secret", set},
 		bare(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)},
 	{anyText, Thing{NoSecret, "is a placeholder that was not filled in", same("; put the value in its place")},
 		bare(`^(<[A-Za-z]?[a-z]+([-_ .][a-z]+)*>|<[A-Z]+([-_ ][A-Z]+)*>|(?i:[-_a-z]*…|(change[-_ ]?(me|it|this)[-_ !.0-9]{0,6})+|` +
@@ -111,7 +111,7 @@ var things = []struct {
 	{anyText, Thing{NoSecret, notExpanded, replace}, bare(`^(\$(\{[A-Za-z_]\w*\}|[A-Z]+(_[A-Z0-9]+)+|` +
 		`PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)},
 
-	// Characters around a text.
+	// These rules look at the characters around a text.
 	{Word, Thing{Surely, "holds a line break or another control character", same("; remove it")},
 		func(text string) bool {
 			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
@@ -124,7 +124,7 @@ var things = []struct {
 		whole(`^( .*|.* )$`)},
 	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
 
-	// The form of a text.
+	// These rules look at the form of a text.
 	{Token, Thing{is: "begins with Bearer, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
 	{Token, Thing{is: "begins with token, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
 	{Identity, Thing{is: "is a public key (age1…), which only encrypts",
@@ -171,7 +171,7 @@ func Text(text string, in Place) Thing {
 // IsWord reports whether a text can be sent as it is, such as in a header.
 func IsWord(text string) bool { return Text(text, Word) == Thing{} }
 
-// whole makes a rule of an expression for a text as it is.
+// whole returns a rule that matches an expression with a text as it is.
 func whole(expression string) func(string) bool { return lazyregexp.New(expression).MatchString }
 
 // bare returns a rule that matches an expression with the inside of a text.
@@ -189,10 +189,10 @@ func isQuoted(text string) bool {
 	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
 }
 
-// looksLikePath reports whether text is a path that no passphrase is by chance, also of a
-// file that is on another machine.
+// looksLikePath reports whether text is a path, perhaps of a file on another machine. No passphrase
+// looks like that by chance.
 func looksLikePath(text string) bool {
-	text = strings.TrimPrefix(text, "@") // as curl and others have it
+	text = strings.TrimPrefix(text, "@") // @ before a path, as in an argument of curl
 	return IsPath(text) || elsewhere.MatchString(text)
 }
 
@@ -201,15 +201,15 @@ var (
 	elsewhere  = lazyregexp.New(`^((/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|builds|secrets|vault)/|\./)[\w./-]+|[A-Za-z]:[\\/][\w. \\/-]+)$`)
 )
 
-// isTextInBase64 tells it from random bytes in base64, which are a good passphrase, and
-// hardly ever text.
+// isTextInBase64 reports whether text is the base64 of at least 12 bytes of text. Random bytes,
+// whose base64 is a good passphrase, are hardly ever text.
 func isTextInBase64(text string) bool {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	isControl := func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n", r) }
 	return err == nil && len(decoded) >= 12 && utf8.Valid(decoded) && !strings.ContainsFunc(string(decoded), isControl)
 }
 
-// CheckPEM refuses a text that holds nothing in PEM, unless it is empty.
+// CheckPEM returns an error for a text that holds nothing in PEM, unless it is empty.
 func CheckPEM(text string) error {
 	if text == "" || strings.Contains(text, "-----BEGIN") {
 		return nil

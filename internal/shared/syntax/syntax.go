@@ -72,8 +72,6 @@ func Suggest(name string, candidates []string) string {
 // Configured returns the text after "… is not configured": the suggestion of [Suggest], or the
 // list of addresses.
 func Configured(address string, addresses []string) string {
-	const most = 10
-	shown := addresses[:min(len(addresses), most)]
 	other := swapped(address)
 	switch suggestion := Suggest(address, addresses); {
 	case slices.Contains(addresses, other):
@@ -82,10 +80,22 @@ func Configured(address string, addresses []string) string {
 		return suggestion
 	case len(addresses) == 0:
 		return ", nor is any other"
-	case len(addresses) > most:
-		return "; there are: " + strings.Join(shown, ", ") + " and others"
 	}
-	return "; there are: " + strings.Join(shown, ", ")
+	const most = 10
+	return "; there are: " + List(addresses, most, func(address string) string { return address })
+}
+
+// List returns the first texts, at most so many, each in the form that show gives it, and says how many
+// more there are. It calls show for these texts alone, so that a long list from a file costs little.
+func List(all []string, most int, show func(string) string) string {
+	var shown []string
+	for _, one := range all[:min(most, len(all))] {
+		shown = append(shown, show(one))
+	}
+	if more := len(all) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, ", ")
 }
 
 // swapped returns an address with its kind in the place of its name and the other way

@@ -71,7 +71,7 @@ func (g *Golden) Check(t *testing.T, name, text string) {
 
 var (
 	folderOfTest = regexp.MustCompile(regexp.QuoteMeta(os.TempDir()) + `/Test[^/"]*/\d+`)
-	portOfTest   = regexp.MustCompile(`127\.0\.0\.1:\d{4,}`)
+	portOfTest   = regexp.MustCompile(`(127[._]0[._]0[._]1):\d{4,}|(localhost):\d{5}`)
 	recipientOf  = regexp.MustCompile(`age1[0-9a-z]{58}`)
 )
 
@@ -83,7 +83,7 @@ func (g *Golden) Error(t *testing.T, name string, err error) {
 		t.Errorf("%s: there is no error", name)
 		return
 	}
-	text := portOfTest.ReplaceAllString(folderOfTest.ReplaceAllString(WithFacts(err), "/dir"), "127.0.0.1:PORT")
+	text := portOfTest.ReplaceAllString(folderOfTest.ReplaceAllString(WithFacts(err), "/dir"), "$1$2:PORT")
 	g.Check(t, name, recipientOf.ReplaceAllString(text, "age1…"))
 }
 

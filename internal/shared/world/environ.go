@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Environ are the variables that a program gets. Only a World makes one, so no
-// program starts with more than its World allows. The zero Environ is empty.
+// Environ holds the variables that a program gets. Only a World makes one, so no program starts
+// with more variables than its World allows. The zero Environ is empty.
 type Environ struct{ pairs []string }
 
-// Environ returns the environment of programs.
+// Environ returns the variables of this process that programs get.
 func (w World) Environ() Environ { return Environ{keep(os.Environ(), w.Gives)} }
 
 // Gives reports whether programs get the variable called name, in capitals.
@@ -25,19 +25,19 @@ func (w World) Gives(name string) bool {
 	return IsBare(name)
 }
 
-// With adds variables, each as name=value. The last of a name counts.
+// With returns e with more variables, each as name=value. If a name occurs twice, the last one counts.
 func (e Environ) With(pairs ...string) Environ {
 	return Environ{append(slices.Clone(e.pairs), pairs...)}
 }
 
-// Only keeps the variables whose names, in capitals, are wanted.
+// Only returns the variables of e whose names, in capitals, are wanted.
 func (e Environ) Only(wanted func(name string) bool) Environ { return Environ{keep(e.pairs, wanted)} }
 
-// Pairs are the variables, each as name=value. It is never nil, with which
-// [exec.Cmd] passes on everything.
+// Pairs returns the variables, each as name=value. The result is never nil, because [exec.Cmd]
+// passes on all variables if its Env is nil.
 func (e Environ) Pairs() []string { return append([]string{}, e.pairs...) }
 
-// Lookup is [Lookup] in these variables.
+// Lookup returns the value of a variable in e, and false if e does not have it.
 func (e Environ) Lookup(name string) (string, bool) { return Lookup(e.pairs)(name) }
 
 // withheld lists variables with secrets that only this module reads. Variables of OpenTofu,
@@ -54,7 +54,7 @@ var withheld = []string{
 	"SSLKEYLOGFILE", "AZURE_SDK_GO_LOGGING", "GOOGLE_SDK_GO_LOGGING_LEVEL",
 }
 
-// withholds reports whether no child gets the variable called name, in capitals.
+// withholds reports whether no program gets the variable called name, in capitals.
 func withholds(name string) bool {
 	return slices.Contains(withheld, name) || strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "TOFU_") ||
 		strings.HasPrefix(name, "STATECRYPT_HTTP_") || strings.HasSuffix(name, "_PASSPHRASE")
@@ -69,20 +69,20 @@ var bareNames = []string{
 	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 
-// IsBare reports whether any program needs the variable called name, in capitals.
+// IsBare reports whether every program gets the variable called name, in capitals.
 func IsBare(name string) bool {
 	return slices.Contains(bareNames, name) || strings.HasPrefix(name, "LC_")
 }
 
-// ofMachine are the machine's proxies and authorities, which are for all that it sends.
+// ofMachine lists the variables for the machine's proxies and certificate authorities, which apply to all its requests.
 var ofMachine = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE",
 }
 
-// keep returns the variables whose names, in capitals, are wanted: Windows does
-// not tell the cases apart.
+// keep returns the variables whose names, in capitals, are wanted: Windows does not distinguish
+// upper and lower case.
 func keep(environ []string, wanted func(name string) bool) []string {
-	kept := []string{} // and not nil, with which exec passes on everything
+	kept := []string{} // not nil, because exec then passes on all variables
 	for _, pair := range environ {
 		if name, _, _ := strings.Cut(pair, "="); wanted(strings.ToUpper(name)) {
 			kept = append(kept, pair)
@@ -91,8 +91,8 @@ func keep(environ []string, wanted func(name string) bool) []string {
 	return kept
 }
 
-// Lookup looks names up in environ, where the last of a name counts, as for
-// processes that are started with it.
+// Lookup returns a function that looks names up in environ. If a name occurs twice, the last one
+// counts, as in a process that is started with environ.
 func Lookup(environ []string) func(name string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, pair := range slices.Backward(environ) {

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// stopDelay is how long a program may take to clean up when it is stopped.
-// After Ctrl-C, everything has to end within two seconds. It is not the
-// command's WaitDelay: that one also limits how long the output of a program is
-// read after its end, which takes longer if there is much to do.
+// stopDelay is the time that a stopped program has to clean up. After Ctrl-C, everything must end
+// within two seconds. The command's WaitDelay is another limit, because it also covers the time in
+// which the output of a program is read after its end.
 const stopDelay = time.Second
 
 // ownGroup puts a command into a session of its own: it has no terminal to ask
@@ -37,13 +36,14 @@ func KillGroup(cmd *exec.Cmd) {
 	}
 }
 
-// watch waits beside the program, in its process group. The pipe ends without a
-// line if we were killed. No signal that Linux could send goes to the program's
-// own children, and other systems have none.
+// watch is a shell script that runs a program. In the same process group, it waits at a pipe, and
+// kills the group if the pipe ends without a line, as it does if this process is killed. The signal
+// that Linux can send in that case would not reach the program's own children, and other systems
+// have no such signal.
 const watch = `(read -r line || kill -s KILL 0) <&%[1]d >/dev/null 2>&1 & exec %[1]d<&-; exec "$@"`
 
-// RunDependent runs a command in a group of its own, as [Command] has it. The
-// group ends with this process, however that ends.
+// RunDependent runs a command in a group of its own, like [Command]. If there is a shell in PATH,
+// the group ends with this process, even if the process is killed.
 func RunDependent(cmd *exec.Cmd) error {
 	ownGroup(cmd)
 	shell, err := exec.LookPath("sh")

@@ -27,9 +27,9 @@ func ownGroup(cmd *exec.Cmd) {
 // KillGroup has nothing to do: taskkill has ended the whole tree.
 func KillGroup(*exec.Cmd) {}
 
-// RunDependent runs a command as [Command] has it. It ends with this process,
-// however that ends, and so do its children: the last handle of their job is
-// closed then. Where no job can be made, it runs without.
+// RunDependent runs a command in the same way as [Command]. The command and its children end with
+// this process, even if the process is killed, because that closes the last handle of their job. If
+// no job can be made, the command runs without one.
 func RunDependent(cmd *exec.Cmd) error {
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {

@@ -14,9 +14,9 @@ const (
 	waitDelay = 5 * time.Second // for output that a descendant of the program holds open
 )
 
-// Command is the only way to start a program. It runs without a shell and without
-// a terminal, and ends with ctx, together with its own children. The first argument
-// is looked up in PATH.
+// Command returns a command to run. Its program has neither a shell nor a terminal, and ends with
+// ctx, together with its own children. The first argument is looked up in PATH. Other packages
+// start programs only with it.
 func Command(ctx context.Context, environ Environ, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = environ.Pairs()
@@ -28,10 +28,10 @@ func Command(ctx context.Context, environ Environ, args ...string) *exec.Cmd {
 type Program struct {
 	Args     []string // the first is looked up in PATH
 	Environ  Environ
-	Dir      string        // where it runs; "" is here
+	Dir      string        // the working directory; "" for the current one
 	Stdin    io.Reader     // may be nil
-	Patience time.Duration // how long it may take
-	Limit    int           // bytes that it may print
+	Patience time.Duration // the longest time that it may take
+	Limit    int           // the most bytes of standard output
 
 	waitDelay time.Duration // for tests; zero for the constant
 }

@@ -54,9 +54,7 @@ func Steering() []Variables {
 	}
 }
 
-// Refuse returns an error if a variable is set that c would follow although w withholds it,
-// because c cannot be kept from reading it. Using no client is better than using a server that
-// such a variable names.
+// Refuse returns an error if a variable is set that c would follow although w withholds it, as [Decide] has it.
 func (w World) Refuse(c Client) error {
 	for _, some := range Steering() {
 		if some.Client != c {
@@ -64,7 +62,9 @@ func (w World) Refuse(c Client) error {
 		}
 		for name := range strings.FieldsSeq(some.Names) {
 			_, known := w.Lookup(name)
-			if value := os.Getenv(name); !known && value != "" && !slices.Contains(strings.Fields(some.Except), value) {
+			value := os.Getenv(name)
+			followed := Attribute{IsFollowed: true, IsHarmless: value == "" || slices.Contains(strings.Fields(some.Except), value)}
+			if Decide(name, followed, Beside{Withholds: !known}).Answer == Refused {
 				return fmt.Errorf("%s, but "+some.Error, w.Reason(), name)
 			}
 		}

@@ -1,6 +1,6 @@
-// Package world is the only way to this machine: its variables, its programs, the
-// user's folders and the authorities that its variables name. Nothing else may
-// look these up; the linter checks it.
+// Package world is the only access to this machine: its variables, its programs, the user's folders
+// and the authorities that its variables name. No other package may look these up; the linter
+// checks that.
 package world
 
 import (
@@ -30,9 +30,9 @@ const (
 	// variables themselves: permitted variables reach them as values of attributes.
 	code
 
-	// user serves all others, which work as the user's own tools do. It finds all variables.
-	// Programs get all variables except our own secrets, and except variables that make clients
-	// write secrets to logs.
+	// user serves all other clients and programs, which work like the user's own tools. It finds
+	// all variables. Programs get all variables except our own secrets, and except variables that
+	// make clients write secrets to logs.
 	user
 )
 
@@ -68,7 +68,7 @@ func (w World) Reason() string {
 	return "a secret of the configuration is sent"
 }
 
-// Lookup is [os.LookupEnv] for the variables that are found.
+// Lookup works like [os.LookupEnv], and finds only the variables that w allows.
 func (w World) Lookup(name string) (string, bool) {
 	if w.kind == none || w.kind == code && !w.Gives(strings.ToUpper(name)) {
 		return "", false
@@ -80,7 +80,7 @@ func (w World) Lookup(name string) (string, bool) {
 // World, because it identifies the user.
 func Home() (string, error) { return os.UserHomeDir() }
 
-// ExpandHome puts the home directory in the place of a leading ~.
+// ExpandHome returns path with the home directory in place of a leading ~.
 func ExpandHome(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
@@ -94,7 +94,7 @@ func ExpandHome(path string) (string, error) {
 }
 
 // ConfigDir returns the folder in which command-line tools written for Unix keep their settings:
-// below [Home], and on Windows the folder of all programs.
+// .config below [Home], and on Windows [os.UserConfigDir].
 func ConfigDir() (string, error) {
 	if runtime.GOOS == "windows" {
 		return os.UserConfigDir()
@@ -103,5 +103,5 @@ func ConfigDir() (string, error) {
 	return home + "/.config", err
 }
 
-// Find returns the path of a program that is looked up in PATH.
+// Find returns the path of a program, which it looks up in PATH.
 func Find(program string) (path string, err error) { return exec.LookPath(program) }

@@ -300,7 +300,7 @@ func (a arena) readStore(t *testing.T, where attrs, env map[string]string, envir
 	if err != nil {
 		return err
 	}
-	state, err := opened.State(values.String(a.store.Place))
+	state, err := opened.State(values.String(a.store.Named))
 	if err != nil {
 		return err
 	}

@@ -236,13 +236,13 @@ func TestOneRead(t *testing.T) {
 	}
 }
 
-func checkRefusal(t *testing.T, err error, missing bool, want string) {
+func checkRefusal(t *testing.T, err error, missing bool) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if _, ok := source.IsMissing(err); ok != missing || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
-		t.Errorf("got %v, want %q", err, want)
+	if _, ok := source.IsMissing(err); ok != missing || strings.Contains(err.Error(), canary) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -26,7 +26,7 @@ var (
 	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the " +
 		"portal shows it; a URL or a connection string is not one")
 	errEndpoint  = errors.New("an https URL is required; http is for this machine itself only")
-	errNoStorage = web.Final("what answered is not Azure Storage; check the proxy and blob_endpoint")
+	errNoStorage = web.Final("the answer is not from Azure Storage; check the proxy and blob_endpoint")
 	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 

@@ -197,22 +197,22 @@ func testRealRefusals(t *testing.T, server http.Handler) {
 	for name, c := range map[string]struct {
 		place, block attrs
 		missing      bool
-		want         string
+		code         string // of the server
 	}{
-		"no blob":      {place: place().with("key", "nothing"), block: withKey(), missing: true, want: "holds no blob"},
-		"no container": {place: place().with("container_name", "nothing"), block: withKey(), want: "there is no container nothing"},
-		"wrong key": {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"),
-			want: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
-		"SAS, no blob": {place: place().with("key", "nothing"), block: signed(sas.ContainerPermissions{Read: true}, later), missing: true,
-			want: "holds no blob"},
-		"SAS to write": {place: place(), block: signed(sas.ContainerPermissions{Write: true}, later), want: "with the permission r"},
+		"no blob":      {place: place().with("key", "nothing"), block: withKey(), missing: true},
+		"no container": {place: place().with("container_name", "nothing"), block: withKey()},
+		"wrong key":    {place: place(), block: attrs{}.with("access_key", "Y2FuYXJ5"), code: "403 AuthorizationFailure"}, // Azure says AuthenticationFailed
+		"SAS, no blob": {place: place().with("key", "nothing"), block: signed(sas.ContainerPermissions{Read: true}, later), missing: true},
+		"SAS to write": {place: place(), block: signed(sas.ContainerPermissions{Write: true}, later)},
 		"old SAS": {place: place(), block: signed(sas.ContainerPermissions{Read: true}, time.Now().Add(-time.Hour)),
-			want: "403 AuthorizationFailure"},
-		"wrong SAS": {place: place(), block: attrs{}.with("sas_token", azuretest.SAS), want: "403 AuthorizationFailure"},
+			code: "403 AuthorizationFailure"},
+		"wrong SAS": {place: place(), block: attrs{}.with("sas_token", azuretest.SAS), code: "403 AuthorizationFailure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, client, settings(c.block), c.place)
-			checkRefusal(t, err, c.missing, c.want)
+			if checkRefusal(t, err, c.missing); !strings.Contains(err.Error(), c.code) {
+				t.Errorf("got %v, want %q in it", err, c.code)
+			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
@@ -46,13 +47,16 @@ func TestLockOfTheFirstState(t *testing.T) {
 	s := newAccount()
 	s.Put("tfstate", "network.tfstate", azuretest.Blob{Lease: "0b1c"})
 	_, err := read(t, s.Client(t), settings(withKey()), place())
-	checkRefusal(t, err, true, "its first state is yet to be written")
+	checkRefusal(t, err, true)
+	says := sourcetest.OpenMistakes(t, "azurerm, the first state")
+	says.Error(t, "locked", err)
 	if m, _ := source.IsMissing(err); m.Lock == nil {
 		t.Error("the lock is lost")
 	}
 	s.Put("tfstate", "network.tfstate", azuretest.Blob{}) // as a run leaves it that was killed
 	_, err = read(t, s.Client(t), settings(withKey()), place())
-	checkRefusal(t, err, true, "is empty")
+	checkRefusal(t, err, true)
+	says.Error(t, "left behind", err)
 	if m, _ := source.IsMissing(err); m.Lock != nil {
 		t.Error("there is a lock")
 	}

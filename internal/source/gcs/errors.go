@@ -76,7 +76,7 @@ func (x *exchange) notFound(resp *http.Response) error {
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
 		return web.Final("the bucket does not exist (404 Not Found); check bucket")
 	}
-	return web.Final("the service answered 404 Not Found, but not that there is no such object; check that the bucket exists, and " +
+	return web.Final("the service answered 404 Not Found without saying that the object does not exist; check that the bucket exists, and " +
 		"storage_custom_endpoint in the gcs block of credentials")
 }
 

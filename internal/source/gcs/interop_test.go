@@ -156,7 +156,7 @@ func TestRealFakeGCS(t *testing.T) {
 
 	// It answers "Not Found" to whatever is missing, which shows too little.
 	_, err = open(t, settingsOf(block(b.endpoint)), place("prefix", "none")).Fetch(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "but not that there is no such object") {
+	if _, missing := source.IsMissing(err); err == nil || missing {
 		t.Errorf("got %v", err)
 	}
 }

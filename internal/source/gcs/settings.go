@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
@@ -51,8 +52,9 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	if s.access.Impersonate != "" {
 		s.access.Scopes = []string{allScope}
 	}
-	if _, set := lookup.Get(fileVar); set && name != "" && s.access.Credentials == "" && s.access.Token == "" {
-		// Google's client would follow it, and it is not meant for this block.
+	followed := world.Attribute{IsFollowed: true, IsWritten: s.access.Credentials != "" || s.access.Token != ""}
+	_, set := lookup.Get(fileVar)
+	if set && world.Decide(fileVar, followed, world.Beside{Withholds: name != ""}).Answer == world.Refused {
 		return settings{}, v.Errorf("credentials", "%s does not fill a block with a name; set credentials or access_token", fileVar)
 	}
 	if s.endpoint, err = parseEndpoint(v.String("storage_custom_endpoint"), s.universe); err != nil {

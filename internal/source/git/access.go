@@ -22,7 +22,7 @@ type access struct {
 	grant    source.Grant
 
 	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets
-	told        string // the address that git receives as an argument; a setting of ours replaces it by the real one
+	placeholder string // the address that git receives as an argument; a setting of ours replaces it by the real one
 	elsewhere   bool   // url.<base>.insteadOf of the user has another address, which does not get it
 
 	sshKeyFile     string
@@ -56,7 +56,7 @@ func (a *access) address(where remote) string {
 // gitConfig returns settings, none of which is a secret.
 func (a *access) gitConfig() (settings []setting) {
 	if a.ownPassword {
-		settings = append(settings, setting{"url." + a.server + ".insteadOf", a.told},
+		settings = append(settings, setting{"url." + a.server + ".insteadOf", a.placeholder},
 			setting{"credential.helper", ""}, // a helper that gives the password of a proxy could read ours
 			setting{"http." + a.server + ".sslVerify", "true"}, setting{"http." + a.server + ".curloptResolve", ""})
 	}

@@ -79,7 +79,7 @@ func Connect(v attr.Values) (*Server, error) {
 	r := newRun(s.For(Kind()))
 	branch, _ := strings.CutPrefix(v.String("ref"), "refs/heads/")
 	if branch == "" {
-		branch = r.backend.ref(where)
+		branch = r.defaults.ref(where)
 	}
 	if branch == "" {
 		return nil, v.Errorf("ref", "the branch with the state is required, such as main")

@@ -16,9 +16,9 @@ type pin struct {
 	ref    ref
 
 	mu         sync.Mutex
-	visit      *visit // under way, or nil
-	tree       *tree  // nil until a fetch succeeds
-	redirected bool   // the server redirects, so a helper must offer the credentials
+	session    *session // under way, or nil
+	tree       *tree    // nil until a fetch succeeds
+	redirected bool     // the server redirects, so a helper must offer the credentials
 }
 
 // want is the request of one caller.
@@ -36,10 +36,10 @@ type answer struct {
 	err      error
 }
 
-// visit is a series of fetches, shared by all callers who want something from
+// session is a series of fetches, shared by all callers who want something from
 // the server meanwhile. It owns a throw-away repository, which is gone before
 // the last of them gets an answer: a provider cannot clean up later.
-type visit struct {
+type session struct {
 	pin     *pin
 	cancel  context.CancelFunc
 	queue   []*want
@@ -47,7 +47,7 @@ type visit struct {
 	done    chan struct{} // closed when nothing is left on disk
 }
 
-// read joins the visit under way, or begins one.
+// read joins the session under way, or begins one.
 func (p *pin) read(ctx context.Context, f *file) (*source.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -63,24 +63,24 @@ func (p *pin) read(ctx context.Context, f *file) (*source.Snapshot, error) {
 	}
 }
 
-func (p *pin) join(w *want) *visit {
+func (p *pin) join(w *want) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.visit == nil {
+	if p.session == nil {
 		// Not the caller's context: others may still wait after the caller has
 		// left.
 		ctx, cancel := context.WithCancel(context.Background())
-		p.visit = &visit{pin: p, cancel: cancel, done: make(chan struct{})}
-		go p.visit.run(ctx)
+		p.session = &session{pin: p, cancel: cancel, done: make(chan struct{})}
+		go p.session.run(ctx)
 	}
-	p.visit.queue = append(p.visit.queue, w)
-	p.visit.waiting++
-	return p.visit
+	p.session.queue = append(p.session.queue, w)
+	p.session.waiting++
+	return p.session
 }
 
-// leave gives up on w. The last to leave ends the visit, and waits until nothing
+// leave gives up on w. The last to leave ends the session, and waits until nothing
 // is left on disk, because the process may end right after.
-func (v *visit) leave(w *want) {
+func (v *session) leave(w *want) {
 	v.pin.mu.Lock()
 	if len(w.answer) == 0 {
 		w.gone = true
@@ -88,8 +88,8 @@ func (v *visit) leave(w *want) {
 		v.queue = slices.DeleteFunc(v.queue, func(q *want) bool { return q == w })
 	}
 	last := v.waiting == 0
-	if last && v.pin.visit == v {
-		v.pin.visit = nil // later callers begin another visit
+	if last && v.pin.session == v {
+		v.pin.session = nil // later callers begin another session
 	}
 	v.pin.mu.Unlock()
 	if last {
@@ -98,7 +98,7 @@ func (v *visit) leave(w *want) {
 	}
 }
 
-func (v *visit) run(ctx context.Context) {
+func (v *session) run(ctx context.Context) {
 	defer close(v.done)
 	defer v.cancel()
 	dir := &repository{run: v.pin.run, remote: v.pin.remote}
@@ -120,7 +120,7 @@ func (v *visit) run(ctx context.Context) {
 
 // serve answers all callers that wait when the list of files arrives. The next round serves callers
 // that come while the files are fetched.
-func (v *visit) serve(ctx context.Context, dir *repository) ([]*want, []answer) {
+func (v *session) serve(ctx context.Context, dir *repository) ([]*want, []answer) {
 	list, err := v.pin.list(ctx, dir)
 	v.pin.mu.Lock()
 	batch := v.queue
@@ -225,19 +225,19 @@ func (t *tree) wanted(batch []*want) map[string]int64 {
 	return limits
 }
 
-func (v *visit) nobodyQueued() bool {
+func (v *session) nobodyQueued() bool {
 	v.pin.mu.Lock()
 	defer v.pin.mu.Unlock()
 	if len(v.queue) > 0 {
 		return false
 	}
-	if v.pin.visit == v {
-		v.pin.visit = nil
+	if v.pin.session == v {
+		v.pin.session = nil
 	}
 	return true
 }
 
-func (v *visit) reply(batch []*want, answers []answer) {
+func (v *session) reply(batch []*want, answers []answer) {
 	v.pin.mu.Lock()
 	defer v.pin.mu.Unlock()
 	for i, w := range batch {

@@ -34,46 +34,46 @@ func TestRefs(t *testing.T) {
 	repo.Git("symbolic-ref", "HEAD", "refs/heads/trunk")
 	empty := gittest.NewRepo(t, gittest.RepoOptions{})
 
+	says := openMistakes(t, "refs")
 	for name, c := range map[string]struct {
 		ref, want, commit string
-		err               []string
+		fails             bool
 	}{
-		"branch":                {ref: "main", want: "tip", commit: tip},
-		"full branch":           {ref: "refs/heads/main", want: "tip", commit: tip},
-		"annotated tag":         {ref: "annotated", want: "tagged", commit: tagged},
-		"lightweight tag":       {ref: "light", want: "tagged", commit: tagged},
-		"tag of a tree":         {ref: "a-tree", err: []string{"a-tree is not a commit"}},
-		"tag of a blob":         {ref: "a-blob", err: []string{"a-blob is not a commit"}},
-		"annotated tag of tree": {ref: "annotated-tree", err: []string{"is not a commit"}},
-		"pull request":          {ref: "refs/pull/7/head", want: "pull", commit: pull},
-		"HEAD":                  {ref: "HEAD", want: "head", commit: head},
-		"absent":                {ref: "", want: "head", commit: head},
-		"full non-tip id":       {ref: old, want: "old", commit: old},
-		"uppercase id":          {ref: strings.ToUpper(old), want: "old", commit: old},
-		"missing":               {ref: "none", err: []string{"there is no branch, tag or ref none", "there are: ", "couldn't find remote ref"}},
-		"misspelt":              {ref: "mian", err: []string{`there is no branch, tag or ref mian in the repository. Did you mean "main"? git said: `}},
-		"missing full":          {ref: "refs/heads/none", err: []string{"there is no branch, tag or ref refs/heads/none", "there are: "}},
-		"misspelt full":         {ref: "refs/heads/mian", err: []string{`Did you mean "main"?`}},
-		"missing, of no branch": {ref: "refs/pull/8/head", err: []string{"there is no branch, tag or ref refs/pull/8/head in the " +
-			"repository. git said"}},
-		"missing id":             {ref: strings.Repeat("ab", 20), err: []string{"the server has no commit abab"}},
-		"abbreviated id":         {ref: old[:10], err: []string{"there is no branch, tag or ref"}},
-		"64 digits against SHA1": {ref: strings.Repeat("ab", 32), err: []string{"another length"}},
+		"branch":                 {ref: "main", want: "tip", commit: tip},
+		"full branch":            {ref: "refs/heads/main", want: "tip", commit: tip},
+		"annotated tag":          {ref: "annotated", want: "tagged", commit: tagged},
+		"lightweight tag":        {ref: "light", want: "tagged", commit: tagged},
+		"tag of a tree":          {ref: "a-tree", fails: true},
+		"tag of a blob":          {ref: "a-blob", fails: true},
+		"annotated tag of tree":  {ref: "annotated-tree", fails: true},
+		"pull request":           {ref: "refs/pull/7/head", want: "pull", commit: pull},
+		"HEAD":                   {ref: "HEAD", want: "head", commit: head},
+		"absent":                 {ref: "", want: "head", commit: head},
+		"full non-tip id":        {ref: old, want: "old", commit: old},
+		"uppercase id":           {ref: strings.ToUpper(old), want: "old", commit: old},
+		"missing":                {ref: "none", fails: true},
+		"misspelt":               {ref: "mian", fails: true},
+		"missing full":           {ref: "refs/heads/none", fails: true},
+		"misspelt full":          {ref: "refs/heads/mian", fails: true},
+		"missing, of no branch":  {ref: "refs/pull/8/head", fails: true},
+		"missing id":             {ref: strings.Repeat("ab", 20), fails: true},
+		"abbreviated id":         {ref: old[:10], fails: true},
+		"64 digits against SHA1": {ref: strings.Repeat("ab", 32), fails: true},
 		"tag and branch":         {ref: "both", want: "branch", commit: both},
 		"the tag of the two":     {ref: "refs/tags/both", want: "tagged", commit: tagged},
 		"lock branch":            {ref: "locks/a/b.tfstate", want: "lock", commit: lock},
-		"wildcard":               {ref: "refs/heads/*", err: []string{"ref: "}},
-		"colon":                  {ref: "main:refs/heads/x", err: []string{"ref: "}},
-		"leading dash":           {ref: "-main", err: []string{"ref: "}},
-		"leading plus":           {ref: "+main", err: []string{"there is no branch"}},
-		"leading caret":          {ref: "^main", err: []string{"ref: "}},
+		"wildcard":               {ref: "refs/heads/*", fails: true},
+		"colon":                  {ref: "main:refs/heads/x", fails: true},
+		"leading dash":           {ref: "-main", fails: true},
+		"leading plus":           {ref: "+main", fails: true},
+		"leading caret":          {ref: "^main", fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := place{repository: repo.FileURL(), ref: c.ref, path: "s"}
-			if c.err != nil {
+			if c.fails {
 				_, err := read(t, newTestRun(t, nil), p)
-				mustFail(t, err, c.err...)
+				says.Error(t, name, err)
 				mustNotBeMissing(t, err)
 				return
 			}
@@ -84,9 +84,9 @@ func TestRefs(t *testing.T) {
 	}
 	t.Run("empty repository", func(t *testing.T) {
 		_, err := read(t, newTestRun(t, nil), place{repository: empty.FileURL(), path: "s"})
-		mustFail(t, err, "the repository has no HEAD")
+		says.Error(t, "an empty repository, HEAD", err)
 		_, err = read(t, newTestRun(t, nil), place{repository: empty.FileURL(), ref: "main", path: "s"})
-		mustFail(t, err, "the repository has neither branches nor tags: it is empty")
+		says.Error(t, "an empty repository", err)
 		mustNotBeMissing(t, err)
 	})
 }
@@ -124,22 +124,23 @@ func TestPaths(t *testing.T) {
 		runs = append(runs, newWalkingRun(t))
 	}
 
+	says := openMistakes(t, "paths")
 	for name, c := range testkit.Some(map[string]struct {
 		path, want string
-		missing    string
-		err        []string
+		missing    bool
+		fails      bool
 	}{
 		"plain":                 {path: "plain", want: "content of plain"},
 		"executable":            {path: "exec", want: "content of exec"},
-		"missing":               {path: "envs/none", missing: "holds no file envs/none"},
-		"directory":             {path: "envs/dev", err: []string{"envs/dev is a directory"}},
-		"trailing slash of dir": {path: "envs/dev/", err: []string{"envs/dev is a directory"}},
-		"symlink rel":           {path: "rel", err: []string{"symbolic link to envs/dev/a.tfstate"}},
-		"symlink abs":           {path: "abs", err: []string{`symbolic link to /etc/\u001b[31mpasswd`}},
-		"below symlink":         {path: "dir/a.tfstate", err: []string{"dir is a symbolic link"}},
+		"missing":               {path: "envs/none", missing: true},
+		"directory":             {path: "envs/dev", fails: true},
+		"trailing slash of dir": {path: "envs/dev/", fails: true},
+		"symlink rel":           {path: "rel", fails: true},
+		"symlink abs":           {path: "abs", fails: true},
+		"below symlink":         {path: "dir/a.tfstate", fails: true},
 		"star is literal":       {path: "*.tfstate", want: "content of *.tfstate"},
 		"magic is literal":      {path: ":(glob)*", want: "content of :(glob)*"},
-		"pattern of none":       {path: "envs/*/a.tfstate", missing: "holds no file"},
+		"pattern of none":       {path: "envs/*/a.tfstate", missing: true},
 		"leading dash":          {path: "-dash", want: "content of -dash"},
 		"quotes and spaces":     {path: `it's "quoted" \ here`, want: `content of it's "quoted" \ here`},
 		"UTF-8":                 {path: "grüße 日本/état.tfstate", want: "content of grüße 日本/état.tfstate"},
@@ -148,31 +149,35 @@ func TestPaths(t *testing.T) {
 		"newline":               {path: "new\nline", want: "content of new\nline"},
 		"tab":                   {path: "tab\there", want: "content of tab\there"},
 		"after a tab":           {path: "here", want: "content of here"},
-		"up":                    {path: "../x", err: []string{"path: the path leaves"}},
-		"up in the middle":      {path: "envs/../../x", err: []string{"path: the path leaves"}},
-		"absolute":              {path: "/plain", err: []string{"no leading slash"}},
-		"empty":                 {path: "", err: []string{"path of a file"}},
-		"dot":                   {path: "./", err: []string{"path of a file"}},
+		"up":                    {path: "../x", fails: true},
+		"up in the middle":      {path: "envs/../../x", fails: true},
+		"absolute":              {path: "/plain", fails: true},
+		"empty":                 {path: "", fails: true},
+		"dot":                   {path: "./", fails: true},
 		"./x":                   {path: "./plain", want: "content of plain"},
 		"a//b":                  {path: "envs//dev/./a.tfstate", want: "content of envs/dev/a.tfstate"},
 		"a/../b":                {path: "envs/../plain", want: "content of plain"},
-		"file as directory":     {path: "plain/x", missing: "plain is a file, not a directory"},
+		"file as directory":     {path: "plain/x", missing: true},
 		"empty file":            {path: "empty", want: ""},
-		"LFS pointer":           {path: "lfs", err: []string{"Git LFS"}},
-		"gitlink":               {path: "sub/module", err: []string{"sub/module is a submodule"}},
-		"below gitlink":         {path: "sub/module/x", err: []string{"sub/module is a submodule"}},
-		"case differs":          {path: "case", missing: "there is Case"},
+		"LFS pointer":           {path: "lfs", fails: true},
+		"gitlink":               {path: "sub/module", fails: true},
+		"below gitlink":         {path: "sub/module/x", fails: true},
+		"case differs":          {path: "case", missing: true},
 	}) {
 		t.Run(name, func(t *testing.T) {
-			for _, r := range runs {
+			for i, r := range runs {
+				how := ""
+				if i > 0 {
+					how = ", folder by folder"
+				}
 				s, err := read(t, r, place{repository: repo.FileURL(), ref: "main", path: c.path})
 				switch m, isMissing := source.IsMissing(err); {
-				case c.missing != "":
-					if !isMissing || !strings.Contains(m.Detail, c.missing) || m.CredentialsSent {
-						t.Errorf("%v; want a MissingError with %q and without credentials", err, c.missing)
+				case c.missing:
+					if says.Error(t, name+how, err); !isMissing || m.CredentialsSent {
+						t.Errorf("%v; want a MissingError without credentials", err)
 					}
-				case c.err != nil:
-					mustFail(t, err, c.err...)
+				case c.fails:
+					says.Error(t, name+how, err)
 					mustNotBeMissing(t, err)
 				case err != nil || string(s.Data) != c.want:
 					t.Errorf("%v, %v; want %q", s, err, c.want)
@@ -285,11 +290,11 @@ func TestLocalRepositories(t *testing.T) {
 			t.Skip(err)
 		}
 		_, err := read(t, newTestRun(t, nil), place{repository: foreign.FileURL(), path: "s"})
-		mustFail(t, err, "belongs to another user", "dubious ownership")
+		openMistakes(t, "folders of others").Error(t, "another owner", err)
 	})
 	t.Run("no repository", func(t *testing.T) {
 		_, err := read(t, newTestRun(t, nil), place{repository: "file://" + filepath.ToSlash(t.TempDir()), path: "s"})
-		mustFail(t, err, "this folder is no git repository")
+		openMistakes(t, "folders").Error(t, "no repository", err)
 		mustNotBeMissing(t, err)
 	})
 }
@@ -301,7 +306,8 @@ func TestSHA256(t *testing.T) {
 	first := repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "one"})
 	repo.Commit("refs/heads/main", gittest.File{Path: "s", Data: "two"}, gittest.File{Path: "t", Data: "three"})
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{})
-	for _, url := range []string{server.URL, repo.FileURL()} {
+	says := openMistakes(t, "SHA-256")
+	for name, url := range map[string]string{"http": server.URL, "file": repo.FileURL()} {
 		r := newTestRun(t, nil)
 		if s := mustRead(t, r, place{repository: url, ref: "main", path: "s"}, "two"); len(s.Revision) != 64 {
 			t.Errorf("revision %s", s.Revision)
@@ -309,7 +315,7 @@ func TestSHA256(t *testing.T) {
 		mustRead(t, r, place{repository: url, ref: "main", path: "t"}, "three")
 		mustRead(t, r, place{repository: url, ref: first, path: "s"}, "one")
 		_, err := read(t, r, place{repository: url, ref: strings.Repeat("ab", 20), path: "s"})
-		mustFail(t, err, "another length")
+		says.Error(t, "an id of SHA-1, "+name, err)
 	}
 }
 

@@ -36,30 +36,30 @@ const (
 	stateVar      = "TF_BACKEND_GIT_GIT_STATE"
 )
 
-// backend holds the environment variables of terraform-backend-git. The variable repositoryVar names
+// defaults holds the environment variables of terraform-backend-git. The variable repositoryVar names
 // the repository that the others are meant for.
-type backend struct {
+type defaults struct {
 	defaultRef string
 	repository remote // the zero value if the variable is not set, or no address
 	named      bool   // repositoryVar is set
 }
 
-func newBackend(lookup attr.LookupEnv) backend {
+func newDefaults(lookup attr.LookupEnv) defaults {
 	text, named := lookup.Get(repositoryVar)
 	repository, _ := parseRepository(text) // another source may be asked
 	ref, _ := lookup.Get(refVar)
-	return backend{defaultRef: ref, named: named, repository: repository}
+	return defaults{defaultRef: ref, named: named, repository: repository}
 }
 
 // ref returns the default ref for where, "" for the remote's HEAD. If the environment names no
 // repository, its ref applies to every repository, otherwise only to the named one. There, the
 // default is master, as in terraform-backend-git.
-func (b backend) ref(where remote) string {
+func (d defaults) ref(where remote) string {
 	switch {
-	case !b.named:
-		return b.defaultRef
-	case b.repository.address == where.address, where.url != nil && b.repository.is(where.url):
-		return cmp.Or(b.defaultRef, "master")
+	case !d.named:
+		return d.defaultRef
+	case d.repository.address == where.address, where.url != nil && d.repository.is(where.url):
+		return cmp.Or(d.defaultRef, "master")
 	}
 	return ""
 }
@@ -111,7 +111,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	case grant.Found:
 		err = a.useBlock(where, grant)
 	case grant.ReadsEnvironment():
-		named = r.backend.repository
+		named = r.defaults.repository
 		a.useRepository(where)
 	default:
 		a.scope = scope(where, "/")
@@ -129,7 +129,7 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	// and our own insteadOf for it is the longest match. Of several settings for the longest part of
 	// an address, git applies the last one.
 	if a.server = a.scope; a.ownPassword {
-		a.told, a.server = "statecrypt:"+rand.Text(), a.address(where)
+		a.placeholder, a.server = "statecrypt:"+rand.Text(), a.address(where)
 	}
 	a.username = cmp.Or(a.username, named.user())
 	if a.password != "" && a.username == "" {
@@ -172,7 +172,8 @@ func (a *access) useRepository(where remote) {
 func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	github := source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"}
 	isGitHub := github.Is(r.lookup, where.url)
-	if !isGitHub && !block && a.username == "" {
+	beside := world.Beside{OtherServer: !isGitHub && !block && a.username == ""}
+	if world.Decide("GITHUB_TOKEN", world.Attribute{IsIdentity: true}, beside).Answer != world.Used {
 		return nil
 	}
 	if token, set := r.lookup.Get("GITHUB_TOKEN"); set {

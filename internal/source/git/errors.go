@@ -31,10 +31,7 @@ var (
 		`unable to (create|write|update|lock|resolve)|file ?name too long|filename).*` + localLocks)
 )
 
-var (
-	errNoSuchRef = errors.New("the ref does not exist")
-	errNoCommit  = errors.New("the ref is not a commit")
-)
+var errNoCommit = errors.New("the ref is not a commit")
 
 func says(err error, what *lazyregexp.Regexp) bool {
 	e, ok := errors.AsType[*commandError](err)

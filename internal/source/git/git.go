@@ -1,7 +1,3 @@
-// Package git reads one file of a git repository. It runs the system's git, so
-// that credential helpers, ssh configuration, proxies and certificates work as
-// they do on the command line, and fetches as little as the server can send:
-// the trees of one commit, then exactly the files that are wanted.
 package git
 
 import (
@@ -93,7 +89,7 @@ func credentialsTable() attr.Table {
 
 // run is shared by the git sources of one configured provider.
 type run struct {
-	backend   backend
+	defaults  defaults
 	lookup    attr.LookupEnv // nil if the environment is not to be used
 	http, ssh source.Credentials
 
@@ -143,7 +139,7 @@ func newReader(settings source.Settings) *run {
 // newRun returns a run that sends credentials to the fewest places.
 func newRun(settings source.Settings) *run {
 	return &run{
-		backend: newBackend(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
+		defaults: newDefaults(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
 		http: over(settings.Credentials, false), ssh: over(settings.Credentials, true),
 		pins: map[pinKey]*pin{}, said: map[string]bool{},
 		versionTimeout: 20 * time.Second, maxStall: maxStall, maxWork: maxWork, maxMemory: maxMemory,
@@ -156,7 +152,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, req.Errorf("repository", "%w", err)
 	}
-	at, err := parseRef(cmp.Or(req.String("ref"), r.backend.ref(where)))
+	at, err := parseRef(cmp.Or(req.String("ref"), r.defaults.ref(where)))
 	if err != nil {
 		return nil, req.Errorf("ref", "%w", err)
 	}
@@ -203,7 +199,7 @@ func (f *file) String() string {
 	return fmt.Sprintf("%s in the git repository %s at %s", shown(f.path), f.pin.remote, f.pin.ref)
 }
 
-// Fetch waits for a visit to the repository that this file shares with others.
+// Fetch waits for a session with the repository that this file shares with others.
 func (f *file) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return f.pin.read(ctx, f)
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // TestMain keeps the settings of whoever runs the tests out of them.
@@ -141,7 +144,24 @@ func mustRead(t testing.TB, r *run, p place, want string) *source.Snapshot {
 	return snapshot
 }
 
-// mustFail checks that the error holds each of the words.
+// mistakes is the golden of the sources, without the messages of git, which differ with its version.
+type mistakes struct{ *testkit.Golden }
+
+func openMistakes(t *testing.T, group string) mistakes {
+	t.Helper()
+	return mistakes{sourcetest.OpenMistakes(t, "git, "+group)}
+}
+
+// Error compares our part of the text of an error.
+func (m mistakes) Error(t *testing.T, name string, err error) {
+	t.Helper()
+	if failed, ok := errors.AsType[*explainedError](err); ok {
+		err = failed.error
+	}
+	m.Golden.Error(t, name, err)
+}
+
+// mustFail checks that the error holds each of the words, which are git's or ours for a secret.
 func mustFail(t testing.TB, err error, words ...string) {
 	t.Helper()
 	if err == nil {

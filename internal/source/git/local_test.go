@@ -23,14 +23,12 @@ func TestLocalPaths(t *testing.T) {
 	if err := os.WriteFile(file, []byte("a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{
-		filepath.Join(folder, "none"): "there is no such folder on this machine; check repository, or give the address of the server",
-		file:                          "this is a file, and the folder of a repository is required",
-		inside:                        "this is a folder inside the repository " + work,
-		folder:                        "this folder is no git repository",
+	says := openMistakes(t, "local paths")
+	for name, path := range map[string]string{
+		"no folder": filepath.Join(folder, "none"), "a file": file, "a folder inside": inside, "another folder": folder,
 	} {
 		_, err := read(t, newTestRun(t, nil), place{repository: path, ref: "main", path: "s"})
-		mustFail(t, err, want)
+		says.Error(t, name, err)
 		if strings.Contains(err.Error(), "credentials") {
 			t.Errorf("%s: nothing here requires credentials: %v", path, err)
 		}

@@ -152,7 +152,7 @@ func (d *repository) findLockRoots(refs string) (locks, roots map[string]string)
 }
 
 // findDescriptions looks for the added file of each lock's branch while all folders are here: a later
-// visit would have to fetch them once more. The file itself has not been fetched.
+// session would have to fetch them once more. The file itself has not been fetched.
 func (d *repository) findDescriptions(ctx context.Context, list *tree) error {
 	var all []*want
 	for name := range list.locks {

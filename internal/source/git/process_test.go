@@ -210,13 +210,13 @@ func queued(r *run, at place) int {
 	p := r.pins[pinKey{at.repository, "HEAD"}]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.visit == nil {
+	if p.session == nil {
 		return 0
 	}
-	return p.visit.waiting
+	return p.session.waiting
 }
 
-// Who comes after the last has left finds a fresh visit, not the dying one.
+// Who comes after the last has left finds a fresh session, not the dying one.
 func TestJoinAfterTheLastLeft(t *testing.T) {
 	t.Parallel()
 	var stuck atomic.Bool
@@ -354,23 +354,24 @@ func TestGitVersions(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for name, c := range map[string]struct{ script, want string }{
-		"missing":    {"", "git cannot be run"},
-		"2.30":       {"echo git version 2.30.9", "git 2.30 is too old; git 2.31 or newer is required"},
-		"1.8":        {"echo git version 1.8.3.1", "git 1.8 is too old"},
-		"no git":     {"printf 'hello\\033[2J'", `"git version" answered hello\u001b[2J`},
-		"fails":      {"exit 3", `"git version" failed`},
-		"macOS shim": {"exec " + sleep + " 60", "xcode-select --install"},
+	says := openMistakes(t, "versions")
+	for name, script := range map[string]string{
+		"missing":    "",
+		"2.30":       "echo git version 2.30.9",
+		"1.8":        "echo git version 1.8.3.1",
+		"no git":     "printf 'hello\\033[2J'",
+		"fails":      "exit 3",
+		"macOS shim": "exec " + sleep + " 60",
 	} {
 		t.Run(name, func(t *testing.T) {
-			withGit(t, c.script)
+			withGit(t, script)
 			r := newTestRun(t, nil)
 			r.versionTimeout = time.Minute
 			if name == "macOS shim" {
 				r.versionTimeout = 200 * time.Millisecond
 			}
 			_, err := read(t, r, place{repository: "file:///x", path: "s"})
-			mustFail(t, err, c.want)
+			says.Error(t, name, err)
 		})
 	}
 	for _, text := range []string{"git version 2.31.0", "git version 2.39.5 (Apple Git-154)", "git version 2.45.1.windows.1",
@@ -404,6 +405,7 @@ func TestVersionIsAskedOnce(t *testing.T) {
 func TestTemporaryDirectory(t *testing.T) {
 	t.Parallel()
 	at := place{repository: stateRepo(t).FileURL(), path: "s"}
+	says := openMistakes(t, "temporary folders")
 	fails := func(t *testing.T, dir string) {
 		r := newTestRun(t, nil)
 		good := r.tempDir
@@ -414,7 +416,8 @@ func TestTemporaryDirectory(t *testing.T) {
 		}
 		_, err = src.Fetch(t.Context())
 		r.tempDir = good
-		mustFail(t, err, "temporary", "TMPDIR")
+		own, _, _ := strings.Cut(fmt.Sprint(err), ": ") // the name of the directory is random
+		says.Check(t, strings.TrimPrefix(t.Name(), "TestTemporaryDirectory/"), own)
 	}
 	t.Run("is none", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "file")
@@ -443,7 +446,7 @@ func TestTemporaryDirectory(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
 		said := "fatal: cannot create pack: No space left on device\nfatal: fetch-pack: invalid index-pack output"
 		d := &repository{remote: remote{protocol: "file", address: "file:///x"}, access: &access{}}
-		mustFail(t, d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{}), "the disk for temporary files is full")
+		says.Error(t, "full", d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{}))
 	})
 }
 
@@ -502,44 +505,45 @@ func TestAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for said, want := range map[string]string{
-		"fatal: couldn't find remote ref refs/tags/x":                                                       "there is no branch",
-		"fatal: could not read Username for 'https://git.example.com': terminal prompts disabled":           "wants credentials",
-		"fatal: unable to get password from user":                                                           "wants credentials",
-		"fatal: Authentication failed for 'https://git.example.com/a/'":                                     "wants credentials",
-		"fatal: unable to access 'https://git.example.com/a/': The requested URL returned error: 403":       "wants credentials",
-		"remote: Repository not found.\nfatal: repository 'https://git.example.com/a/' not found":           "there is no such repository",
-		"fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.": "there is no such repository",
-		"Host key verification failed.\nfatal: Could not read from remote repository.":                      "host key",
-		"git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.":              "accepted no key",
-		"fatal: unable to access 'https://git.example.com/a/': Could not resolve host: git.example.com":     "cannot be reached",
+	says := openMistakes(t, "messages of git")
+	for _, said := range []string{
+		"fatal: couldn't find remote ref refs/tags/x",
+		"fatal: could not read Username for 'https://git.example.com': terminal prompts disabled",
+		"fatal: unable to get password from user",
+		"fatal: Authentication failed for 'https://git.example.com/a/'",
+		"fatal: unable to access 'https://git.example.com/a/': The requested URL returned error: 403",
+		"remote: Repository not found.\nfatal: repository 'https://git.example.com/a/' not found",
+		"fatal: '/x' does not appear to be a git repository\nfatal: Could not read from remote repository.",
+		"Host key verification failed.\nfatal: Could not read from remote repository.",
+		"git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+		"fatal: unable to access 'https://git.example.com/a/': Could not resolve host: git.example.com",
 		"fatal: unable to access 'https://git.example.com/a/': " +
-			"Failed to connect to git.example.com port 443 after 0 ms: Couldn't connect": "cannot be reached",
-		"ssh: connect to host h port 22: Connection refused": "cannot be reached",
+			"Failed to connect to git.example.com port 443 after 0 ms: Couldn't connect",
+		"ssh: connect to host h port 22: Connection refused",
 		"fatal: unable to access 'https://git.example.com/a/': " +
-			"server certificate verification failed. CAfile: none CRLfile: none": "certificate",
+			"server certificate verification failed. CAfile: none CRLfile: none",
 		"fatal: unable to access 'https://git.example.com/a/': " +
-			"SSL certificate problem: unable to get local issuer certificate": "certificate",
-		"fatal: transport 'file' not allowed": "another kind of transport",
+			"SSL certificate problem: unable to get local issuer certificate",
+		"fatal: transport 'file' not allowed",
 		"fatal: unable to access 'https://git.example.com/a/': " +
-			"Protocol \"http\" not supported or disabled in libcurl": "another kind of transport",
+			"Protocol \"http\" not supported or disabled in libcurl",
 		"fatal: unable to access 'https://git.example.com/a/': " +
-			"Protocol \"http\" disabled in redirect": "another kind of transport",
-		"error: RPC failed; curl 28 Operation too slow. Less than 1000 bytes/sec transferred the last 30 seconds": "stopped sending",
-		"fatal: early EOF\nfatal: fetch-pack: invalid index-pack output":                                          "broke off",
-		"fatal: detected dubious ownership in repository at '/x'":                                                 "another user",
-		"fatal: strange hostname '-x' blocked":                                                                    "refuses the address",
-		"fatal: mismatched algorithms: client sha1; server sha256":                                                "another length",
-		"error: Server does not allow request for unadvertised object 00":                                         "branches and tags only",
-		"fatal: remote error: upload-pack: not our ref 00":                                                        "try again",
-		"fatal: unable to access 'https://x/': gnutls_handshake() failed: An unexpected TLS packet was received.": "does not speak " +
-			"TLS at this port",
-		"fatal: unable to access 'https://x/': error:0A00010B:SSL routines::wrong version number": "does not speak " +
-			"TLS at this port",
-		"fatal: something new": "git failed. git said: fatal: something new",
+			"Protocol \"http\" disabled in redirect",
+		"error: RPC failed; curl 28 Operation too slow. Less than 1000 bytes/sec transferred the last 30 seconds",
+		"fatal: early EOF\nfatal: fetch-pack: invalid index-pack output",
+		"fatal: detected dubious ownership in repository at '/x'",
+		"fatal: strange hostname '-x' blocked",
+		"fatal: mismatched algorithms: client sha1; server sha256",
+		"error: Server does not allow request for unadvertised object 00",
+		"fatal: remote error: upload-pack: not our ref 00",
+		"fatal: unable to access 'https://x/': gnutls_handshake() failed: An unexpected TLS packet was received.",
+		"fatal: unable to access 'https://x/': error:0A00010B:SSL routines::wrong version number",
+		"fatal: something new",
 	} {
 		d := &repository{run: &run{}, remote: where, access: &access{}}
-		mustFail(t, d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{name: "x"}), want, outside.End(said, 40)[3:])
+		err := d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{name: "x"})
+		mustFail(t, err, outside.End(said, 40)[3:])
+		says.Error(t, strings.ReplaceAll(said, "\n", "; "), err)
 	}
 }
 

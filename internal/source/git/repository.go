@@ -186,9 +186,9 @@ func (d *repository) config(promised bool) string {
 	if d.format != "sha1" {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
-	address := cmp.Or(d.access.told, d.access.address(d.remote))
+	address := cmp.Or(d.access.placeholder, d.access.address(d.remote))
 	if d.access.ownPassword { // url.<base>.pushInsteadOf does not apply beside it
-		promisor += "\tpushurl = \"" + d.access.told + "\"\n"
+		promisor += "\tpushurl = \"" + d.access.placeholder + "\"\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
 	// The other end of a local fetch is our child. It must neither run a program to pack objects nor
@@ -224,34 +224,39 @@ func (d *repository) remove() string {
 	return ""
 }
 
-// fetchTree fetches the commit and its trees, trying each name that the ref
-// may stand for.
+// fetchTree fetches the commit and its trees. A ref that the server lists after a fetch has not found it
+// was made in between, and is fetched again.
 func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	if d.format == "" && at.isID && len(at.candidates[0]) == 64 {
 		d.format = "sha256"
 	}
-	for i, full := range at.candidates {
-		said, err := d.fetchRef(ctx, full, at.isID)
+	said, err := d.fetchAny(ctx, at)
+	if says(err, noSuchRef) && d.isListed(ctx, at) {
+		said, err = d.fetchAny(ctx, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.list(ctx, said)
+	if err != nil || at.isID {
+		return list, err
+	}
+	return list, d.listLocks(ctx, list)
+}
+
+// fetchAny fetches the first of the names that the ref may stand for that the server has.
+func (d *repository) fetchAny(ctx context.Context, at ref) (said string, err error) {
+	for _, full := range at.candidates {
+		said, err = d.fetchRef(ctx, full, at.isID)
 		for d.adapt(err, at) {
 			d.remove()
 			said, err = d.fetchRef(ctx, full, at.isID)
 		}
-		if says(err, noSuchRef) && i+1 < len(at.candidates) {
-			continue
+		if !says(err, noSuchRef) {
+			break
 		}
-		if says(err, noSuchRef) {
-			d.others = d.names(ctx, at)
-		}
-		if err != nil {
-			return nil, err
-		}
-		list, err := d.list(ctx, said)
-		if err != nil || at.isID {
-			return list, err
-		}
-		return list, d.listLocks(ctx, list)
 	}
-	return nil, errNoSuchRef
+	return said, err
 }
 
 // adapt changes one setting of the next fetch after an error, and reports whether it did. A change
@@ -408,24 +413,27 @@ func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) e
 	return said, err
 }
 
-// names returns the short names of the server's branches and tags, in the server's order, for errors
-// about a ref that the server does not have. It returns nil if the ref is not a branch or a tag, and if
-// the server does not list them.
-func (d *repository) names(ctx context.Context, at ref) []string {
+// isListed reports whether the server lists the ref after all. It records the short names of its other
+// branches and tags in others, in the server's order, for errors about the ref; nil if the ref is not a
+// branch or a tag, and if the server does not list them.
+func (d *repository) isListed(ctx context.Context, at ref) (is bool) {
+	d.others = nil
 	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
-		return nil
+		return false
 	}
 	refs, err := d.refs(ctx, "refs/heads/*", "refs/tags/*")
 	if err != nil {
-		return nil
+		return false
 	}
-	names := []string{}
+	d.others = []string{}
 	for _, full := range refs {
-		if name := shortName(full); name != full && !strings.HasPrefix(full, remoteLocks) {
-			names = append(names, shown(name))
+		if slices.Contains(at.candidates, full) {
+			is = true
+		} else if name := shortName(full); name != full && !strings.HasPrefix(full, remoteLocks) {
+			d.others = append(d.others, shown(name))
 		}
 	}
-	return names
+	return is
 }
 
 // refs returns the full names of the server's refs that match one of the patterns.

@@ -3,6 +3,7 @@ package git
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -98,6 +99,45 @@ func TestRefMovesBetweenTheFetches(t *testing.T) {
 	if s := mustRead(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "a"}, "one"); s.Revision != first {
 		t.Errorf("revision %s, want %s", s.Revision, first)
 	}
+}
+
+// A ref that is made between a fetch and the list of the refs is read, by sources and by stores: two runs may
+// make the first state of a repository at once.
+func TestRefAppears(t *testing.T) {
+	t.Parallel()
+	appearing := func(t *testing.T, made string) *gittest.HTTPServer {
+		repo := gittest.NewRepo(t, gittest.RepoOptions{})
+		var once sync.Once
+		return gittest.HTTP(t, repo, gittest.HTTPOptions{Before: func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet && r.Header.Get("Git-Protocol") == "" { // the list is asked for in version 0
+				once.Do(func() { repo.Commit(made, gittest.File{Path: "a", Data: "one"}) })
+			}
+			return false
+		}})
+	}
+	for _, made := range []string{"refs/heads/main", "refs/tags/main"} {
+		t.Run(made, func(t *testing.T) {
+			t.Parallel()
+			mustRead(t, newTestRun(t, nil), place{repository: appearing(t, made).URL, ref: "main", path: "a"}, "one")
+		})
+	}
+	t.Run("written", func(t *testing.T) {
+		t.Parallel()
+		const branch = "refs/heads/main"
+		where, err := parseRepository(appearing(t, branch).URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit, err := (&Server{Branch: branch, run: newTestRun(t, nil), remote: where}).Visit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer visit.Close()
+		found, err := visit.Fetch(t.Context(), branch, "a", 100)
+		if err != nil || string(found.Data) != "one" {
+			t.Errorf("got %+v, %v", found, err)
+		}
+	})
 }
 
 func rewrite(repo *gittest.Repo, files ...gittest.File) {

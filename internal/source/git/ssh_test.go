@@ -65,13 +65,14 @@ func TestSSH(t *testing.T) {
 			t.Errorf("%v; want a MissingError, with credentials", err)
 		}
 	})
+	says := openMistakes(t, "ssh")
 	t.Run("no key", func(t *testing.T) {
 		_, err := read(t, sshRun(t, server, server.KnownHosts, nil), at)
-		mustFail(t, err, "the ssh server accepted no key")
+		says.Error(t, strings.SplitN(t.Name(), "/", 2)[1], err)
 	})
 	t.Run("key with a passphrase", func(t *testing.T) {
 		_, err := read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": origin, "ssh_private_key_file": gittest.ProtectedKey(t)}), at)
-		mustFail(t, err, "the private key is protected by a passphrase")
+		says.Error(t, strings.SplitN(t.Name(), "/", 2)[1], err)
 	})
 	whole, err := os.ReadFile(server.KeyFile)
 	if err != nil {
@@ -81,21 +82,18 @@ func TestSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for content, want := range map[string]string{
-		string(whole[:200]):                               "the private key is cut off",
-		"PuTTY-User-Key-File-3: ssh-ed25519\n":            "the file holds a key of PuTTY",
-		"# created\nAGE-SECRET-KEY-1C4N4RY\n":             "the file holds an identity of age",
-		string(ssh.MarshalAuthorizedKey(key.PublicKey())): "the file holds a public key",
-		"c4n4ry": "does not hold a private key",
-		"":       "the file of the private key is empty",
+	for name, content := range map[string]string{
+		"half a key": string(whole[:200]), "of PuTTY": "PuTTY-User-Key-File-3: ssh-ed25519\n",
+		"of age": "# created\nAGE-SECRET-KEY-1C4N4RY\n", "the public key": string(ssh.MarshalAuthorizedKey(key.PublicKey())),
+		"no key": "c4n4ry", "nothing": "",
 	} {
-		t.Run(want, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "key")
 			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			_, err := read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": origin, "ssh_private_key_file": file}), at)
-			mustFail(t, err, want)
+			says.Error(t, "the file, "+name, err)
 		})
 	}
 	t.Run("unknown host", func(t *testing.T) {
@@ -143,7 +141,7 @@ func TestSSH(t *testing.T) {
 	t.Run("another path of the server", func(t *testing.T) {
 		r := sshRun(t, server, server.KnownHosts, nil, vars{"url": origin + "/other", "ssh_private_key_file": server.KeyFile})
 		_, err := read(t, r, at)
-		mustFail(t, err, "the ssh server accepted no key")
+		says.Error(t, strings.SplitN(t.Name(), "/", 2)[1], err)
 	})
 }
 
@@ -311,27 +309,28 @@ func TestSSHKeyPaths(t *testing.T) {
 			mustRead(t, r, place{repository: server.URL, path: "s"}, "state")
 		})
 	}
-	for path, words := range map[string]string{
-		"-----BEGIN OPENSSH PRIVATE KEY-----\n" + canary: "not its content",
-		"nonexistent/" + canary:                          "the file cannot be read",
-		"/etc":                                           "not a regular file",
+	says := openMistakes(t, "ssh_private_key_file")
+	for name, path := range map[string]string{
+		"its content":      "-----BEGIN OPENSSH PRIVATE KEY-----\n" + canary,
+		"perhaps a secret": "nonexistent/" + canary,
+		"a folder":         "/etc",
 	} {
 		r := sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": path})
 		_, err := read(t, r, place{repository: server.URL, path: "s"})
-		mustFail(t, err, "credentials.git[0].ssh_private_key_file: ", words)
+		says.Error(t, name, err)
 		mustNotHold(t, "the error", err.Error(), canary)
 	}
 	nobody := filepath.Join(t.TempDir(), "id_ed25519")
 	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": nobody}),
 		place{repository: server.URL, path: "s"})
-	mustFail(t, err, `the file "`+nobody+`" cannot be read`)
+	says.Error(t, "no file", err)
 	braces := filepath.Join(t.TempDir(), "${x}")
 	if err := os.WriteFile(braces, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = read(t, sshRun(t, server, server.KnownHosts, nil, vars{"url": sshOrigin(server), "ssh_private_key_file": braces}),
 		place{repository: server.URL, path: "s"})
-	mustFail(t, err, "for a variable")
+	says.Error(t, "braces", err)
 }
 
 // TestWhichSSH: whatever the user has set up is what runs; without that, ssh

@@ -257,8 +257,8 @@ func gitsEnviron(t *testing.T, at place, block, variables vars) string {
 		name, value, _ := strings.Cut(pair, "=")
 		last[name] = value
 	}
-	a.grant = source.Grant{}                                                    // it is for errors, and its pointers differ each time
-	return strings.ReplaceAll(fmt.Sprint(last, *a), cmp.Or(a.told, "none"), "") // a random address
+	a.grant = source.Grant{}                                                           // it is for errors, and its pointers differ each time
+	return strings.ReplaceAll(fmt.Sprint(last, *a), cmp.Or(a.placeholder, "none"), "") // a random address
 }
 
 // TestSweepOfFiles: no settings of the user's files, whatever git knows, hand the password of

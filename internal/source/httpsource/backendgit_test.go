@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 const (
@@ -68,34 +70,34 @@ func gitQuery(pairs ...string) string {
 }
 
 func TestTerraformBackendGit(t *testing.T) {
+	golden := sourcetest.OpenMistakes(t, "http, terraform-backend-git")
 	for name, tt := range map[string]struct {
 		query   string
-		err     string
+		fails   bool
 		missing bool
 		tries   int
 	}{
-		"encoded":         {query: gitQuery("ref", "states"), tries: 1},
-		"as people write": {query: "/?type=git&repository=" + gitRepository + "&ref=states&state=my/state.json", tries: 1},
-		"no ref":          {query: gitQuery(), tries: 1},
-		"a sub-path":      {query: "/any/path" + gitQuery(), tries: 1},
-		"amend":           {query: gitQuery("amend", "true"), tries: 1},
-		"never written":   {query: gitQuery("state", "other.json"), err: "the server answered 204 No Content", missing: true, tries: 1},
-		"no such branch": {query: gitQuery("ref", "none"), err: "the server answered 500 Internal Server Error; try again later, or " +
-			"see its log (after 3 tries)", tries: 3},
-		"other repository": {query: gitQuery("repository", "git@git.example.com:acme/none.git"), err: "the server answered 500", tries: 3},
-		"no key":           {query: gitQuery("state", "no-key.json"), err: "the server answered 500", tries: 3},
-		"no state":         {query: gitQuery("state", ""), err: "the server answered 500", tries: 3},
-		"no type":          {query: gitQuery("type", ""), err: "the server answered 400 Bad Request", tries: 1},
-		"no repository":    {query: gitQuery("repository", ""), err: "the server answered 400 Bad Request", tries: 1},
-		"ssh URL with user": {query: gitQuery("repository", "ssh://git@git.example.com:22/acme/none.git"), err: "the server answered 500",
+		"encoded":          {query: gitQuery("ref", "states"), tries: 1},
+		"as people write":  {query: "/?type=git&repository=" + gitRepository + "&ref=states&state=my/state.json", tries: 1},
+		"no ref":           {query: gitQuery(), tries: 1},
+		"a sub-path":       {query: "/any/path" + gitQuery(), tries: 1},
+		"amend":            {query: gitQuery("amend", "true"), tries: 1},
+		"never written":    {query: gitQuery("state", "other.json"), fails: true, missing: true, tries: 1},
+		"no such branch":   {query: gitQuery("ref", "none"), fails: true, tries: 3},
+		"other repository": {query: gitQuery("repository", "git@git.example.com:acme/none.git"), fails: true, tries: 3},
+		"no key":           {query: gitQuery("state", "no-key.json"), fails: true, tries: 3},
+		"no state":         {query: gitQuery("state", ""), fails: true, tries: 3},
+		"no type":          {query: gitQuery("type", ""), fails: true, tries: 1},
+		"no repository":    {query: gitQuery("repository", ""), fails: true, tries: 1},
+		"ssh URL with user": {query: gitQuery("repository", "ssh://git@git.example.com:22/acme/none.git"), fails: true,
 			tries: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := backendGit(t, serve, "", "")
 			r := at(s.URL + tt.query)
-			if tt.err == "" {
+			if !tt.fails {
 				r.want(t, gitState)
-			} else if err := r.wantError(t, tt.err); tt.missing {
+			} else if err := r.says(t, golden, name); tt.missing {
 				missing(t, err)
 			}
 			s.wantRequests(t, tt.tries)
@@ -109,6 +111,7 @@ func TestTerraformBackendGit(t *testing.T) {
 }
 
 func TestTerraformBackendGitWithPasswordAndTLS(t *testing.T) {
+	golden := sourcetest.OpenMistakes(t, "http, terraform-backend-git of others")
 	for name, start := range map[string]func(*testing.T, http.HandlerFunc) *recorder{"http": serve, "https": serveTLS} {
 		t.Run(name, func(t *testing.T) {
 			s := backendGit(t, start, "ci", "password-"+canary)
@@ -130,8 +133,8 @@ func TestTerraformBackendGitWithPasswordAndTLS(t *testing.T) {
 			r.env = map[string]string{"TF_HTTP_ADDRESS": s.URL + "/", "TF_HTTP_USERNAME": "ci", "TF_HTTP_PASSWORD": "password-" + canary}
 			r.want(t, gitState)
 			r.env["TF_HTTP_PASSWORD"] = "wrong-" + canary
-			r.wantError(t, "the server refused the credentials (401 Unauthorized)")
-			at(s.URL+gitQuery(), block(s.URL, trust)).wantError(t, "no credentials were sent to "+s.URL)
+			r.says(t, golden, name+", a wrong password")
+			at(s.URL+gitQuery(), block(s.URL, trust)).says(t, golden, name+", no password")
 			s.wantRequests(t, 5)
 		})
 	}
@@ -151,6 +154,7 @@ func TestServerVariablesOfTerraformBackendGit(t *testing.T) {
 
 // What a data source says is stored in the state of whoever reads.
 func TestSecretsInEmbeddedURLs(t *testing.T) {
+	golden := sourcetest.OpenMistakes(t, "http, secrets in a query")
 	for value, refused := range map[string]bool{
 		gitRepository:                                       false,
 		"ssh://git@git.example.com/acme/x.git":              false,
@@ -174,7 +178,7 @@ func TestSecretsInEmbeddedURLs(t *testing.T) {
 		s := backendGit(t, serve, "", "")
 		r := at(s.URL + gitQuery("repository", value))
 		if refused {
-			r.wantError(t, "data.x.y.address: the URL in repository holds a user name, password or token")
+			r.says(t, golden, strconv.Quote(value))
 			s.wantRequests(t, 0)
 			continue
 		}
@@ -184,8 +188,7 @@ func TestSecretsInEmbeddedURLs(t *testing.T) {
 	}
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
-	at(s.URL+"/?type=git;token="+canary).wantError(t, "name=value pairs")
-	at(s.URL+"/?type=git&x=%zz"+canary).wantError(t, "name=value pairs")
-	at(s.URL+"/?a="+url.QueryEscape(gitRepository)+"&"+url.QueryEscape("b\x1b")+"=https://"+canary+"@x").wantError(t,
-		"the URL in b\\u001b holds")
+	at(s.URL+"/?type=git;token="+canary).says(t, golden, "a semicolon")
+	at(s.URL+"/?type=git&x=%zz"+canary).says(t, golden, "a percent sign")
+	at(s.URL+"/?a="+url.QueryEscape(gitRepository)+"&"+url.QueryEscape("b\x1b")+"=https://"+canary+"@x").says(t, golden, "another parameter")
 }

@@ -3,12 +3,12 @@ package httpsource
 import (
 	"crypto/tls"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 func TestAuthorization(t *testing.T) {
@@ -42,42 +42,36 @@ func TestWrongCredentials(t *testing.T) {
 	text := cty.StringVal
 	headers := func(name, value string) attrs { return attrs{"headers": cty.MapVal(attrs{name: text(value)})} }
 	own := identity()
-	hasBreak, endsInBreak := recognize.Text("x\ny", recognize.Word).Said(""), recognize.Text("x\n", recognize.Word).Said("")
-	for name, tt := range map[string]struct {
-		block attrs
-		err   string
-	}{
-		"token and user":      {attrs{"bearer_token": text(canary), "username": text("u")}, "only one of"},
-		"token and header":    {attrs{"bearer_token": text(canary), "headers": headers("Authorization", canary)["headers"]}, "only one of"},
-		"password and header": {attrs{"password": text(canary), "headers": headers("authorization", canary)["headers"]}, "only one of"},
-		"token, two lines":    {attrs{"bearer_token": text(canary + "\nX-Evil: 1")}, "bearer_token: it " + hasBreak},
-		"token, file()":       {attrs{"bearer_token": text(canary + "\n")}, "bearer_token: it " + endsInBreak},
-		"password, file()":    {attrs{"password": text(canary + "\n")}, "password: it " + endsInBreak},
-		"username, file()":    {attrs{"username": text("u\n"), "password": text(canary)}, "username " + endsInBreak},
-		"header, file()":      {headers("Token", canary+"\n"), "headers: it " + endsInBreak},
-		"header, two lines":   {headers("Token", canary+"\r\nX-Evil: 1"), "headers: it " + hasBreak},
-		"header name":         {headers(canary+": x", canary), "are two texts"},
-		"no header name":      {headers("", canary), "a name must consist of"},
-		"host":                {headers("host", canary), "Host cannot be set"},
-		"framing":             {headers("transfer-encoding", canary), "Transfer-Encoding cannot be set"},
-		"twice":               {attrs{"headers": cty.MapVal(attrs{"A": text(canary), "a": text(canary)})}, "A is set twice"},
-		"no key":              {attrs{"client_certificate_pem": own["client_certificate_pem"]}, "are required together"},
-		"a path for a key":    {attrs{"client_private_key_pem": text("~/" + canary)}, "file(…) reads what is in it"},
-		"no certificate":      {attrs{"client_private_key_pem": identity()["client_private_key_pem"]}, "are required together"},
-		"not PEM":             {attrs{"client_certificate_pem": text(canary), "client_private_key_pem": text(canary)}, "in PEM format"},
-		"another key": {attrs{"client_certificate_pem": own["client_certificate_pem"],
-			"client_private_key_pem": identity()["client_private_key_pem"]}, "a certificate and its unencrypted key"},
-		"CA":           {attrs{"client_ca_certificate_pem": text(canary)}, "holds no certificate"},
-		"proxy":        {attrs{"proxy": text(canary)}, "proxy: a URL is required"},
-		"proxy scheme": {attrs{"proxy": text("ftp://" + canary)}, "proxy: a URL is required"},
+	golden := sourcetest.OpenMistakes(t, "http, wrong credentials")
+	for name, own := range map[string]attrs{
+		"token and user":      attrs{"bearer_token": text(canary), "username": text("u")},
+		"token and header":    attrs{"bearer_token": text(canary), "headers": headers("Authorization", canary)["headers"]},
+		"password and header": attrs{"password": text(canary), "headers": headers("authorization", canary)["headers"]},
+		"token, two lines":    attrs{"bearer_token": text(canary + "\nX-Evil: 1")},
+		"token, file()":       attrs{"bearer_token": text(canary + "\n")},
+		"password, file()":    attrs{"password": text(canary + "\n")},
+		"username, file()":    attrs{"username": text("u\n"), "password": text(canary)},
+		"header, file()":      headers("Token", canary+"\n"),
+		"header, two lines":   headers("Token", canary+"\r\nX-Evil: 1"),
+		"header name":         headers(canary+": x", canary),
+		"no header name":      headers("", canary),
+		"host":                headers("host", canary),
+		"framing":             headers("transfer-encoding", canary),
+		"twice":               attrs{"headers": cty.MapVal(attrs{"A": text(canary), "a": text(canary)})},
+		"no key":              attrs{"client_certificate_pem": own["client_certificate_pem"]},
+		"a path for a key":    attrs{"client_private_key_pem": text("~/" + canary)},
+		"no certificate":      attrs{"client_private_key_pem": identity()["client_private_key_pem"]},
+		"not PEM":             attrs{"client_certificate_pem": text(canary), "client_private_key_pem": text(canary)},
+		"another key": attrs{"client_certificate_pem": own["client_certificate_pem"],
+			"client_private_key_pem": identity()["client_private_key_pem"]},
+		"CA":           attrs{"client_ca_certificate_pem": text(canary)},
+		"proxy":        attrs{"proxy": text(canary)},
+		"proxy scheme": attrs{"proxy": text("ftp://" + canary)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := at("https://example.com/state", block("https://example.com/", tt.block))
-			if _, err := r.open(); err == nil || !strings.Contains(err.Error(), tt.err) || !strings.Contains(err.Error(), "credentials.http[0]") {
-				t.Errorf("got %v, want %q", err, tt.err)
-			} else {
-				checkNoCanary(t, err.Error())
-			}
+			r := at("https://example.com/state", block("https://example.com/", own))
+			_, err := r.open()
+			golden.Error(t, name, err)
 			// Nobody else is bothered.
 			if _, err := at("https://example.org/state", r.blocks...).open(); err != nil {
 				t.Errorf("another address: %v", err)
@@ -99,27 +93,25 @@ func TestEnvironment(t *testing.T) {
 	text := cty.StringVal
 	own := func(more attrs) []attrs { return []attrs{block("http://example.com/acme/", more)} }
 	const none = "none"
+	golden := sourcetest.OpenMistakes(t, "http, the environment")
 	for name, tt := range map[string]struct {
 		env    map[string]string
 		blocks []attrs
 		user   string // what arrives, with the password; or none
-		err    string
+		fails  bool
 	}{
-		"the family names the address":     {named(address), nil, "env:" + canary, ""},
-		"a block":                          {family, own(nil), "env:" + canary, ""},
-		"a block with a user":              {family, own(attrs{"username": text("own")}), "own:" + canary, ""},
-		"a block with a password":          {family, own(attrs{"password": text("own")}), "env:own", ""},
-		"a block with a token":             {family, own(attrs{"bearer_token": text("own")}), "Bearer own", ""},
-		"a block elsewhere, address named": {named(address), []attrs{block("http://example.org/")}, "env:" + canary, ""},
-		"nobody says where it belongs": {family, nil, "", `TF_HTTP_PASSWORD is set, and nothing says that it is meant for ` +
-			`http://example.com; if it is not, unset it; if it is, set TF_HTTP_ADDRESS, or add this to the settings`},
-		"a key that belongs nowhere": {map[string]string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": canary}, nil, "",
-			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM" + " is set"},
-		"a user is not a secret":            {map[string]string{"TF_HTTP_USERNAME": "env"}, nil, none, ""},
-		"an empty password is not a secret": {map[string]string{"TF_HTTP_PASSWORD": ""}, nil, none, ""},
+		"the family names the address":      {named(address), nil, "env:" + canary, false},
+		"a block":                           {family, own(nil), "env:" + canary, false},
+		"a block with a user":               {family, own(attrs{"username": text("own")}), "own:" + canary, false},
+		"a block with a password":           {family, own(attrs{"password": text("own")}), "env:own", false},
+		"a block with a token":              {family, own(attrs{"bearer_token": text("own")}), "Bearer own", false},
+		"a block elsewhere, address named":  {named(address), []attrs{block("http://example.org/")}, "env:" + canary, false},
+		"nobody says where it belongs":      {family, nil, "", true},
+		"a key that belongs nowhere":        {map[string]string{"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": canary}, nil, "", true},
+		"a user is not a secret":            {map[string]string{"TF_HTTP_USERNAME": "env"}, nil, none, false},
+		"an empty password is not a secret": {map[string]string{"TF_HTTP_PASSWORD": ""}, nil, none, false},
 		"half a pair in a named environment": {map[string]string{"TF_HTTP_ADDRESS": address,
-			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": "-----BEGIN " + canary}, nil, "",
-			"the environment variable TF_HTTP_CLIENT_PRIVATE_KEY_PEM: client_certificate_pem and"},
+			"TF_HTTP_CLIENT_PRIVATE_KEY_PEM": "-----BEGIN " + canary}, nil, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, env := internet(t)
@@ -128,8 +120,8 @@ func TestEnvironment(t *testing.T) {
 			}
 			r := at(address, tt.blocks...)
 			r.env = env
-			if tt.err != "" {
-				r.wantError(t, tt.err)
+			if tt.fails {
+				r.says(t, golden, name)
 				s.wantRequests(t, 0)
 				return
 			}
@@ -165,10 +157,11 @@ func TestEnvironmentOnly(t *testing.T) {
 	if got := authorization(s.seen()[0]); got != "u:"+canary || s.seen()[0].RequestURI != "/projects/acme%2Finfra/state" {
 		t.Errorf("got %q at %s", got, s.seen()[0].RequestURI)
 	}
+	golden := sourcetest.OpenMistakes(t, "http, TF_HTTP_ADDRESS")
 	r.env["TF_HTTP_RETRY_MAX"] = canary
-	r.wantError(t, "the environment variable TF_HTTP_RETRY_MAX: a number is required")
+	r.says(t, golden, "a number of tries")
 	r.env["TF_HTTP_ADDRESS"] = "https://u:" + canary + "@example.com/"
-	r.wantError(t, "does not belong in an address")
+	r.says(t, golden, "a password in the address")
 }
 
 func TestEnvironmentTLS(t *testing.T) {
@@ -185,14 +178,14 @@ func TestEnvironmentTLS(t *testing.T) {
 	r.want(t, "state")
 
 	delete(env, "TF_HTTP_CLIENT_CA_CERTIFICATE_PEM")
-	r.wantError(t, "unknown authority")
+	r.wantError(t, netfail.UnknownAuthority)
 	env["TF_HTTP_SKIP_CERT_VERIFICATION"] = "true"
 	if snap := r.want(t, "state"); len(snap.Warnings) != 1 {
 		t.Errorf("got the warnings %q", snap.Warnings)
 	}
 	env["TF_HTTP_SKIP_CERT_VERIFICATION"] = "perhaps"
-	r.wantError(t, "TF_HTTP_SKIP_CERT_VERIFICATION"+" must be true or false")
+	r.says(t, sourcetest.OpenMistakes(t, "http, TF_HTTP_SKIP_CERT_VERIFICATION"), "perhaps")
 	env["TF_HTTP_SKIP_CERT_VERIFICATION"] = "true"
 	r.blocks = []attrs{block(s.URL, attrs{"skip_cert_verification": cty.False})}
-	r.wantError(t, "unknown authority")
+	r.wantError(t, netfail.UnknownAuthority)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -113,6 +114,14 @@ func (r reading) wantError(t *testing.T, parts ...string) error {
 			t.Errorf("got the error %q, want %q in it", err, part)
 		}
 	}
+	return err
+}
+
+// says compares the error of a read with the golden, and returns it.
+func (r reading) says(t *testing.T, golden *testkit.Golden, name string) error {
+	t.Helper()
+	err := r.wantError(t)
+	golden.Error(t, name, err)
 	return err
 }
 

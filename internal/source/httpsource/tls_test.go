@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -40,7 +41,7 @@ func (r *recorder) trusted() attrs { return attrs{"client_ca_certificate_pem": r
 // Promise: Verified connections
 func TestOwnCA(t *testing.T) {
 	s := serveTLS(t, ok)
-	at(s.URL).wantError(t, netfail.UnknownAuthority, "client_ca_certificate_pem")
+	at(s.URL).says(t, sourcetest.OpenMistakes(t, "http, TLS"), "an unknown authority")
 	at(s.URL, block(s.URL+"/elsewhere", s.trusted())).wantError(t, netfail.UnknownAuthority)
 	if snap := at(s.URL, block(s.URL, s.trusted())).want(t, "state"); len(snap.Warnings) > 0 {
 		t.Errorf("got the warnings %q", snap.Warnings)
@@ -76,7 +77,7 @@ func TestUnderWrap(t *testing.T) {
 // What is missing is an s.
 func TestHTTPToTLS(t *testing.T) {
 	s := serveTLS(t, ok)
-	at(strings.Replace(s.URL, "https:", "http:", 1)).wantError(t, "the server answered 400", "use https:// if it speaks TLS at this port")
+	at(strings.Replace(s.URL, "https:", "http:", 1)).says(t, sourcetest.OpenMistakes(t, "http, TLS at the port"), "http")
 	s.wantRequests(t, 0)
 }
 

@@ -3,12 +3,14 @@ package httpsource
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -73,32 +75,33 @@ func TestLookAlikes(t *testing.T) {
 
 // Promise: Secrets in text
 func TestAddress(t *testing.T) {
-	for address, want := range map[string]string{
-		"https://example.com/s ":                          "trimspace(…) removes it",
-		"https://example.com/s\n":                         "trimspace(…) removes it",
-		"git::https://example.com/r.git":                  "http or https and a host",
-		"s3::https://s3.example.com/b/k":                  "http or https and a host",
-		"http://example.com@evil.io/":                     "does not belong in an address",
-		"http://user:" + canary + "@example.com":          "does not belong in an address",
-		"http://" + canary + "@example.com":               "does not belong in an address",
-		"http://example.com/?token=" + canary:             "token does not belong in an address",
-		"http://example.com/?a=b&PRIVATE_TOKEN=" + canary: "does not belong in an address",
-		"http://example.com/?X-Amz-Signature=" + canary:   "does not belong in an address",
-		"ftp://example.com/" + canary:                     "http or https",
-		"file:///" + canary:                               "http or https",
-		"example.com/" + canary:                           "http or https",
-		"http:example.com/" + canary:                      "http or https",
-		"http:///" + canary:                               "http or https",
-		"http://evil.io#@example.com/acme/" + canary:      "remove it, or write %23",
-		"https://example.com/state#" + canary:             "the part after the # never gets to a server",
-		"https://example.com/state#":                      "the part after the # never gets to a server",
-		"http://:80/" + canary:                            "http or https",
-		"http://example.com\\@" + canary:                  "not a URL",
-		"http://example.com:" + canary:                    "not a URL",
-		"http://example.com/\n" + canary:                  "not a URL",
-		"":                                                "http or https",
+	golden := sourcetest.OpenMistakes(t, "http, addresses")
+	for _, address := range []string{
+		"https://example.com/s ",
+		"https://example.com/s\n",
+		"git::https://example.com/r.git",
+		"s3::https://s3.example.com/b/k",
+		"http://example.com@evil.io/",
+		"http://user:" + canary + "@example.com",
+		"http://" + canary + "@example.com",
+		"http://example.com/?token=" + canary,
+		"http://example.com/?a=b&PRIVATE_TOKEN=" + canary,
+		"http://example.com/?X-Amz-Signature=" + canary,
+		"ftp://example.com/" + canary,
+		"file:///" + canary,
+		"example.com/" + canary,
+		"http:example.com/" + canary,
+		"http:///" + canary,
+		"http://evil.io#@example.com/acme/" + canary,
+		"https://example.com/state#" + canary,
+		"https://example.com/state#",
+		"http://:80/" + canary,
+		"http://example.com\\@" + canary,
+		"http://example.com:" + canary,
+		"http://example.com/\n" + canary,
+		"",
 	} {
-		at(address).wantError(t, "data.x.y.address: ", want)
+		at(address).says(t, golden, strconv.Quote(address))
 	}
 }
 
@@ -197,7 +200,7 @@ func TestMissingAfterRedirect(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, gone.URL+"/x?y="+canary, 302)
 	})
-	err := at(s.URL, block(s.URL, everything())).wantError(t, "404 Not Found (redirected to "+gone.URL+"/x)")
+	err := at(s.URL, block(s.URL, everything())).says(t, sourcetest.OpenMistakes(t, "http, redirected"), "and missing")
 	if m := missing(t, err); m.CredentialsSent {
 		t.Error("no credentials were sent to the server that answered")
 	}
@@ -209,15 +212,16 @@ func TestRefusedRedirects(t *testing.T) {
 	var to string
 	s := serveTLS(t, func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, to, 302) })
 	own := block(s.URL, attrs{"client_ca_certificate_pem": s.ca()}, everything())
-	for target, want := range map[string]string{
-		plain.URL + "/" + canary:                                 "http instead of https",
-		"https://u:" + canary + "@" + s.Listener.Addr().String(): "user name or password",
-		"ftp://example.com/" + canary:                            "neither http nor https",
-		"/again":                                                 "more than 10 times",
-		"https://" + canary + "\x7f/":                            "the answer is not valid",
+	golden := sourcetest.OpenMistakes(t, "http, refused redirects")
+	for name, target := range map[string]string{
+		"to http":       plain.URL + "/" + canary,
+		"with a user":   "https://u:" + canary + "@" + s.Listener.Addr().String(),
+		"to ftp":        "ftp://example.com/" + canary,
+		"in a circle":   "/again",
+		"to no address": "https://" + canary + "\x7f/",
 	} {
 		to = target
-		at(s.URL+"/state", own).wantError(t, want)
+		at(s.URL+"/state", own).says(t, golden, name)
 	}
 	plain.wantRequests(t, 0)
 }
@@ -228,12 +232,12 @@ func TestErrorAfterRedirect(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, req *http.Request) {
 		http.Redirect(w, req, broken.URL+"/x?y="+canary, 302)
 	})
-	at(s.URL).wantError(t, "the server answered 500 Internal Server Error; try again later, or see its log (after 3 tries) "+
-		"(redirected to "+broken.URL+"/x)")
+	at(s.URL).says(t, sourcetest.OpenMistakes(t, "http, redirected away"), "and out of order")
 }
 
 // A server does not get to say where credentials are to be added.
 func TestRefusedElsewhere(t *testing.T) {
+	golden := sourcetest.OpenMistakes(t, "http, redirected and refused")
 	other := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })
 	origin := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
 	to := origin + "/x"
@@ -244,13 +248,12 @@ func TestRefusedElsewhere(t *testing.T) {
 		}
 		w.WriteHeader(401)
 	})
-	err := at(s.URL+"/state").wantError(t, "no credentials were sent to "+origin+" (redirected to "+to+
-		"); if that server is meant to have them, add an http block of credentials for it")
+	err := at(s.URL+"/state").says(t, golden, "another server")
 	if block, ok := fault.Find[fault.NoBlock](err); ok {
 		t.Errorf("suggested: %+v", block)
 	}
 	to = "/x"
-	err = at(s.URL+"/state").wantError(t, "(redirected to "+s.URL+"/x); add them to the settings")
+	err = at(s.URL+"/state").says(t, golden, "the same server")
 	if block, _ := fault.Find[fault.NoBlock](err); len(block.Arguments) == 0 || block.Arguments[0] != `url = "`+s.URL+`/x"` {
 		t.Errorf("suggested: %+v", block)
 	}
@@ -307,12 +310,10 @@ func TestConnectProxy(t *testing.T) {
 	if got := proxy.seen()[0].Method; got != http.MethodConnect {
 		t.Errorf("the proxy saw %s", got)
 	}
-	for code, want := range map[string]string{
-		"407 " + canary: "the proxy refused the connection (407 Proxy Authentication Required); check its user name and password",
-		"502 " + canary: "the proxy refused the connection (502 Bad Gateway); check the proxy settings (after 3 tries)",
-	} {
-		unwilling := serve(t, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "HTTP/1.1 "+code+"\r\n\r\n") })
+	golden := sourcetest.OpenMistakes(t, "http, proxies")
+	for _, code := range []string{"407", "502"} {
+		unwilling := serve(t, func(w http.ResponseWriter, _ *http.Request) { hijack(w, "HTTP/1.1 "+code+" "+canary+"\r\n\r\n") })
 		own["proxy"] = cty.StringVal(strings.Replace(unwilling.URL, "//", "//u:"+canary+"@", 1))
-		at(s.URL, block(s.URL, own)).wantError(t, want)
+		at(s.URL, block(s.URL, own)).says(t, golden, code)
 	}
 }

@@ -201,7 +201,7 @@ func TestSecretWithoutState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fails(t, src, "secret_suffix is what follows tfstate- and the workspace in its name")
+	sourcetest.OpenMistakes(t, "kubernetes, no secret").Error(t, "of the name", fails(t, src))
 }
 
 // Terraform puts a large state into several secrets.
@@ -241,9 +241,10 @@ func TestParts(t *testing.T) {
 		t.Errorf("asked for %q", got)
 	}
 
+	says := sourcetest.OpenMistakes(t, "kubernetes, parts")
 	t.Run("one is gone", func(t *testing.T) {
 		s.PutSecret("default", "tfstate-default-prod-part-1", map[string][]byte{})
-		fails(t, src, "damaged or incomplete")
+		says.Error(t, "one is gone", fails(t, src))
 		s.Requests()
 	})
 	t.Run("there is no end", func(t *testing.T) {
@@ -406,6 +407,5 @@ func TestRetryAfter(t *testing.T) {
 func TestForbiddenNamesTheRule(t *testing.T) {
 	s := prod(t)
 	s.Allows = func(string, string) bool { return false }
-	fails(t, open(t, settingsOf(access(s))), "403 Forbidden", `the verb "get" for the resource "secrets" with the name `+
-		`"tfstate-default-prod", in a Role in the namespace "default"`)
+	sourcetest.OpenMistakes(t, "kubernetes, forbidden").Error(t, "no rule", fails(t, open(t, settingsOf(access(s)))))
 }

@@ -166,7 +166,9 @@ func TestModule(t *testing.T) {
 	delete(fresh, "status")
 	data, _ := json.Marshal(fresh)
 	s.Put(t, collection, data)
-	if m, ok := source.IsMissing(fails(t, src)); !ok || !strings.Contains(m.Detail, "has not stored a state yet") {
+	err := fails(t, src)
+	sourcetest.OpenMistakes(t, "kubernetes, no state of an object").Error(t, "yet", err)
+	if _, ok := source.IsMissing(err); !ok {
 		t.Error("want a MissingError")
 	}
 }
@@ -189,7 +191,8 @@ func TestMissingSecrets(t *testing.T) {
 
 	s.AddKind("digitalocean.kubeform.com", "v1alpha1", "databaseusers", "DatabaseUser", true)
 	s.Put(t, users+"/namespaces/demo/databaseusers", vector(t, "kubeform_resource_user", "cr.json"))
-	err := fails(t, openObject(t, s, objectOf(t, user, nil)), "the secret demo/sens does not exist")
+	err := fails(t, openObject(t, s, objectOf(t, user, nil)))
+	sourcetest.OpenMistakes(t, "kubernetes, no secret of an object").Error(t, "sens", err)
 	if _, ok := source.IsMissing(err); ok {
 		t.Error("a secret that is not there does not show that there is no state")
 	}
@@ -252,7 +255,7 @@ func TestForeignSecret(t *testing.T) {
 	o := objectOf(t, attrs{"api_version": text("aws.m.upbound.io/v1beta1"), "kind": text("Instance"), "name": text("db"),
 		"namespace":     text("tenant"),
 		"resource_type": text("aws_db_instance")}, nil)
-	fails(t, openObject(t, s, o), "can only name those of its own")
+	sourcetest.OpenMistakes(t, "kubernetes, the namespace of an object").Error(t, "another", fails(t, openObject(t, s, o)))
 	for _, r := range s.Requests() {
 		if strings.Contains(r, "kube-system") {
 			t.Errorf("asked for %s", r)

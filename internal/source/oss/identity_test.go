@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
@@ -80,14 +82,14 @@ func TestIdentity(t *testing.T) {
 	env := map[string]string{"ALICLOUD_ACCESS_KEY": reader.AccessKeyID, "ALICLOUD_SECRET_KEY": reader.SecretAccessKey}
 	other := map[string]string{"ALICLOUD_ACCESS_KEY_ID": "LTAIother", "ALICLOUD_ACCESS_KEY_SECRET": "other-canary",
 		"ALICLOUD_SECURITY_TOKEN": "other-token"}
-	const sts, instance = "STS.test", "STS.instance"
+	const sts, instance, elsewhere = "STS.test", "STS.instance", "STS at a name that nobody has"
 
+	says := sourcetest.OpenMistakes(t, "oss, keys")
 	for name, c := range map[string]struct {
 		env    map[string]string
 		chosen string
 		blocks []objecttest.Attrs
-		key    string // the access key that signs, or
-		err    string
+		key    string // the access key that signs, "" for an error
 		calls  string // of STS and of the metadata service
 	}{
 		"keys": {key: reader.AccessKeyID, blocks: []objecttest.Attrs{pair()}},
@@ -120,60 +122,57 @@ func TestIdentity(t *testing.T) {
 		"instance of the environment": {env: map[string]string{"ALICLOUD_ECS_ROLE_NAME": "reader"}, key: instance, calls: "PUT GET"},
 		"by name": {chosen: "b", key: reader.AccessKeyID,
 			blocks: []objecttest.Attrs{objecttest.Strings("name", "a"), pair().With("name", "b")}},
-		"named, and the environment": {env: env, chosen: "a", err: "there are no keys for OSS",
+		"named, and the environment": {env: env, chosen: "a",
 			blocks: []objecttest.Attrs{objecttest.Strings("name", "a")}},
-		"no such name": {env: env, chosen: "b", err: `has the name "b"`, blocks: []objecttest.Attrs{pair()}},
-		"which?":       {env: env, err: "set credentials_name", blocks: []objecttest.Attrs{pair().With("name", "a")}},
-		"nothing":      {err: "there are no keys for OSS"},
-		"two identities": {err: "access_key and profile are mutually exclusive",
-			blocks: []objecttest.Attrs{pair().With("profile", "default")}},
-		"no secret": {env: env, err: "access_key needs secret_key",
+		"no such name":   {env: env, chosen: "b", blocks: []objecttest.Attrs{pair()}},
+		"which?":         {env: env, blocks: []objecttest.Attrs{pair().With("name", "a")}},
+		"nothing":        {},
+		"two identities": {blocks: []objecttest.Attrs{pair().With("profile", "default")}},
+		"no secret": {env: env,
 			blocks: []objecttest.Attrs{objecttest.Strings("access_key", "x")}},
-		"no ID": {env: env, err: "access_key: it is required together with secret_key",
+		"no ID": {env: env,
 			blocks: []objecttest.Attrs{objecttest.Strings("secret_key", objecttest.Canary)}},
-		"half a pair in the environment": {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}, err: "access_key needs secret_key"},
-		"not an ID":                      {err: "without spaces", blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},
-		"no such profile":                {err: "there is no such profile in", blocks: []objecttest.Attrs{of("other")}},
-		"no such file": {err: "no such file", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default",
+		"half a pair in the environment": {env: map[string]string{"ALICLOUD_ACCESS_KEY": "x"}},
+		"not an ID":                      {blocks: []objecttest.Attrs{pair().With("access_key", "a\nb")}},
+		"no such profile":                {blocks: []objecttest.Attrs{of("other")}},
+		"no such file": {blocks: []objecttest.Attrs{objecttest.Strings("profile", "default",
 			"shared_credentials_file", file+"x")}},
-		"no file at home": {err: ".aliyun/config.json", blocks: []objecttest.Attrs{objecttest.Strings("profile", "default")}},
-		"not a file of profiles": {err: "is not a file of profiles",
-			blocks: []objecttest.Attrs{objecttest.Strings("profile", "x", "shared_credentials_file",
-				write(t, `{"profiles": [{"name": "x", "access_key_secret": ["canary"]}]}`))}},
-		"profile of another mode":         {err: "its mode is not one of", blocks: []objecttest.Attrs{of("browser")}},
-		"profile without keys":            {err: "it has no access_key_id", blocks: []objecttest.Attrs{of("empty")}},
-		"profile without the role's name": {err: "it has no ram_role_name", blocks: []objecttest.Attrs{of("nobody")}},
-		"session without a role": {err: "assume_role_role_arn",
-			blocks: []objecttest.Attrs{pair().With("assume_role_session_name", "x")}},
-		"too long a session": {err: "from 900 to 3600",
-			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
+		"no file at home": {blocks: []objecttest.Attrs{objecttest.Strings("profile", "default")}},
+		"not a file of profiles": {blocks: []objecttest.Attrs{objecttest.Strings("profile", "x", "shared_credentials_file",
+			write(t, `{"profiles": [{"name": "x", "access_key_secret": ["canary"]}]}`))}},
+		"profile of another mode":         {blocks: []objecttest.Attrs{of("browser")}},
+		"profile without keys":            {blocks: []objecttest.Attrs{of("empty")}},
+		"profile without the role's name": {blocks: []objecttest.Attrs{of("nobody")}},
+		"session without a role":          {blocks: []objecttest.Attrs{pair().With("assume_role_session_name", "x")}},
+		"too long a session":              {blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("assume_role_session_expiration", "3601")}},
 		"too short, in the environment": {env: map[string]string{"ALICLOUD_ASSUME_ROLE_ARN": role,
-			"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, err: "from 900 to 3600", blocks: []objecttest.Attrs{pair()}},
-		"another role": {calls: "AssumeRole statecrypt 3600", err: "there is no such role (EntityNotExist.Role)",
+			"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION": "1"}, blocks: []objecttest.Attrs{pair()}},
+		"another role": {calls: "AssumeRole statecrypt 3600",
 			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", "other")}},
-		"role by another": {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (InvalidAccessKeyId.NotFound)",
+		"role by another": {calls: "AssumeRole statecrypt 3600",
 			blocks: []objecttest.Attrs{pair().With("access_key", "x").With("assume_role_role_arn", role)}},
-		"role by a wrong secret": {calls: "AssumeRole statecrypt 3600", err: "the keys are not valid (SignatureDoesNotMatch)",
+		"role by a wrong secret": {calls: "AssumeRole statecrypt 3600",
 			blocks: []objecttest.Attrs{pair().With("secret_key", "x").With("assume_role_role_arn", role)}},
-		"no STS there": {err: "the host sts.invalid" + netfail.NotFound,
-			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
-		"not a host": {err: "a host is required",
-			blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
-		"not a host of STS": {err: "sts_endpoint: a host is required",
-			blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
-		"another role of the instance": {calls: "PUT GET", err: `knows no role "writer"`,
+		elsewhere:           {blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "sts.invalid")}},
+		"not a host":        {blocks: []objecttest.Attrs{pair().With("endpoint", "https://u:"+objecttest.Canary+"@x")}},
+		"not a host of STS": {blocks: []objecttest.Attrs{pair().With("assume_role_role_arn", role).With("sts_endpoint", "https://x/"+objecttest.Canary)}},
+		"another role of the instance": {calls: "PUT GET",
 			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "writer")}},
-		"not the name of a role": {err: "cannot be the name of a role",
-			blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
+		"not the name of a role": {blocks: []objecttest.Attrs{objecttest.Strings("ecs_role_name", "../x")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := newCloud(t)
-			if name == "no STS there" {
+			if name == elsewhere {
 				cloud.kind = Vendor().KindOver(objecttest.Hurried())
 			}
 			s := objecttest.Settings(cloud.kind, objecttest.Variables(c.env), c.blocks...)
 			src, err := objecttest.Open(cloud.kind, s, where().With("credentials_name", c.chosen), "default")
-			objecttest.Signs(t, cloud.store, c.key, c.err, src, err)
+			switch err := objecttest.Signs(t, cloud.store, c.key, src, err); {
+			case name == elsewhere && !strings.Contains(err.Error(), netfail.NotFound): // what else is said depends on the machine
+				t.Errorf("got %v", err)
+			case err != nil && name != elsewhere:
+				says.Error(t, name, err)
+			}
 			if got := cloud.calls(); got != c.calls {
 				t.Errorf("got calls %q, want %q", got, c.calls)
 			}
@@ -224,43 +223,41 @@ func TestBrokenServices(t *testing.T) {
 	answer := func(status int, text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); fmt.Fprint(w, text) }
 	}
-	for name, c := range map[string]struct {
-		service http.HandlerFunc
-		err     string
-	}{
-		"not JSON":      {answer(200, "<html>canary"), "the answer is not one of STS"},
-		"nothing in it": {answer(200, `{}`), "without usable keys"},
-		"no token": {answer(200, `{"Code": "Success", "AccessKeyId": "a", "AccessKeySecret": "b", "Credentials": {"AccessKeyId": `+
-			`"a", "AccessKeySecret": "b", `+end+`}}`), "without usable keys"},
-		"no end": {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a", "AccessKeySecret": "b", "SecurityToken": `+
-			`"c"}}`), "without usable keys"},
-		"a key for a header": {answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a\r\nX: canary", "AccessKeySecret": "b", `+
-			`"SecurityToken": "c", `+end+`}}`), "without usable keys"},
-		"denied":          {answer(403, `{"Code": "NoPermission", "Message": "canary"}`), "the identity needs sts:AssumeRole on the role"},
-		"throttled":       {answer(400, `{"Code": "Throttling.User"}`), "too many requests"},
-		"expired":         {answer(400, `{"Code": "InvalidSecurityToken.Expired"}`), "the security token is not valid"},
-		"clock":           {answer(400, `{"Code": "InvalidTimeStamp.Expired"}`), "the clock is wrong"},
-		"wrong parameter": {answer(400, `{"Code": "InvalidParameter.RoleArn"}`), "check the assume_role arguments"},
-		"strange code":    {answer(400, `{"Code": "canary"}`), "the answer has the status 400"},
-		"out of order":    {answer(500, `canary`), "the answer has the status 500"},
-		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+	says := sourcetest.OpenMistakes(t, "oss, services")
+	for name, answers := range map[string]http.HandlerFunc{
+		"not JSON":      answer(200, "<html>canary"),
+		"nothing in it": answer(200, `{}`),
+		"no token": answer(200, `{"Code": "Success", "AccessKeyId": "a", "AccessKeySecret": "b", "Credentials": {"AccessKeyId": `+
+			`"a", "AccessKeySecret": "b", `+end+`}}`),
+		"no end": answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a", "AccessKeySecret": "b", "SecurityToken": `+
+			`"c"}}`),
+		"a key for a header": answer(200, `{"Code": "Success", "Credentials": {"AccessKeyId": "a\r\nX: canary", "AccessKeySecret": "b", `+
+			`"SecurityToken": "c", `+end+`}}`),
+		"denied":          answer(403, `{"Code": "NoPermission", "Message": "canary"}`),
+		"throttled":       answer(400, `{"Code": "Throttling.User"}`),
+		"expired":         answer(400, `{"Code": "InvalidSecurityToken.Expired"}`),
+		"clock":           answer(400, `{"Code": "InvalidTimeStamp.Expired"}`),
+		"wrong parameter": answer(400, `{"Code": "InvalidParameter.RoleArn"}`),
+		"strange code":    answer(400, `{"Code": "canary"}`),
+		"out of order":    answer(500, `canary`),
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://evil.example.com/canary", 307)
-		}, "the answer has the status 307"},
-		"endless": {func(w http.ResponseWriter, _ *http.Request) {
+		},
+		"endless": func(w http.ResponseWriter, _ *http.Request) {
 			for range 1000 {
 				if _, err := fmt.Fprint(w, strings.Repeat("x", 10_000)); err != nil {
 					return
 				}
 			}
-		}, "Alibaba Cloud STS"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, service := newStore(), httptest.NewServer(c.service)
+			store, service := newStore(), httptest.NewServer(answers)
 			t.Cleanup(service.Close)
 			kind := Vendor().KindOver(objecttest.Hurried())
 			who := keys(store.Serve(t)).With("assume_role_role_arn", "role").With("sts_endpoint", service.URL)
 			src, err := objecttest.Open(kind, objecttest.Settings(kind, nil, who), where(), "default")
-			objecttest.Signs(t, store, "", c.err, src, err)
+			says.Error(t, name, objecttest.Signs(t, store, "", src, err))
 		})
 	}
 }
@@ -305,7 +302,8 @@ func TestRegionOfProfile(t *testing.T) {
 	file := write(t, fmt.Sprintf(`{"profiles": [{"name": "with", "mode": "AK", "access_key_id": %[1]q, "access_key_secret": %[2]q, "region_id": "eu-central-1"},
 		{"name": "without", "mode": "AK", "access_key_id": %[1]q, "access_key_secret": %[2]q},
 		{"name": "evil", "mode": "AK", "access_key_id": %[1]q, "access_key_secret": %[2]q, "region_id": "evil.example.com/"}]}`, reader.AccessKeyID, reader.SecretAccessKey))
-	for profile, want := range map[string]string{"with": "<nil>", "without": "has no region_id", "evil": "has no region_id", "": "region"} {
+	says := sourcetest.OpenMistakes(t, "oss, regions")
+	for _, profile := range []string{"with", "without", "evil", ""} {
 		c := newCloud(t)
 		who := objecttest.Strings("profile", profile, "shared_credentials_file", file)
 		if profile == "" {
@@ -315,8 +313,10 @@ func TestRegionOfProfile(t *testing.T) {
 		if err == nil {
 			_, err = src.Fetch(t.Context())
 		}
-		if !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("%q: got %v, want %q", profile, err, want)
+		if profile != "with" {
+			says.Error(t, "the profile "+strconv.Quote(profile), err)
+		} else if err != nil {
+			t.Error(err)
 		}
 	}
 }

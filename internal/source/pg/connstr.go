@@ -25,11 +25,11 @@ func parseConnStr(text string) (settings, error) {
 	}
 	if scheme.MatchString(text) {
 		return nil, errors.New("a connection URL begins with postgres:// or postgresql://, such as postgres://user:password@host:5432/db, " +
-			"and this one begins as those of another program do")
+			"and this one begins like a URL of another program")
 	}
 	if semicolons.MatchString(text) {
 		return nil, errors.New("a connection string has pairs such as host=db.example.com port=5432 user=tf, with spaces between them; " +
-			"this is that of another program, with semicolons")
+			"this is a connection string of another program, with semicolons")
 	}
 	s, err := parseKeywords(text)
 	if host, port, ok := strings.Cut(s["host"], ":"); err == nil && ok && number.MatchString(port) && !strings.Contains(host, "/") {

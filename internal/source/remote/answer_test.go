@@ -95,19 +95,16 @@ func TestEncoding(t *testing.T) {
 	z := gzip.NewWriter(&bomb)
 	_, _ = z.Write(make([]byte, 16<<20))
 	_ = z.Close()
-	for path, long := range map[string]string{
-		discoveryPath: "longer than any of the API",
-		workspacePath: "longer than any of the API",
-		statePath:     "the file is larger than",
-	} {
-		for encoding, want := range map[string]string{"gzip": long, "br": "encoded with br"} {
+	says := sourcetest.OpenMistakes(t, "remote, encodings")
+	for _, path := range []string{discoveryPath, workspacePath, statePath} {
+		for _, encoding := range []string{"gzip", "br"} {
 			var asked string
 			_, err := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, r *http.Request) {
 				asked = r.Header.Get("Accept-Encoding")
 				w.Header().Set("Content-Encoding", encoding)
 				_, _ = w.Write(bomb.Bytes())
 			}}).fetch(t)
-			fails(t, err, want)
+			says.Error(t, encoding+" at "+path, err)
 			if asked != "identity" {
 				t.Errorf("asked for %q", asked)
 			}

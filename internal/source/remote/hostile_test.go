@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
@@ -24,7 +25,9 @@ func TestManyOutputs(t *testing.T) {
 	a.attrs, a.limit = with(a.attrs, "outputs_only", cty.True), limit
 	sourcetest.Allocates(t, 10*limit, func() {
 		_, err := a.fetch(t)
-		fails(t, err, "the answer is not what the API of HCP Terraform has there")
+		if err == nil {
+			t.Error("no error")
+		}
 	})
 }
 
@@ -50,7 +53,9 @@ func TestLargeSensitiveOutputs(t *testing.T) {
 	a := answering(t, h)
 	a.attrs = with(a.attrs, "outputs_only", cty.True)
 	_, err := a.fetch(t)
-	fails(t, err, "the file is larger than 1048576 bytes")
+	if !meter.IsTooLarge(err) {
+		t.Errorf("got %v", err)
+	}
 	if n := asked.Load(); n > (1<<20+maxDocument)/size {
 		t.Errorf("%d values were read before that", n)
 	}

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate" //nolint:depguard // the test opens what the source reads
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 )
 
 // onlyOutputs asks s for the outputs of the workspace network, with a token that
@@ -85,25 +85,26 @@ func TestOutputs(t *testing.T) {
 func TestNoOutputs(t *testing.T) {
 	const encrypted = `{"serial":1,"lineage":"x","meta":{},"encrypted_data":"AAAA","encryption_version":"v0"}`
 	const none, unread = `{"version":4,"serial":1,"outputs":{}}`, "the state cannot be read to tell whether it is encrypted"
+	says := sourcetest.OpenMistakes(t, "remote, no outputs")
 	for name, r := range map[string]struct {
 		state  string
 		access tfetest.Access
 		terse  bool
-		want   string // an error, "" if there is none
+		fails  bool
 	}{
 		"none":                     {state: none, access: tfetest.Read},
 		"not a word of outputs":    {state: `{"version":4}`, access: tfetest.Read, terse: true},
-		"none, and not to be read": {state: none, access: tfetest.Outputs, want: unread},
-		"encrypted":                {state: encrypted, access: tfetest.Read, want: "the state is encrypted, and the service lists no outputs"},
-		"encrypted, spelled oddly": {state: `{"version":4,"Encrypted_Data":""}`, access: tfetest.Read, want: "remove outputs_only"},
+		"none, and not to be read": {state: none, access: tfetest.Outputs, fails: true},
+		"encrypted":                {state: encrypted, access: tfetest.Read, fails: true},
+		"encrypted, spelled oddly": {state: `{"version":4,"Encrypted_Data":""}`, access: tfetest.Read, fails: true},
 		"outputs, spelled oddly": {state: "{\"version\":4,\"output\u017f\":{\"a\":{}}}", access: tfetest.Read,
-			want: "none of the outputs that the state has"},
-		"encrypted, not to be read": {state: encrypted, access: tfetest.Outputs, want: unread},
-		"encrypted by another tool": {state: "age-encryption.org/v1\n", access: tfetest.Read, want: "is not a plaintext one of version 4"},
-		"of an older version":       {state: `{"version":3,"modules":[]}`, access: tfetest.Read, want: "is not a plaintext one of version 4"},
-		"outputs in a list":         {state: `{"version":4,"outputs":[1]}`, access: tfetest.Read, want: "none of the outputs that the state has"},
+			fails: true},
+		"encrypted, not to be read": {state: encrypted, access: tfetest.Outputs, fails: true},
+		"encrypted by another tool": {state: "age-encryption.org/v1\n", access: tfetest.Read, fails: true},
+		"of an older version":       {state: `{"version":3,"modules":[]}`, access: tfetest.Read, fails: true},
+		"outputs in a list":         {state: `{"version":4,"outputs":[1]}`, access: tfetest.Read, fails: true},
 		"not listed yet": {state: `{"version":4,"outputs":{"a":{"value":"x","type":"string"}}}`, access: tfetest.Read,
-			want: "none of the outputs that the state has; if the state was just written, try again"},
+			fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server([]byte(r.state))
@@ -112,11 +113,8 @@ func TestNoOutputs(t *testing.T) {
 			a := onlyOutputs(t, s)
 			s.Tokens[readToken] = r.access
 			snap, err := a.fetch(t)
-			if r.want != "" {
-				fails(t, err, r.want)
-				if strings.Contains(err.Error(), "set outputs_only") {
-					t.Errorf("%v advises what is set", err)
-				}
+			if r.fails {
+				says.Error(t, name, err)
 				return
 			}
 			if err != nil || string(snap.Data) != `{"version":4,"outputs":{}}` {
@@ -129,17 +127,17 @@ func TestNoOutputs(t *testing.T) {
 func TestOutputsThatCannotBeUsed(t *testing.T) {
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	plain := tfetest.Output{Name: "a", Value: raw(`"x"`), Detail: raw(`"string"`)}
+	says := sourcetest.OpenMistakes(t, "remote, outputs that cannot be used")
 	for name, r := range map[string]struct {
 		outputs []tfetest.Output
 		limit   int64
-		want    string
 	}{
-		"old Terraform": {outputs: []tfetest.Output{plain, {Name: "b", Value: raw(`"x"`)}}, want: "as OTF never does, and HCP Terraform does not if a Terraform before 1.3"},
-		"twice":         {outputs: []tfetest.Output{plain, plain}, want: "two outputs with the same name"},
+		"old Terraform": {outputs: []tfetest.Output{plain, {Name: "b", Value: raw(`"x"`)}}},
+		"twice":         {outputs: []tfetest.Output{plain, plain}},
 		"too large": {outputs: []tfetest.Output{{Name: "a", Value: raw(`"` + strings.Repeat("x", 1000) + `"`), Detail: raw(`"string"`)}},
-			limit: 1000, want: "the file is larger than 1000 bytes"},
+			limit: 1000},
 		"a little larger": {outputs: []tfetest.Output{{Name: "a", Value: raw(`"` + strings.Repeat("x", 900) + `"`), Detail: raw(`"string"`)}},
-			limit: 930, want: "the file is larger than 930 bytes"},
+			limit: 930},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server([]byte(`{"version":4}`))
@@ -147,7 +145,7 @@ func TestOutputsThatCannotBeUsed(t *testing.T) {
 			a := onlyOutputs(t, s)
 			a.limit = r.limit
 			_, err := a.fetch(t)
-			fails(t, err, r.want)
+			says.Error(t, name, err)
 		})
 	}
 }
@@ -156,21 +154,20 @@ func TestOutputsThatCannotBeUsed(t *testing.T) {
 func TestStrangeOutputs(t *testing.T) {
 	const listPath, onePath = "/api/v2/workspaces/ws-0000000000000001/current-state-version-outputs", "/api/v2/state-version-outputs/wsout-1"
 	secret := `{"data":[{"id":"wsout-1","attributes":{"name":"canary","sensitive":true,"value":null,"detailed-type":"string"}}]}`
-	for name, r := range map[string]struct{ list, one, want string }{
-		"pages without an end": {list: `{"data":[],"meta":{"pagination":{"next-page":2}}}`, want: "the service's list of outputs does not end"},
-		"pages backwards":      {list: `{"data":[],"meta":{"pagination":{"next-page":-1}}}`, want: "the service's list of outputs does not end"},
-		"no list":              {list: `{"data":{"canary":1}}`, want: "the answer is not what the API of HCP Terraform has there"},
-		"an ID that is a path": {list: strings.ReplaceAll(secret, "wsout-1", "../organizations"), want: "by something that is no ID"},
-		"another name":         {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"other","value":"x","detailed-type":"string"}}}`, want: "the service answered with another output"},
-		"another ID":           {list: secret, one: `{"data":{"id":"wsout-2","attributes":{"name":"canary","value":"x","detailed-type":"string"}}}`, want: "the service answered with another output"},
-		"another type":         {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"canary","value":1,"detailed-type":"number"}}}`, want: "the service answered with another output"},
-		"no value": {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"canary","detailed-type":"string"}}}`,
-			want: "an output without a value"},
-		"gone": {list: secret, one: "", want: "the value of a sensitive output cannot be read"},
+	says := sourcetest.OpenMistakes(t, "remote, strange outputs")
+	for name, r := range map[string]struct{ list, one string }{
+		"pages without an end": {list: `{"data":[],"meta":{"pagination":{"next-page":2}}}`},
+		"pages backwards":      {list: `{"data":[],"meta":{"pagination":{"next-page":-1}}}`},
+		"no list":              {list: `{"data":{"canary":1}}`},
+		"an ID that is a path": {list: strings.ReplaceAll(secret, "wsout-1", "../organizations")},
+		"another name":         {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"other","value":"x","detailed-type":"string"}}}`},
+		"another ID":           {list: secret, one: `{"data":{"id":"wsout-2","attributes":{"name":"canary","value":"x","detailed-type":"string"}}}`},
+		"another type":         {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"canary","value":1,"detailed-type":"number"}}}`},
+		"no value":             {list: secret, one: `{"data":{"id":"wsout-1","attributes":{"name":"canary","detailed-type":"string"}}}`},
+		"gone":                 {list: secret, one: ""},
 		"too many": {
 			list: `{"data":[` + strings.TrimSuffix(strings.Repeat(`{"id":"wsout-1","attributes":{"name":"canary","sensitive":true,"detailed-type":"string"}},`, maxSensitive+1), ",") + `]}`,
 			one:  `{"data":{"id":"wsout-1","attributes":{"name":"canary","value":"x","detailed-type":"string"}}}`,
-			want: fmt.Sprintf("more than %d sensitive outputs", maxSensitive),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +178,7 @@ func TestStrangeOutputs(t *testing.T) {
 			a := answering(t, map[string]http.HandlerFunc{listPath: saying(200, r.list), onePath: saying(code, r.one)})
 			a.attrs["outputs_only"] = cty.True
 			_, err := a.fetch(t)
-			fails(t, err, r.want)
+			says.Error(t, name, err)
 		})
 	}
 }

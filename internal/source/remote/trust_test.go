@@ -10,8 +10,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -47,27 +45,22 @@ func (r *recorder) got() bool { return strings.Join(r.tokens, "") != "" }
 // Without a token, the blocks that come nearest are named.
 func TestNearestBlock(t *testing.T) {
 	service := &url.URL{Scheme: "https", Host: "tfe.example.com", Path: "/api/v2/"}
-	for name, c := range map[string]struct {
-		credentials source.Credentials
-		want        string
-	}{
-		"none": {blocks(), "or add it to {settings}"},
-		"another host": {blocks(block("app.terraform.io", "", readToken)), "no remote block of credentials covers " +
-			"https://tfe.example.com/app/acme/workspaces/network; yours covers https://app.terraform.io/ (the host differs)"},
-		"another organization": {blocks(block("tfe.example.com/app/emca", "", readToken)), "(the path differs)"},
+	says := sourcetest.OpenMistakes(t, "remote, the nearest block")
+	for name, credentials := range map[string]source.Credentials{
+		"none":                 blocks(),
+		"another host":         blocks(block("app.terraform.io", "", readToken)),
+		"another organization": blocks(block("tfe.example.com/app/emca", "", readToken)),
 	} {
-		l := &location{run: &run{credentials: c.credentials, tokens: &cliTokens{}}, host: service.Host, organization: "acme",
+		l := &location{run: &run{credentials: credentials, tokens: &cliTokens{}}, host: service.Host, organization: "acme",
 			workspace: "network"}
-		fails(t, l.checkToken(service), "there is no token for tfe.example.com; set the variable TF_TOKEN_tfe_example_com", c.want)
-		if t.Failed() {
-			t.Fatal(name)
-		}
+		says.Error(t, name, l.checkToken(service))
 	}
 }
 
 // A data source may name any host. It gets no token that is not its own.
 func TestAnotherHostGetsNoToken(t *testing.T) {
 	mine, other := record(t, server(nil)), record(t, server([]byte(`{"version":4}`)))
+	says := sourcetest.OpenMistakes(t, "remote, the token of another host")
 	for name, settings := range map[string]source.Settings{
 		"block": {Credentials: blocks(block(mine.host, mine.ca, readToken), block(other.host, other.ca, ""))},
 		"environment": {Credentials: blocks(block(other.host, other.ca, "")),
@@ -76,8 +69,7 @@ func TestAnotherHostGetsNoToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ask{attrs: network(other.host), settings: settings}.fetch(t)
-			fails(t, err, "there is no token for "+other.host+"; run terraform login or tofu login",
-				"the remote block of credentials that covers this address holds none that could be sent there; complete it")
+			says.Error(t, name, err)
 			sourcetest.Lacks(t, err, "credentials.remote", `url = "https://`+other.host+`/app/acme/workspaces/network"`, "token = var.state_token")
 			if other.got() || len(other.paths) != 1 {
 				t.Errorf("the other host was asked for %q and got %q", other.paths, other.tokens)
@@ -100,7 +92,8 @@ func TestServiceElsewhere(t *testing.T) {
 
 	_, err := ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken),
 		block(service.host, service.ca, ""))}}.fetch(t)
-	fails(t, err, host.host+" says that its service is at https://"+service.host, "add its token to the settings")
+	says := sourcetest.OpenMistakes(t, "remote, a service elsewhere")
+	says.Error(t, "without a token", err)
 	sourcetest.Lacks(t, err, "credentials.remote", `url = "https://`+service.host+`/"`, "token = var.state_token")
 	if len(service.paths) > 0 {
 		t.Errorf("the service was asked for %q", service.paths)
@@ -113,7 +106,7 @@ func TestServiceElsewhere(t *testing.T) {
 	org := with(block(service.host, service.ca, readToken), "url", text("https://"+service.host+"/app/acme/"))
 	_, err = ask{attrs: network(host.host), settings: source.Settings{Credentials: blocks(block(host.host, host.ca, readToken), org,
 		block(service.host, service.ca, ""))}}.fetch(t)
-	fails(t, err, "and the token of one is not sent to the other")
+	says.Error(t, "with one for an organization", err)
 	if host.got() {
 		t.Errorf("the document, which is public, was asked for with %q", host.tokens)
 	}
@@ -127,6 +120,7 @@ func TestServiceElsewhere(t *testing.T) {
 // States are kept in object storage, whose signed URLs need no token, whether
 // the API redirects there or names them.
 func TestStorageElsewhere(t *testing.T) {
+	says := sourcetest.OpenMistakes(t, "remote, storage")
 	for _, direct := range []bool{false, true} {
 		t.Run(fmt.Sprintf("direct %t", direct), func(t *testing.T) {
 			s := server([]byte(`{"version":4}`))
@@ -149,7 +143,7 @@ func TestStorageElsewhere(t *testing.T) {
 			})
 			away.settings.Credentials.Entries = append(away.settings.Credentials.Entries, blocks(block(storage.host, storage.ca, "")).Entries...)
 			_, err = away.fetch(t)
-			fails(t, err, "the state cannot be downloaded: https://"+storage.host+" answered 403 Forbidden, and no token was sent there")
+			says.Error(t, fmt.Sprintf("direct %t", direct), err)
 		})
 	}
 }
@@ -157,6 +151,7 @@ func TestStorageElsewhere(t *testing.T) {
 // Every step could be redirected. No token goes along, and nothing goes over
 // plain http.
 func TestRedirects(t *testing.T) {
+	says := sourcetest.OpenMistakes(t, "remote, redirects")
 	for _, path := range []string{discoveryPath, workspacePath, currentPath, statePath} {
 		t.Run(path, func(t *testing.T) {
 			thief := record(t, saying(200, `{"tfe.v2":"/api/v2/","data":{"id":"x"}}`))
@@ -171,18 +166,16 @@ func TestRedirects(t *testing.T) {
 			if thief.got() || len(thief.paths) == 0 {
 				t.Errorf("the other host was asked for %q and got %q", thief.paths, thief.tokens)
 			}
-			for to, want := range map[string]string{
-				"http://" + thief.host + "/":      "the server redirected us: the answer is at a place with http instead of https",
-				"https://canary:pw@" + thief.host: "the server redirected us: the answer is at a URL with a user name or password in it",
-				"ftp://" + thief.host + "/canary": "the server redirected us: the answer is at a place that is neither http nor https",
-				"https:opaque":                    "the server redirected us: the answer is at a place that is neither http nor https",
+			for name, to := range map[string]string{
+				"to http": "http://" + thief.host + "/", "with a user": "https://canary:pw@" + thief.host,
+				"to ftp": "ftp://" + thief.host + "/canary", "to no host": "https:opaque",
 			} {
 				a := answering(t, map[string]http.HandlerFunc{path: func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Location", to)
 					w.WriteHeader(http.StatusFound)
 				}})
 				_, err := a.fetch(t)
-				fails(t, err, want)
+				says.Error(t, name+" at "+path, err)
 			}
 		})
 	}
@@ -190,43 +183,34 @@ func TestRedirects(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	good := network("tfe.example.com")
+	says := sourcetest.OpenMistakes(t, "remote, arguments")
 	for name, r := range map[string]struct {
 		attrs     attrs
 		workspace string
 		blocks    []attrs
-		want      string
 	}{
-		"a URL":   {attrs: with(good, "hostname", text("https://tfe.example.com/")), want: "the name of a host is required"},
-		"no host": {attrs: with(good, "hostname", text("")), want: "the name of a host is required"},
-		"user":    {attrs: with(good, "hostname", text("canary:secret@tfe.example.com")), want: "the name of a host is required"},
-		"path":    {attrs: with(good, "hostname", text("tfe.example.com/canary")), want: "the name of a host is required"},
-		"query":   {attrs: with(good, "hostname", text("tfe.example.com?canary")), want: "the name of a host is required"},
-		"no organization": {attrs: attrs{"workspaces": named("network")},
-			want: "organization: this argument is required (or the environment variable TF_CLOUD_ORGANIZATION)"},
-		"org is a path":    {attrs: with(good, "organization", text("acme/../canary")), want: "this cannot be the name of an organization"},
-		"org is dots":      {attrs: with(good, "organization", text("..")), want: "this cannot be the name of an organization"},
-		"workspace's path": {attrs: with(good, "workspaces", named("../canary")), want: "this does not make the name of a workspace"},
+		"a URL":            {attrs: with(good, "hostname", text("https://tfe.example.com/"))},
+		"no host":          {attrs: with(good, "hostname", text(""))},
+		"user":             {attrs: with(good, "hostname", text("canary:secret@tfe.example.com"))},
+		"path":             {attrs: with(good, "hostname", text("tfe.example.com/canary"))},
+		"query":            {attrs: with(good, "hostname", text("tfe.example.com?canary"))},
+		"no organization":  {attrs: attrs{"workspaces": named("network")}},
+		"org is a path":    {attrs: with(good, "organization", text("acme/../canary"))},
+		"org is dots":      {attrs: with(good, "organization", text(".."))},
+		"workspace's path": {attrs: with(good, "workspaces", named("../canary"))},
 		"neither": {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": cty.NullVal(cty.String),
-			"prefix": cty.NullVal(cty.String)})), want: "one of name and prefix is required, and none has a value"},
-		"both": {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": text("a"), "prefix": text("b")})),
-			want: "prefix and name are mutually exclusive"},
-		"another workspace": {attrs: good, workspace: "staging", want: "with name there are no other workspaces"},
-		"no default, prefix": {attrs: with(good, "workspaces", prefixed("net-")),
-			want: "nothing names the workspace"},
-		"no default": {attrs: with(good, "workspaces", cty.NilVal),
-			want: "nothing names the workspace"},
-		"version is a path": {attrs: with(good, "state_version", text("../canary")), want: "the ID of a state version is required"},
-		"version of outputs": {attrs: with(with(good, "state_version", text("sv-1")), "outputs_only", cty.True),
-			want: "state_version and outputs_only are mutually exclusive"},
-		"CA": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "client_ca_certificate_pem": text("canary")}},
-			want: "client_ca_certificate_pem: it holds no certificate in PEM format"},
-		"proxy": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}},
-			want: "proxy: a URL is required"},
-		"token": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}},
-			want: "token: it " + recognize.Text("x\n", recognize.Word).Said("")},
-		"two blocks": {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}},
-			want: "has the same url; one block is enough"},
-		"no url": {attrs: good, blocks: []attrs{{"token": text("canary")}}, want: "url: this argument is required"},
+			"prefix": cty.NullVal(cty.String)}))},
+		"both":               {attrs: with(good, "workspaces", cty.ObjectVal(attrs{"name": text("a"), "prefix": text("b")}))},
+		"another workspace":  {attrs: good, workspace: "staging"},
+		"no default, prefix": {attrs: with(good, "workspaces", prefixed("net-"))},
+		"no default":         {attrs: with(good, "workspaces", cty.NilVal)},
+		"version is a path":  {attrs: with(good, "state_version", text("../canary"))},
+		"version of outputs": {attrs: with(with(good, "state_version", text("sv-1")), "outputs_only", cty.True)},
+		"CA":                 {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "client_ca_certificate_pem": text("canary")}}},
+		"proxy":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "proxy": text("canary")}}},
+		"token":              {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/"), "token": text("canary\n")}}},
+		"two blocks":         {attrs: good, blocks: []attrs{{"url": text("https://tfe.example.com/")}, {"url": text("https://TFE.example.com")}}},
+		"no url":             {attrs: good, blocks: []attrs{{"token": text("canary")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range r.attrs {
@@ -235,7 +219,7 @@ func TestOpen(t *testing.T) {
 				}
 			}
 			_, err := ask{attrs: r.attrs, workspace: r.workspace, settings: source.Settings{Credentials: blocks(r.blocks...)}}.open(t)
-			fails(t, err, r.want)
+			says.Error(t, name, err)
 		})
 	}
 }
@@ -255,20 +239,18 @@ func TestConnections(t *testing.T) {
 	delete(unverified, "skip_cert_verification")
 	a.settings.Credentials = blocks(unverified)
 	_, err = a.fetch(t)
-	fails(t, err, "https://"+host+": "+netfail.UnknownAuthority+
-		"set client_ca_certificate_pem in the block with the credentials, with this URL as its url")
-
-	for code, want := range map[int]string{407: "the proxy refused the connection (407 Proxy Authentication Required); check its user " +
-		"name and password", 502: "the proxy refused the connection (502 Bad Gateway); check the proxy settings (after 3 tries)"} {
+	says := sourcetest.OpenMistakes(t, "remote, connections")
+	says.Error(t, "an unknown authority", err)
+	for _, code := range []int{407, 502} {
 		proxy := httptest.NewServer(saying(code, "canary"))
 		t.Cleanup(proxy.Close)
-		for _, settings := range []source.Settings{
-			{Credentials: blocks(attrs{"url": text("https://tfe.example.com/"), "token": text(readToken),
+		for name, settings := range map[string]source.Settings{
+			"a proxy": {Credentials: blocks(attrs{"url": text("https://tfe.example.com/"), "token": text(readToken),
 				"proxy": text(strings.Replace(proxy.URL, "//", "//user:canary@", 1))})},
-			{LookupEnv: environment(map[string]string{"HTTPS_PROXY": proxy.URL})},
+			"the proxy of the environment": {LookupEnv: environment(map[string]string{"HTTPS_PROXY": proxy.URL})},
 		} {
 			_, err := ask{attrs: network("tfe.example.com"), settings: settings}.fetch(t)
-			fails(t, err, want)
+			says.Error(t, fmt.Sprint(name, ", ", code), err)
 		}
 	}
 }
@@ -288,7 +270,7 @@ func TestEnvironmentIsLeftAlone(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := ask{attrs: attrs{"workspaces": named("network")}}.open(t)
-	fails(t, err, "organization: this argument is required")
+	sourcetest.OpenMistakes(t, "remote, no environment").Error(t, "no organization", err)
 	src, err := ask{attrs: attrs{"organization": text("acme"), "workspaces": named("network")}}.open(t)
 	if err != nil || src.String() != "workspace acme/network at app.terraform.io" {
 		t.Errorf("got %v, %v", src, err)

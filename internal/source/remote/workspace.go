@@ -194,11 +194,11 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 		if s := v.Attributes.Status; s != "finalized" && statusPattern.MatchString(s) {
 			is = ", which is " + s
 		}
-		return nil, fmt.Errorf("the service gives no place to download the state version %s from%s", v.ID, is)
+		return nil, fmt.Errorf("the service returned no URL for the state version %s%s", v.ID, is)
 	}
 	u, err := x.asked.Parse(text)
 	if err != nil {
-		return nil, errors.New("the service gives a place to download the state from that is no URL")
+		return nil, errors.New("the service returned an address for the state that is not a URL")
 	}
 	if err := web.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("the service keeps the state %w", err)

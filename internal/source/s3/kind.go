@@ -20,11 +20,7 @@ import (
 )
 
 // Kind is the s3 source.
-func Kind() source.Kind {
-	kind := Vendor().Kind()
-	kind.Ambient = awsauth.Ambient()
-	return kind
-}
+func Kind() source.Kind { return Vendor().Kind() }
 
 // Vendor is the store that Kind reads from.
 func Vendor() object.Vendor {

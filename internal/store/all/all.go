@@ -1,4 +1,4 @@
-// Package all is the list of stores.
+// Package all lists the kinds of stores.
 package all
 
 import (
@@ -9,5 +9,5 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/s3"
 )
 
-// Kinds are all of them. The first is the one that variables alone may describe.
+// Kinds returns all kinds of stores. The first is the only one that variables may describe without a block.
 func Kinds() []store.Kind { return []store.Kind{httpstore.Kind(), file.Kind(), git.Kind(), s3.Kind()} }

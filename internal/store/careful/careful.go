@@ -1,5 +1,5 @@
-// Package careful decorates a state with the rule about lost answers, and about servers that say yes and
-// keep nothing.
+// Package careful decorates a state with checks for lost answers, and for servers that report success without keeping
+// the state.
 package careful
 
 import (
@@ -13,15 +13,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// New returns a state that reads again after a failed lock or write, because the answer may have been
-// lost, or may belong to a repetition. If the lock is ours, or the store has the state that was sent,
-// the call succeeded.
+// New returns a state that checks a failed lock or write, because the answer may have been lost, or may belong to a
+// repetition. It requests the lock once more with the same ID, or reads the state. If the lock is ours, or the store
+// has the state that was sent, the call succeeded.
 //
-// It also reads back the first state that a run creates and the first one that it replaces, which some
-// servers take for other requests although they report success. It reads back every write if the
-// store does not report success, and after a state was removed.
+// Unless the store verifies its own reports, New's state also reads back the first state that a run creates and the
+// first one that it replaces, and looks for a state that it has removed: some servers report success, but take the
+// request for another one. It reads back every write for which the store returns no version.
 //
-// A state that was sent while the store could not be read may appear before the next write. That write
+// A state that was sent while the store could not be read may appear before the next write. That write takes it for
+// the state of this run, and not of another writer.
 // takes it for the state of this run, and not of another writer.
 func New(s store.State, p store.Properties) store.State {
 	return &careful{State: s, known: p, proven: map[bool]bool{}}
@@ -32,22 +33,22 @@ type careful struct {
 	known store.Properties
 
 	mu     sync.Mutex
-	sent   []store.Version // the states that were sent since the last success, and may be there, by their [store.Identity]
-	proven map[bool]bool   // whether a state was found there that was written, by whether it has replaced one
+	sent   []store.Version // the [store.Identity] of each state that was sent since the last success, and may be in the store
+	proven map[bool]bool   // whether a written state was read back, by whether it replaced one
 }
 
-// Unwrap returns the state that may lose answers.
+// Unwrap returns the decorated state.
 func (c *careful) Unwrap() store.State { return c.State }
 
 func (c *careful) Lock(ctx context.Context, lock store.Lock) error {
 	err := c.State.Lock(ctx, lock)
-	if err != nil && lock.ID != "" && isAmbiguous(err) && c.State.Lock(ctx, lock) == nil { // the same ID: no second one
+	if err != nil && lock.ID != "" && isAmbiguous(err) && c.State.Lock(ctx, lock) == nil { // with the same ID, this takes no second lock
 		return nil
 	}
 	return err
 }
 
-// isAmbiguous reports whether a request may have succeeded that has failed.
+// isAmbiguous reports whether a request may have succeeded in spite of its error.
 func isAmbiguous(err error) bool {
 	answer, isAnswer := errors.AsType[*store.AnswerError](err)
 	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
@@ -103,7 +104,7 @@ func (c *careful) Remove(ctx context.Context, read store.Version) error {
 	return nil
 }
 
-// isThere reports whether the state is one of these, by their [store.Identity].
+// isThere reports whether the [store.Identity] of the state in the store is one of states, and returns its version.
 func (c *careful) isThere(ctx context.Context, states ...store.Version) (store.Version, bool, error) {
 	if len(states) == 0 {
 		return "", false, nil

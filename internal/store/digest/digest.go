@@ -1,5 +1,5 @@
-// Package digest decorates a state with a digest in a table, as the s3 backends of Terraform and OpenTofu have it
-// with a table of DynamoDB: both refuse a state with another digest.
+// Package digest decorates a state with a digest in a table, like the DynamoDB table of the s3 backends of Terraform
+// and OpenTofu. Both refuse a state with another digest.
 package digest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Item is where the digest of one state is.
+// Item reads and writes the digest of one state.
 type Item interface {
 	Get(ctx context.Context) (sum string, there bool, err error)
 	Put(ctx context.Context, sum string) error
@@ -22,19 +22,19 @@ type Item interface {
 	MayChange(ctx context.Context) error
 }
 
-// State is a state with its digest. It relies on the one that it decorates to find out about lost answers.
+// State is a state with its digest. The state that it decorates must handle lost answers.
 type State struct {
 	store.State
 	Item
 
-	Object, Table, Name string // of the state, and of the item in the table, for errors
+	Object, Table, Name string // names for errors: the object of the state, the table, and its item
 }
 
-// Unwrap returns the state alone.
+// Unwrap returns the state without its digest.
 func (s *State) Unwrap() store.State { return s.State }
 
-// Read records a digest that does not fit the state, at which CLIs fail. It returns an error for a digest
-// without a state, as both CLIs do, because Terraform would create all resources again.
+// Read reads the state. It shows a notice if the table does not have its digest, because the CLIs then fail. It
+// returns an error for a digest without a state, as both CLIs do, because Terraform would create all resources again.
 func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 	data, version, err := s.State.Read(ctx)
 	if err != nil {
@@ -56,11 +56,11 @@ func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 }
 
 func of(data []byte) string {
-	sum := md5.Sum(data) //nolint:gosec // both CLIs compare it
+	sum := md5.Sum(data) //nolint:gosec // the digest that both CLIs use
 	return hex.EncodeToString(sum[:])
 }
 
-// Write writes the digest after the state.
+// Write writes the state, and then its digest.
 func (s *State) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	next, err := s.State.Write(ctx, data, read)
 	if err == nil {
@@ -69,7 +69,7 @@ func (s *State) Write(ctx context.Context, data []byte, read store.Version) (sto
 	return next, err
 }
 
-// note writes the digest of a state that is there.
+// note writes the digest of a state that the store has.
 func (s *State) note(ctx context.Context, data []byte) error {
 	err := s.Put(ctx, of(data))
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *State) IsSettled(ctx context.Context, read []byte) (bool, error) {
 	return there && sum == of(read), err
 }
 
-// Settle writes the digest if it is another one.
+// Settle writes the digest of the state if the table does not have it.
 func (s *State) Settle(ctx context.Context, read []byte) error {
 	settled, err := s.IsSettled(ctx, read)
 	if err != nil || settled {
@@ -99,7 +99,7 @@ func (s *State) Settle(ctx context.Context, read []byte) error {
 	return err
 }
 
-// Remove removes the digest after the state.
+// Remove removes the state, and then its digest.
 func (s *State) Remove(ctx context.Context, read store.Version) error {
 	err := s.State.Remove(ctx, read)
 	if err == nil {

@@ -28,7 +28,7 @@ import (
 
 // Kind is the file store.
 func Kind() store.Kind {
-	return store.Kind{Table: filesource.Backend(), Place: "path", Older: "the .backup beside it, and other copies", Open: open}
+	return store.Kind{Table: filesource.Backend(), Named: "path", Older: "the .backup beside it, and other copies", Open: open}
 }
 
 // files keeps the states of one module.
@@ -366,7 +366,7 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 }
 
 // errHeld is that lockFile found another lock.
-var errHeld = errors.New("somebody has the lock")
+var errHeld = errors.New("somebody holds the lock")
 
 // acquire opens the file and locks it. One that has lost its name meanwhile is not it.
 func (s *state) acquire() (*os.File, error) {
@@ -476,7 +476,7 @@ func (s *state) noteLeft(ctx context.Context) {
 		return
 	}
 	left := s.inInfo()
-	notice.Show(ctx, fmt.Sprintf("%s had the lock of %s since %s, for %s, and has ended without giving it back: what it has changed may be "+
+	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s, for %s, and ended without releasing it: its changes may be "+
 		"in no state", outside.Quoted(cmp.Or(left.Who, "somebody"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
 		outside.Quoted(left.Operation, 100)))
 }
@@ -484,7 +484,7 @@ func (s *state) noteLeft(ctx context.Context) {
 // release releases our lock. The description of the holder may stay.
 func (s *state) release(ctx context.Context) error {
 	if err := os.Remove(s.info); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		notice.Show(ctx, fmt.Sprintf("the lock of %s was given back, but %v", outside.Quoted(s.path, 300), failed(s.info, err)))
+		notice.Show(ctx, fmt.Sprintf("the lock of %s was released, but %v", outside.Quoted(s.path, 300), failed(s.info, err)))
 	}
 	return s.letGo()
 }

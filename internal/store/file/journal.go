@@ -25,7 +25,7 @@ const unfinished = filesource.Unfinished
 
 func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinished }
 
-// notFinished is about a file that nobody reads.
+// notFinished returns the error for a file that was not completely overwritten.
 func (s *state) notFinished() error {
 	path := outside.Quoted(s.path, 300)
 	if journal := journalOf(s.path); !recognize.Exists(journal) {
@@ -35,8 +35,8 @@ func (s *state) notFinished() error {
 	return fmt.Errorf("a write to %s was not finished; the next command that locks the state finishes it", path)
 }
 
-// journalOf returns the path of the journal beside the file itself, also if path is a link, so that the
-// next run finds it.
+// journalOf returns the path of the journal. If path is a link, the journal is beside the target of the link, so that
+// the next run finds it.
 func journalOf(path string) string {
 	if itself, err := filepath.EvalSymlinks(path); err == nil {
 		path = itself
@@ -45,14 +45,14 @@ func journalOf(path string) string {
 	return filepath.Join(dir, "."+base+".journal")
 }
 
-// replace overwrites the file, in steps after each of which it is the old state, the new
-// one, or none that anybody reads, and then the journal has the new one.
+// replace overwrites the file in steps. After each step, the file is the old state or the new one, or it is
+// unreadable and the journal has the new state.
 func (s *state) replace(ctx context.Context, found, data []byte) error {
 	if err := s.writeJournal(ctx, found, data); err != nil {
 		return failed(s.journal, err)
 	}
 	if err := overwrite(s.f, data); err != nil {
-		if overwrite(s.f, found) == nil { // there was room for it before
+		if overwrite(s.f, found) == nil { // the old content had room before
 			err = errors.Join(err, os.Remove(s.journal))
 		}
 		return s.failed(err)
@@ -85,10 +85,10 @@ func writeAt(f handle, data []byte, at int64) error {
 	return err
 }
 
-// header is the first line of a journal. The new state follows.
+// header is the first line of a journal. The new state follows it.
 type header struct {
 	Replaces store.Version `json:"replaces"` // digest of the old content
-	State    store.Version `json:"state"`    // digest of the new content, which follows
+	State    store.Version `json:"state"`    // digest of the new content
 }
 
 func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
@@ -102,7 +102,7 @@ func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
 	return err
 }
 
-// readJournal reads a header, and a state.
+// readJournal returns the content of the journal: a header, and a state.
 func (s *state) readJournal() ([]byte, error) {
 	f, err := openItself(s.journal)
 	if err != nil {
@@ -113,8 +113,8 @@ func (s *state) readJournal() ([]byte, error) {
 	return meter.Read(f, -1, s.limit+most)
 }
 
-// complete finishes an interrupted write. If another process has written the file since, it keeps the
-// file, and the interrupted state beside it.
+// complete finishes an interrupted write. If another process has written the file since, complete keeps the file, and
+// saves the interrupted state beside it.
 func (s *state) complete(ctx context.Context) error {
 	text, err := s.readJournal()
 	if errors.Is(err, os.ErrNotExist) {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The lock is of the process: closing any other descriptor of the file loses it.
+// setsLock and getsLock are the fcntl commands for locks of a process, which loses the lock when it closes any
+// descriptor of the file.
 const setsLock, getsLock = unix.F_SETLK, unix.F_GETLK
 
-func openToLend(string) *os.File { return nil } // nobody inherits such a lock
+func openToLend(string) *os.File { return nil } // a child does not inherit such a lock

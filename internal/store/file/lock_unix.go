@@ -18,13 +18,13 @@ func duplicate(f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), f.Name())
 }
 
-// lockFile locks the whole file. The CLIs lock it for their process, and each kind of lock
-// excludes the other.
+// lockFile locks the whole file for writing. The CLIs lock it for their process, and each kind of lock excludes the
+// other.
 func lockFile(f *os.File) error { return setLock(f, unix.F_WRLCK) }
 
-// shareLock has other, which was opened to read the same file, hold the lock of f as well. Two can
-// only have read locks, which keep out everybody who asks for the lock, because that is one to
-// write. Nobody gets it in between: f always has one of the two.
+// shareLock makes other, the same file opened for reading, hold the lock of f as well. Two files can share only a
+// read lock. That keeps out everybody who asks for the lock, because the lock is a write lock. Nobody can take it in
+// between, because f has one of the two locks at any time.
 func shareLock(f, other *os.File) error {
 	if err := setLock(f, unix.F_RDLCK); err != nil {
 		return err
@@ -42,7 +42,7 @@ func setLock(f handle, kind int16) error {
 	return err
 }
 
-// holder reports whether somebody has the lock, and which process, 0 if that is not known.
+// holder reports whether somebody has the lock, and returns the process, 0 if it is unknown.
 func holder(f *os.File) (process int, held bool, err error) {
 	lock := unix.Flock_t{Type: unix.F_WRLCK}
 	err = unix.FcntlFlock(f.Fd(), getsLock, &lock)

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func openToLend(string) *os.File { return nil } // nobody inherits a lock here
+func openToLend(string) *os.File { return nil } // on Windows, a child inherits no lock
 
 func duplicate(*os.File) *os.File { return nil }
 
 func shareLock(_, _ *os.File) error { return nil }
 
-func unlockFile(handle) error { return nil } // closing it does
+func unlockFile(handle) error { return nil } // closing the file releases the lock
 
-// lockFile locks as much of the file as the CLIs do. Nobody else reads or writes it then,
-// not even this process by another handle.
+// lockFile locks the same range of the file as the CLIs. No other process can then read or write it, and not even
+// this process with another handle.
 func lockFile(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 0,
 		math.MaxUint32, new(windows.Overlapped))
@@ -27,10 +27,10 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// holder reports whether somebody has the lock. Which process is not known.
+// holder reports whether somebody has the lock. It does not find out which process, and returns 0.
 func holder(f *os.File) (process int, held bool, err error) {
 	if err = lockFile(f); errors.Is(err, errHeld) {
 		return 0, true, nil
 	}
-	return 0, false, err // closing it gives the lock back
+	return 0, false, err // closing the file releases the lock
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// Reverts reports whether git tracks the file: branches go back. The index of git is read here, because
-// git reads the configuration of the repository first, which names programs, and a repository may be a
-// stranger's. A file that the index does not name, because another file has that part of the index, is
-// not tracked.
+// Reverts reports whether git tracks the file, because changing branches brings back older states. It reads the index
+// of git itself: git would first read the configuration of the repository, which names programs, and the repository
+// may be a stranger's. If the index is split into two files, the names in the other one are not found.
 func (s *state) Reverts(context.Context) bool {
 	path, err := filepath.EvalSymlinks(s.path)
 	if err == nil {
@@ -38,8 +37,8 @@ func (s *state) Reverts(context.Context) bool {
 	}
 }
 
-// indexOf is the index of a repository. In a worktree, and in a submodule, .git is a file that says where
-// the repository is.
+// indexOf returns the path of the index of a repository. In worktrees and submodules, .git is a file with the path of
+// the repository.
 func indexOf(git string) string {
 	text, err := keyfile.Read(git)
 	name, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
@@ -52,8 +51,8 @@ func indexOf(git string) string {
 	return filepath.Join(filepath.Dir(git), name, "index")
 }
 
-// isListed reports whether the index of git in a file has a file of that name. The index does not say how long
-// its ids are.
+// isListed reports whether the git index in the file called index lists name. The index does not tell the length of
+// its object IDs, so both lengths are tried.
 func isListed(index, name string) bool {
 	const ofSHA1, ofSHA256 = 20, 32
 	f, err := openRegular(index, os.O_RDONLY)
@@ -74,8 +73,8 @@ func isListed(index, name string) bool {
 
 var errNoIndex = errors.New("it is no index of git")
 
-// find looks for a name in an index of git, as gitformat-index(5) describes it, whose ids have that length.
-// Names are in order.
+// find reports whether a git index lists name, with ids as the length of its object IDs in bytes. The format is
+// described in gitformat-index(5); the names are sorted. It returns an error if the index does not have this format.
 func find(index *bufio.Reader, ids int, name string) (bool, error) {
 	var head struct {
 		Signature        [4]byte
@@ -88,7 +87,7 @@ func find(index *bufio.Reader, ids int, name string) (bool, error) {
 		return false, errNoIndex
 	}
 	const extended, lengthOfName = 0x4000, 0xfff // in the flags
-	fixed := make([]byte, 40+ids+2)              // times, rights and sizes; the id; flags
+	fixed := make([]byte, 40+ids+2)              // times, rights and sizes; the ID; flags
 	var listed []byte
 	for range head.Entries {
 		if _, err := io.ReadFull(index, fixed); err != nil {
@@ -109,13 +108,13 @@ func find(index *bufio.Reader, ids int, name string) (bool, error) {
 			}
 			kept = len(listed) - dropped
 		}
-		end, err := index.ReadSlice(0) // as long as its buffer at most
+		end, err := index.ReadSlice(0) // at most the size of the buffer
 		if err != nil {
 			return false, err
 		}
 		listed = append(listed[:kept], end[:len(end)-1]...)
 		if min(len(listed), lengthOfName) != int(flags&lengthOfName) {
-			return false, errNoIndex // or its ids are longer
+			return false, errNoIndex // or its IDs are longer
 		}
 		if c := bytes.Compare(listed, []byte(name)); c >= 0 {
 			return c == 0, nil
@@ -129,9 +128,9 @@ func find(index *bufio.Reader, ids int, name string) (bool, error) {
 	return false, nil
 }
 
-// offset reads a number as git writes offsets in packs.
+// offset reads a number in the encoding that git uses for offsets in packs.
 func offset(r io.ByteReader) (n int, err error) {
-	const most = 1 << 24 // far more than a name has
+	const most = 1 << 24 // far more than the length of a name
 	for {
 		b, err := r.ReadByte()
 		if err != nil || n > most {

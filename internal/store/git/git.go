@@ -26,7 +26,7 @@ import (
 // Kind is the git store.
 func Kind() store.Kind {
 	return store.Kind{
-		Table: gitsource.Backend(), Place: "path", Older: "the history of the branch", Counts: true,
+		Table: gitsource.Backend(), Named: "path", Older: "the history of the branch", Counts: true,
 		Withhold: []string{"GIT_PASSWORD", "GIT_PASSWORD_FILE"}, Open: open,
 	}
 }
@@ -218,12 +218,7 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 // pause is longer after many tries, and of another length for each.
 func pause(ctx context.Context, try int) error {
 	most := min(100*time.Millisecond<<min(try, 5), 2*time.Second)
-	select {
-	case <-time.After(most/10 + rand.N(most)): //nolint:gosec // so that not all try at once
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return store.Pause(ctx, most/10+rand.N(most)) //nolint:gosec // so that not all try at once
 }
 
 // change is one of a state.
@@ -519,17 +514,15 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 		return nil, "", nil
 	}
 	if meter.IsTooLarge(err) {
-		err = fmt.Errorf("what is in the branch locks/%s is no lock: %w", outside.Line(s.name, 300), err)
+		err = fmt.Errorf("the branch locks/%s holds no lock: %w", outside.Line(s.name, 300), err)
 	}
 	if err != nil {
 		return nil, "", reached(err)
 	}
-	lock, ok := store.ParseLock(found.Data)
-	if !ok || lock.ID == "" {
-		return nil, "", fmt.Errorf("the state is locked, and the branch locks/%s does not say by whom; if nobody has the lock, delete that "+
-			"branch", outside.Line(s.name, 300))
+	if by, err = store.LockIn(found.Data, "branch", "locks/"+outside.Line(s.name, 300)); err != nil {
+		return nil, "", err
 	}
-	return &lock, found.Commit, nil
+	return by, found.Commit, nil
 }
 
 // Unlock removes the branch of the lock if it is the one that was looked at.
@@ -578,7 +571,7 @@ func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) 
 	if failed == nil && there == commit {
 		head, unknown := v.Branches(ctx, "HEAD", func(string, string) {})
 		if unknown == nil && head == s.lockRef {
-			err = fmt.Errorf("%s, and then %s%w", isDefault(head), store.Unlocking(by.ID), denied{})
+			err = store.Denied(fmt.Errorf("%s, and then %s", isDefault(head), store.Unlocking(by.ID)))
 		}
 	}
 	if failed != nil || there == commit {

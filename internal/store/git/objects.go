@@ -13,18 +13,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// word is the only one that a command prints.
+// word runs a git command that prints one word, and returns that word.
 func word(ctx context.Context, v *gitsource.Visit, stdin []byte, more []string, args ...string) (string, error) {
 	out, err := v.Git(ctx, bytes.NewReader(stdin), more, args...)
 	return strings.TrimSpace(string(out)), err
 }
 
-// hashObject stores a file as it is: no attributes, and no filters.
+// hashObject stores data as a blob, without attributes and filters, and returns its ID.
 func hashObject(ctx context.Context, v *gitsource.Visit, data []byte) (string, error) {
 	return word(ctx, v, data, nil, "hash-object", "-w", "-t", "blob", "--no-filters", "--stdin")
 }
 
-// resolve is the commit of a ref that is here, "" for none.
+// resolve returns the ID of the commit that a local ref names, and "" if there is none.
 func resolve(ctx context.Context, v *gitsource.Visit, ref string) string {
 	id, err := word(ctx, v, nil, nil, "rev-parse", "--verify", "-q", ref)
 	if err != nil {
@@ -33,9 +33,8 @@ func resolve(ctx context.Context, v *gitsource.Visit, ref string) string {
 	return id
 }
 
-// put makes of a folder, "" for an empty one, another that has a blob under a name, "" for
-// none, and returns "" for an empty one. Of other folders than those on the way to it,
-// nothing is read.
+// put returns the ID of a copy of the tree folder in which the file name is blob. If folder is "", the tree is empty;
+// if blob is "", the copy does not have the file. Only the trees on the path to the file are read.
 func put(ctx context.Context, v *gitsource.Visit, folder, name, blob string) (string, error) {
 	tree, err := replace(ctx, v, folder, name, blob)
 	if err == nil && tree == "" {
@@ -64,7 +63,7 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 		case deeper == (len(fields) == 3 && fields[1] == "tree"):
 			old = fields[2]
 		default:
-			return "", fmt.Errorf("%s is there, and not what the state's path needs there", outside.Quoted(name, 300))
+			return "", fmt.Errorf("%s is there, and is not of the kind that the path of the state needs", outside.Quoted(name, 300))
 		}
 	}
 	mode, kind, id := "100644", "blob", blob
@@ -84,13 +83,13 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 	return word(ctx, v, bytes.Join(entries, nil), nil, "mktree", "-z", "--missing")
 }
 
-// maker is who makes commits.
+// maker is the author of commits.
 type maker struct {
-	who   []string // variables
+	who   []string // variables for git
 	signs bool
 }
 
-// commitTree makes a commit, signed if the user signs.
+// commitTree makes a commit, signed if the user's commit.gpgSign is true, and returns its ID.
 func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
 	if s.maker == nil {
 		who, err := s.who(ctx, v)
@@ -123,7 +122,7 @@ func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err 
 	me := store.Me()
 	login, _, _ := strings.Cut(me, "@")
 	for _, role := range []string{"GIT_COMMITTER", "GIT_AUTHOR"} {
-		for _, more := range []string{"", "EMAIL=" + me, role + "_NAME=" + login} { // git takes EMAIL if it knows no other
+		for _, more := range []string{"", "EMAIL=" + me, role + "_NAME=" + login} { // git uses EMAIL if it knows no other address
 			if more != "" {
 				who = append(who, more)
 			}

@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -94,14 +95,8 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 	if commit == "" {
 		text += "; the lock stays until somebody who may do so deletes that branch"
 	}
-	return fmt.Errorf("%s%w", text, denied{})
+	return store.Denied(errors.New(text))
 }
-
-// denied makes an error one of [store.ErrDenied] without its words.
-type denied struct{}
-
-func (denied) Error() string { return "" }
-func (denied) Unwrap() error { return store.ErrDenied }
 
 // rights names the rights that a push needs.
 func (s *state) rights(branch, commit string) string {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/answers"
@@ -35,7 +36,7 @@ import (
 // Kind is the http store.
 func Kind() store.Kind {
 	return store.Kind{
-		Table: httpsource.Backend(), Place: "address", Older: "what the server keeps", Counts: true, Looks: true, Open: open,
+		Table: httpsource.Backend(), Named: "address", Older: "what the server keeps", Counts: true, Looks: true, Open: open,
 	}
 }
 
@@ -48,9 +49,7 @@ type backend struct {
 	read, write, remove endpoint
 	lock, unlock        endpoint // without a URL where there is none
 	values              attr.Values
-
-	mu   sync.Mutex
-	held *store.Lock // our lock, nil if we have none
+	held                atomic.Pointer[store.Lock] // our lock, nil if we have none
 }
 
 type endpoint struct {
@@ -105,12 +104,7 @@ func (b *backend) Properties() store.Properties {
 
 // doubts returns the probable mistakes in the settings, for the end of an error.
 func (b *backend) doubts() string {
-	said := httpsource.Doubts(errors.New(""), b.values)
-	text := said.Error()
-	for _, odd := range source.Oddities(said, b.values) {
-		text += "; " + odd
-	}
-	return text
+	return httpsource.Doubts(errors.New(""), b.values).Error()
 }
 
 // answered returns the error for a status that is not a success.
@@ -129,14 +123,15 @@ func (b *backend) answered(status int, challenge string) string {
 	}, status, "", "").Text
 }
 
-// retries are variables of Terraform's http backend.
-func (b *backend) retries() (variables []string) {
+// retries returns the arguments of Terraform's http backend that are set.
+func (b *backend) retries() map[string]int64 {
+	set := map[string]int64{}
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
 		if b.values.Has(name) {
-			variables = append(variables, fmt.Sprintf("TF_HTTP_%s=%d", strings.ToUpper(name), b.values.Int(name)))
+			set[name] = b.values.Int(name)
 		}
 	}
-	return variables
+	return set
 }
 
 // address is the URL in an attribute, nil if there is none.
@@ -210,7 +205,7 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 
 // unkept names the method, which is the wrong one for a server of files.
 func (b *backend) unkept() error {
-	return fmt.Errorf("the backend has answered a %s as if the state was stored, and what is there is another one, or none; %s",
+	return fmt.Errorf("the backend answered a %s as if the state was stored, but another state, or none, is there; %s",
 		b.write.method, b.otherMethod("see its log"))
 }
 
@@ -238,7 +233,7 @@ func (b *backend) change(ctx context.Context, to endpoint, data []byte, read sto
 		return nil, store.ErrChanged
 	}
 	id := ""
-	if held := b.ours(); held != nil && b.lock.url != nil {
+	if held := b.held.Load(); held != nil && b.lock.url != nil {
 		id = held.ID
 	}
 	a, err := b.ask(ctx, to, id, data)
@@ -285,17 +280,17 @@ func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 			return err
 		}
 	}
-	b.keep(&lock)
+	b.held.Store(&lock)
 	return nil
 }
 
 // Holder cannot be asked for.
-func (b *backend) Holder(context.Context) (*store.Lock, error) { return nil, store.ErrUntold }
+func (b *backend) Holder(context.Context) (*store.Lock, error) { return nil, store.ErrHolderUnknown }
 
 // Unlock releases a lock, ours or another one, by its ID.
 func (b *backend) Unlock(ctx context.Context, id string) error {
 	body, _ := json.Marshal(struct{ ID string }{id}) // as OpenTofu does by itself
-	held := b.ours()
+	held := b.held.Load()
 	ours := held != nil && held.ID == id
 	if ours {
 		body = held.JSON()
@@ -306,21 +301,9 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 		}
 	}
 	if ours {
-		b.keep(nil)
+		b.held.Store(nil)
 	}
 	return nil
-}
-
-func (b *backend) ours() *store.Lock {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.held
-}
-
-func (b *backend) keep(lock *store.Lock) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held = lock
 }
 
 // send sends a request that has to succeed.

@@ -17,9 +17,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// place keeps a lock: in an object beside the state, or in an item of a table. A mark identifies each
+// slot keeps a lock: in an object beside the state, or in an item of a table. A mark identifies each
 // lock there.
-type place interface {
+type slot interface {
 	// look returns who has the lock, nil if nobody has.
 	look(ctx context.Context) (by *store.Lock, mark string, err error)
 
@@ -33,9 +33,9 @@ type place interface {
 // takenError means that there is a lock already. Its text is shown if no look finds the holder.
 type takenError struct{ error }
 
-// lockIn is the lock in one place.
+// lockIn is the lock in one slot.
 type lockIn struct {
-	place
+	slot
 
 	mu   sync.Mutex
 	held *held // nil without it
@@ -162,24 +162,8 @@ func (l *lockIn) mayChange(ctx context.Context) error {
 	return nil
 }
 
-// parseLock reads the lock in a place of this kind.
-func parseLock(text []byte, kind, name string) (*store.Lock, error) {
-	lock, ok := store.ParseLock(text)
-	if !ok || lock.ID == "" {
-		return nil, fmt.Errorf("the state is locked, and the %s %s does not say by whom; if nobody has the lock, delete that %[1]s", kind, name)
-	}
-	return &lock, nil
-}
-
 // pause waits for another process to finish.
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(100 * time.Millisecond):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func pause(ctx context.Context) error { return store.Pause(ctx, 100*time.Millisecond) }
 
 // lockObject is the lock beside a state.
 type lockObject struct{ *state }
@@ -189,7 +173,7 @@ func (o lockObject) look(ctx context.Context) (by *store.Lock, mark string, err 
 	if err != nil || c == nil {
 		return nil, "", err
 	}
-	by, err = parseLock(c.Data, "object", outside.Quoted(o.key+lockSuffix, 300))
+	by, err = store.LockIn(c.Data, "object", outside.Quoted(o.key+lockSuffix, 300))
 	return by, c.ETag, err
 }
 
@@ -217,7 +201,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 	answer, _ := errors.AsType[*object.Answer](err)
 	if answer != nil && (answer.Status == http.StatusPreconditionFailed || answer.Status == http.StatusConflict) {
 		err = takenError{fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps versions once a "+
-			"lock was given back; keep the state in a bucket without versions, or on another store", answer.Status)}
+			"lock was released; keep the state in a bucket without versions, or on another store", answer.Status)}
 	}
 	return mark, err
 }
@@ -271,7 +255,7 @@ func (s *state) Unlock(ctx context.Context, id string) (err error) {
 
 // Holder returns the holder of one of the locks.
 func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
-	err = store.ErrUntold
+	err = store.ErrHolderUnknown
 	for _, l := range slices.Backward(s.locks) {
 		if by, _, err = l.look(ctx); by != nil || err != nil {
 			break

@@ -18,8 +18,8 @@ const inProof = "statecrypt has shown here that this store refuses to replace an
 // noObject is an ETag that no object has.
 const noObject = `"00000000000000000000000000000000-0"`
 
-// prove looks whether the store keeps its promises before anything depends on them. On the lock
-// it would be too late: a store that ignores conditions has replaced a foreign one by then.
+// prove tests whether the store obeys conditions, before anything depends on them. A test with the lock would come
+// too late, because a store that ignores conditions would replace the lock of another run.
 func (s *state) prove(ctx context.Context) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
@@ -32,9 +32,9 @@ func (s *state) prove(ctx context.Context) error {
 	}
 	refused, unknown, err := s.try(ctx, condition{none: true})
 	switch {
-	case err == nil && unknown: // that, or something else that the block asks for
+	case err == nil && unknown: // the condition, or another setting of the block
 		_, _, err = s.try(ctx, condition{})
-	case err == nil && !refused: // it was not there
+	case err == nil && !refused: // the object did not exist before
 		refused, unknown, err = s.try(ctx, condition{none: true})
 	}
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *state) prove(ctx context.Context) error {
 		if unknown {
 			what, elsewhere = "does not know requests that say that there must be no object", "elsewhere"
 		}
-		return fmt.Errorf("the store %s (If-None-Match): two runs would both have the lock, and each would give back that of the "+
+		return fmt.Errorf("the store %s (If-None-Match): two runs would both hold the lock, and each would release that of the "+
 			`other. Keep the state %s, or, if nobody else writes it, set locks = "unproven"`, what, elsewhere)
 	}
 	match := never
@@ -64,8 +64,8 @@ func (s *state) prove(ctx context.Context) error {
 	return nil
 }
 
-// proveMatch finds out, after a condition was refused that seems to be met, how the store takes one. It must
-// also refuse one that is not met in the same form.
+// proveMatch finds out in which form the store obeys If-Match, after it has refused a condition that seems to be met.
+// In the same form, it must also refuse a condition that is not met.
 func (s *state) proveMatch(ctx context.Context) error {
 	etag, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), condition{lock: true})
 	if err != nil {
@@ -84,7 +84,8 @@ func (s *state) proveMatch(ctx context.Context) error {
 	return nil
 }
 
-// proveRefusal notes how the store takes a condition that is met, if it refuses one in this form that is not.
+// proveRefusal records that the store obeys If-Match in this form if it refuses a condition that is not met, and else
+// that it never does.
 func (s *state) proveRefusal(ctx context.Context, match form) error {
 	refused, _, err := s.try(ctx, condition{match: noObject, bare: match == bare})
 	if err == nil && !refused {
@@ -96,7 +97,8 @@ func (s *state) proveRefusal(ctx context.Context, match form) error {
 	return err
 }
 
-// try puts the proof there once more, under a condition.
+// try puts the proof object once more, under a condition. It reports whether the store refused the condition, or does
+// not know it.
 func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, err error) {
 	how.lock = true
 	_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)

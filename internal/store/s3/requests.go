@@ -242,11 +242,6 @@ func (b *bucket) within(ctx context.Context, size int) (context.Context, context
 	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
 }
 
-// refused makes an error one of [store.ErrDenied] without its words.
-type refused struct{ *object.Answer }
-
-func (r refused) Unwrap() []error { return []error{r.Answer, store.ErrDenied} }
-
 // failed is about one object.
 func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	answer, ok := errors.AsType[*object.Answer](err)
@@ -257,7 +252,7 @@ func (b *bucket) failed(ctx context.Context, key string, err error) error {
 		return context.Cause(ctx)
 	case !ok:
 	case answer.Status == http.StatusForbidden || answer.Status == http.StatusUnauthorized:
-		err = refused{answer}
+		err = store.Denied(answer)
 	case answer.Status == 0 || answer.Status == http.StatusTooManyRequests ||
 		answer.Status >= 500 && answer.Status != http.StatusNotImplemented:
 		err = &store.UnansweredError{Err: answer}

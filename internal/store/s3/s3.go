@@ -31,7 +31,7 @@ func Kind() store.Kind { return KindOver(object.Network{}) }
 // KindOver is [Kind] over a network other than the usual one.
 func KindOver(n object.Network) store.Kind {
 	return store.Kind{
-		Table: s3source.Backend(), Place: "key", Older: "versions that the bucket keeps", Counts: true,
+		Table: s3source.Backend(), Named: "key", Older: "versions that the bucket keeps", Counts: true,
 		Withhold: []string{"AWS_SSE_CUSTOMER_KEY"},
 		Open:     func(s store.Settings) (store.Store, error) { return open(s, n) },
 	}
@@ -105,12 +105,12 @@ func (b *bucket) State(key string) (store.State, error) {
 	}
 	s := &state{bucket: b, key: key}
 	if b.lockfile {
-		s.locks = append(s.locks, &lockIn{place: lockObject{s}})
+		s.locks = append(s.locks, &lockIn{slot: lockObject{s}})
 	}
 	if b.table == nil {
 		return s, nil
 	}
-	s.locks = append(s.locks, &lockIn{place: lockItem{b.table, s.id()}})
+	s.locks = append(s.locks, &lockIn{slot: lockItem{b.table, s.id()}})
 	return &digest.State{
 		State: careful.New(s, store.Properties{}), Item: digestItem{s}, Object: key, Table: b.table.name, Name: s.digestID(),
 	}, nil
@@ -233,7 +233,7 @@ func (b *bucket) takes(ctx context.Context, match form) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if match == never && b.match != never {
-		notice.Show(ctx, "the store has no conditional writes (If-Match), so what is there is compared before it is replaced; "+
+		notice.Show(ctx, "the store has no conditional writes (If-Match), so the state is read and compared before it is replaced; "+
 			"a simultaneous write without the lock is not prevented")
 	}
 	b.match = match

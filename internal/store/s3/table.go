@@ -173,7 +173,7 @@ func (i lockItem) look(ctx context.Context) (by *store.Lock, mark string, err er
 	if err != nil || found.Info == nil {
 		return nil, "", err
 	}
-	by, err = parseLock([]byte(found.Info.S), "item", fmt.Sprintf("%q of the table %q", i.id, i.name))
+	by, err = store.LockIn([]byte(found.Info.S), "item", fmt.Sprintf("%q of the table %q", i.id, i.name))
 	return by, found.Info.S, err
 }
 

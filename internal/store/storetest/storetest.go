@@ -201,7 +201,7 @@ func testLife(t *testing.T, h Harness, p Place) {
 			}
 		}
 		must(t, s.Unlock(t.Context(), "1"))
-		if holder, err := s.Holder(t.Context()); !errors.Is(err, store.ErrUntold) && (err != nil || holder != nil) {
+		if holder, err := s.Holder(t.Context()); !errors.Is(err, store.ErrHolderUnknown) && (err != nil || holder != nil) {
 			t.Errorf("given back, the holder is %v, %v", holder, err)
 		}
 	}
@@ -255,7 +255,7 @@ func testLocks(t *testing.T, h Harness) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if holder, err := other.Holder(t.Context()); !errors.Is(err, store.ErrUntold) && (err != nil || holder.ID != "1") {
+	if holder, err := other.Holder(t.Context()); !errors.Is(err, store.ErrHolderUnknown) && (err != nil || holder.ID != "1") {
 		t.Errorf("the holder is %v, %v", holder, err)
 	}
 	_, err := other.Write(t.Context(), State(2), read)
@@ -263,7 +263,7 @@ func testLocks(t *testing.T, h Harness) {
 	p.refused(t, s.Unlock(t.Context(), "2"), "another ID")
 	check(t, other, State(1))
 	must(t, s.Unlock(t.Context(), "1"))
-	if holder, err := s.Holder(t.Context()); !errors.Is(err, store.ErrUntold) && (err != nil || holder != nil) {
+	if holder, err := s.Holder(t.Context()); !errors.Is(err, store.ErrHolderUnknown) && (err != nil || holder != nil) {
 		t.Errorf("given back, the holder is %v, %v", holder, err)
 	}
 	must(t, other.Lock(t.Context(), Lock("2")))

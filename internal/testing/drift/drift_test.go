@@ -30,14 +30,15 @@ func TestDrift(t *testing.T) {
 		t.Skip("make drift runs it")
 	}
 	known, found := ours(t), findings{}
-	for _, v := range newer(t, found, versions(t)) {
+	pinned := versions(t)
+	for _, v := range newer(t, found, pinned) {
 		theirs, err := read(&source{dir: v.download(t), module: v.module()})
 		if err != nil {
 			t.Errorf("%s: %v", v, err)
 			continue
 		}
-		if program := root + ".tools/bin/" + v.String(); exists(program) {
-			theirs.help(t, program)
+		if slices.Contains(pinned, v) {
+			theirs.help(t, root+".tools/bin/"+v.String())
 		}
 		known.compare(found, v.String(), theirs)
 	}
@@ -140,22 +141,28 @@ func read(s *source) (*theirs, error) {
 
 // tables have the names that we know.
 type tables struct {
-	commands                        map[string]string // :: name → flags
-	refused                         map[string]string // :: name → why
-	refusedFlags                    []cli.Mistake
-	backends, keyProviders, methods map[string][]string
-	members, calls, capabilities    []string
+	commands              map[string]string // :: name → flags
+	refused               map[string]string // :: name → why
+	refusedFlags          []cli.Mistake
+	sources, stores       map[string][]string // :: name of a backend → arguments
+	keyProviders, methods map[string][]string
+	members               map[string][]string // :: type of OpenTofu's package statefile → members that we read
+	calls                 []string
+	capabilities          map[string][]string // :: type of terraform-plugin-go → capabilities
 }
 
 // ours returns our tables, by the functions that the programs themselves read them with.
 func ours(t *testing.T) *tables {
-	o := &tables{backends: map[string][]string{}, keyProviders: map[string][]string{}, methods: map[string][]string{}}
+	o := &tables{
+		sources: map[string][]string{}, stores: map[string][]string{}, keyProviders: map[string][]string{}, methods: map[string][]string{},
+		capabilities: map[string][]string{},
+	}
 	o.commands, o.refusedFlags, o.refused = cmdline.Known()
 	for _, kind := range sources.Kinds() {
-		o.backends[kind.Name] = slices.Concat(leaves("", kind.Attrs), leaves("", kind.Credentials.Attrs))
+		o.sources[kind.Name] = slices.Concat(leaves("", kind.Attrs), leaves("", kind.Credentials.Attrs))
 	}
 	for _, kind := range stores.Kinds() {
-		o.backends[kind.Name] = append(o.backends[kind.Name], leaves("", kind.Attrs)...)
+		o.stores[kind.Name] = leaves("", kind.Attrs)
 	}
 	keyProviders, methods := unstable.Tables(builtin.Registry())
 	for _, table := range keyProviders {
@@ -164,23 +171,29 @@ func ours(t *testing.T) *tables {
 	for _, table := range methods {
 		o.methods[table.Name] = flat(table.Attrs)
 	}
-	o.members = literals(t, "encryption", "encryption/tfstate")
+	o.members = map[string][]string{
+		"stateV4":               append(literals(t, "encryption", "isOfState"), literals(t, "encryption/tfstate", "parseDocument")...),
+		"outputStateV4":         literals(t, "encryption/tfstate", "readEntry4"),
+		"resourceStateV4":       literals(t, "encryption/tfstate", "readResource"),
+		"instanceObjectStateV4": literals(t, "encryption/tfstate", "readInstance"),
+	}
 	server := reflect.TypeFor[*provider.Server]()
 	for i := range server.NumMethod() {
 		method := server.Method(i)
 		o.calls = append(o.calls, method.Name)
 		for at := range method.Type.NumIn() {
-			o.capabilities = append(o.capabilities, capabilitiesIn(method.Type.In(at))...)
+			maps.Copy(o.capabilities, capabilitiesIn(method.Type.In(at)))
 		}
 		for at := range method.Type.NumOut() {
-			o.capabilities = append(o.capabilities, capabilitiesIn(method.Type.Out(at))...)
+			maps.Copy(o.capabilities, capabilitiesIn(method.Type.Out(at)))
 		}
 	}
 	return o
 }
 
-// capabilitiesIn returns the capabilities that a message of the protocol can hold.
-func capabilitiesIn(message reflect.Type) (names []string) {
+// capabilitiesIn returns the capabilities that a message of the protocol can hold, by the names of their types.
+func capabilitiesIn(message reflect.Type) map[string][]string {
+	names := map[string][]string{}
 	if message.Kind() != reflect.Pointer || message.Elem().Kind() != reflect.Struct {
 		return nil
 	}
@@ -189,7 +202,8 @@ func capabilitiesIn(message reflect.Type) (names []string) {
 			continue
 		}
 		for _, capability := range reflect.VisibleFields(field.Type.Elem()) {
-			names = append(names, snake(capability.Name))
+			name := field.Type.Elem().Name()
+			names[name] = append(names[name], snake(capability.Name))
 		}
 	}
 	return names
@@ -218,7 +232,7 @@ func (o *tables) compare(f findings, version string, t *theirs) {
 	for _, pair := range []struct {
 		what         string
 		theirs, ours map[string][]string
-	}{{"backend", t.backends, o.backends}, {"key provider", t.keyProviders, o.keyProviders}, {"method", t.methods, o.methods}} {
+	}{{"key provider", t.keyProviders, o.keyProviders}, {"method", t.methods, o.methods}} {
 		for name, arguments := range pair.theirs {
 			if _, ok := pair.ours[name]; !ok {
 				f.add(version, pair.what, []string{name}, nil)
@@ -227,15 +241,48 @@ func (o *tables) compare(f findings, version string, t *theirs) {
 			f.add(version, pair.what+" "+name, arguments, pair.ours[name])
 		}
 	}
+	for name, arguments := range t.backends {
+		o.compareBackend(f, version, name, arguments)
+	}
 	f.add(version, "backend without source", t.apart, nil)
 	for _, member := range t.members {
 		of, name, _ := strings.Cut(member, " ")
-		f.add(version, of, []string{name}, o.members)
+		f.add(version, of, []string{name}, o.members[of])
 	}
 	f.add(version, "protocol", t.calls, o.calls)
 	for _, capability := range t.capabilities {
 		message, name, _ := strings.Cut(capability, " ")
-		f.add(version, message, []string{name}, o.capabilities)
+		var known []string
+		for of, has := range o.capabilities { // such as ReadDataSourceClientCapabilities, for ClientCapabilities
+			if strings.HasSuffix(of, message) {
+				known = append(known, has...)
+			}
+		}
+		f.add(version, message, []string{name}, known)
+	}
+}
+
+// compareBackend adds the arguments that our source or our store lacks: of "backend s3" those that both lack.
+func (o *tables) compareBackend(f findings, version, name string, arguments []string) {
+	source, isSource := o.sources[name]
+	store, isStore := o.stores[name]
+	switch {
+	case !isSource:
+		f.add(version, "backend", []string{name}, nil)
+		return
+	case !isStore:
+		f.add(version, "store", []string{name}, nil)
+		f.add(version, "backend "+name, arguments, source)
+		return
+	}
+	f.add(version, "backend "+name, arguments, append(slices.Clone(source), store...))
+	for _, argument := range arguments {
+		switch {
+		case slices.Contains(store, argument):
+			f.add(version, "source "+name, []string{argument}, source)
+		case slices.Contains(source, argument):
+			f.add(version, "store "+name, []string{argument}, nil)
+		}
 	}
 }
 
@@ -286,9 +333,4 @@ func snake(name string) string {
 		b.WriteString(strings.ToLower(string(r)))
 	}
 	return b.String()
-}
-
-func exists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
 }

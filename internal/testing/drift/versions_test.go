@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -216,29 +215,22 @@ func (t *theirs) help(test *testing.T, program string) {
 	}
 }
 
-// literals returns the texts of cases, and the members in tags, in folders of ours: the names that the code knows.
-func literals(t *testing.T, folders ...string) (names []string) {
+// literals returns the texts of the cases in a function of ours: the names that it knows.
+func literals(t *testing.T, folder, function string) (names []string) {
 	s := &source{dir: root, files: token.NewFileSet()}
-	for _, folder := range folders {
-		found, err := s.names(filepath.FromSlash(folder), func(n ast.Node, add func(string)) bool {
-			switch n := n.(type) {
-			case *ast.CaseClause:
-				for _, e := range n.List {
-					add(text(e))
-				}
-			case *ast.Field:
-				if n.Tag != nil {
-					tag, _ := strconv.Unquote(n.Tag.Value)
-					name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-					add(name)
-				}
+	names, err := s.names(filepath.FromSlash(folder), func(n ast.Node, add func(string)) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			return n.Name.Name == function
+		case *ast.CaseClause:
+			for _, e := range n.List {
+				add(text(e))
 			}
-			return true
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
-		names = append(names, found...)
+		return true
+	})
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s of %s names nothing: %v", function, folder, err)
 	}
 	return names
 }

@@ -86,7 +86,7 @@ func New(t testing.TB, behind http.Handler, o Options) *Front {
 
 func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool) *http.Server {
 	t.Helper()
-	l := nettest.Listen(t)
+	l := nettest.ListenApart(t) // a fault closes it, and the client asks on
 	*at = "https://" + l.Addr().String()
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),

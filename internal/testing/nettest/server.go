@@ -159,26 +159,33 @@ func Dead(tb testing.TB) string {
 	return "127.0.0.1:" + Port(tb)
 }
 
-// Port returns a port of this machine where nobody listens. It is below those
-// that systems give to connections and to listeners on port 0 (from 32768 on
-// Linux, from 49152 elsewhere), so that none of these has taken it by the time
-// a server starts there.
+// Port returns a port of this machine where nobody listens, out of those of [ListenApart], so that
+// nobody has taken it by the time a server starts there.
 func Port(tb testing.TB) string {
+	tb.Helper()
+	listener := ListenApart(tb)
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String()) // which it has
+	return port
+}
+
+// ListenApart listens on this machine, at a port below those that systems give to connections and to
+// listeners on port 0 (from 32768 on Linux, from 49152 elsewhere). Once the listener is closed, a client
+// that still asks there meets nobody, and not the server of another test.
+func ListenApart(tb testing.TB) net.Listener {
 	tb.Helper()
 	for range 100 {
 		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
 		listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:"+port)
-		if err != nil {
-			continue // somebody listens there
+		if err == nil {
+			return listener // nobody else listens there
 		}
-		_ = listener.Close()
-		return port
 	}
 	tb.Fatalf("a hundred ports between %d and %d are all taken", firstPort, lastPort)
-	return ""
+	return nil
 }
 
-// The ports that Port chooses from.
+// The ports that ListenApart chooses from.
 const firstPort, lastPort = 16384, 32768
 
 // Mute returns an address on this machine where connections are accepted and

@@ -28,42 +28,44 @@ type Process struct {
 	More           []string // its other variables
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Inherits       *os.File // nil if there is nothing
+	Inherits       []*os.File
 	Signals        *Signals
 }
 
-// Run runs the program to its end, and returns its exit code.
-func (p Process) Run(ctx context.Context) (int, error) {
+// Run runs the program to its end, and returns its exit code. It passes signals on to it.
+func (p Process) Run(ctx context.Context) (int, error) { return p.run(ctx, p.Signals.relay) }
+
+// run runs the program, for which relay has signals passed on.
+func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (before func(os.Signal))) (int, error) {
 	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // the user named the program
 	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	forward := prepare(cmd)
 	var copied pipes
 	err := copied.connect(cmd, p.Stdout, p.Stderr)
-	lent := copied.from
-	if p.Inherits != nil {
-		lent = append(lent, p.Inherits)
-		defer p.Inherits.Close()
-	}
 	if err == nil {
-		err = p.Signals.start(cmd, lent)
+		err = p.Signals.start(cmd, append(copied.from, p.Inherits...))
 	}
 	copied.begin()
 	if err != nil {
 		return 1, fmt.Errorf("%s cannot be run: %w", outside.Quoted(p.Program, 300), keyfile.Reason(err))
 	}
-	before := p.Signals.relay(forward) // until now, a signal ended ctx, and so interrupted the child
-	_ = cmd.Wait()                     // the exit code tells the result
-	p.Signals.relay(before)
+	before := relay(forward) // until now, a signal ended ctx, and so interrupted the child
+	_ = cmd.Wait()           // the exit code tells the result
+	relay(before)
 	copied.wait(ctx)
 	return exitCode(cmd.ProcessState), nil
 }
 
-// Output runs a command in a folder, and returns its standard output and its exit code.
+// Output runs a command in a folder, and returns its standard output and its exit code. A signal ends ctx, and so
+// interrupts the command: there is nothing that it has to write.
 func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
 	var out bytes.Buffer
 	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
-	code, err = p.Run(ctx)
+	code, err = p.run(ctx, func(then func(os.Signal)) func(os.Signal) { return then })
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	return out.Bytes(), code, err
 }
 

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare returns a function that passes signals on to the child. Terraform aborts at the second
-// interrupt, so the child gets at most one: a single interrupt replaces all signals that would end it
-// without its state.
+// prepare returns a function that passes signals on to the child. Terraform aborts at the second interrupt, so all
+// signals that would end the child before it writes its state become one interrupt, or none if the child has had one.
+// The first SIGINT or SIGTERM after such an interrupt is dropped.
 //
 // On a terminal, the child stays in our process group, because it asks questions, and Ctrl-C reaches
 // it directly. Without a terminal, a job system may signal the whole process group, so the child gets
@@ -26,7 +26,7 @@ func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 	} else {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	}
-	sent, instead := 0, false // how often, and whether for another signal
+	sent, instead := 0, false // number of signals, and whether the first was replaced by an interrupt
 	return func(s os.Signal) {
 		asks := s == syscall.SIGINT || s == syscall.SIGTERM
 		if !asks && sent > 0 {
@@ -36,7 +36,7 @@ func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 		switch {
 		case !asks:
 			instead = true
-			_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+			_ = cmd.Process.Signal(os.Interrupt) // the child may have ended
 		case sent == 2 && instead, s == syscall.SIGINT && inForeground():
 		default:
 			_ = cmd.Process.Signal(s)
@@ -44,20 +44,20 @@ func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 	}
 }
 
-// rare are the signals that end a program of Go without a word to it, apart from a hangup.
+// rare returns the signals that end a Go process unless it catches them, apart from SIGINT, SIGTERM and SIGHUP.
 func rare() []os.Signal {
 	names := []string{"SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS", "SIGEMT", "SIGSTKFLT"}
 	var signals []os.Signal
 	for _, name := range names {
-		if s := unix.SignalNum(name); s != 0 { // no system has all
+		if s := unix.SignalNum(name); s != 0 { // no system has all of them
 			signals = append(signals, s)
 		}
 	}
 	return signals
 }
 
-// lowest is the least number of a descriptor that is lent. Scripts and other programs use lower ones:
-// make has 3 and 4, and exec 200>lock is common.
+// lowest is the lowest descriptor number that is lent, if the limit allows it. Scripts and other programs use lower
+// ones: make has 3 and 4, and exec 200>lock is common.
 const lowest = 900
 
 // lend lets the child inherit files, so that they stay open until it ends. Their numbers are above all
@@ -66,7 +66,7 @@ const lowest = 900
 // too few numbers, the child inherits no file. The caller calls release when the child runs.
 func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
 	limit, handed := descriptors()
-	last := 2 // every program has three
+	last := 2 // every program has descriptors 0 to 2
 	if len(handed) > 0 {
 		last = handed[len(handed)-1]
 	}
@@ -80,7 +80,7 @@ func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
 			_ = f.Close() // nil has nothing to close
 		}
 	}
-	inherit := func(descriptor uintptr, number int) error { // 0 is the first that is free
+	inherit := func(descriptor uintptr, number int) error { // number 0 stands for the first free one
 		copied, err := unix.FcntlInt(descriptor, unix.F_DUPFD_CLOEXEC, first)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
 	return release, err
 }
 
-// expectFree is an error if there are too few numbers left to start a program with.
+// expectFree returns an error if too few descriptors are left to start a program.
 func expectFree() (err error) {
 	var files [4]*os.File
 	for i := range files {
@@ -124,12 +124,12 @@ func expectFree() (err error) {
 // descriptors returns the limit of descriptor numbers, and the descriptors from 3 on that programs
 // inherit, because the parent process passed them down.
 func descriptors() (limit int, handed []int) {
-	const most = 1 << 12 // nobody hands down higher ones
+	const most = 1 << 12 // nobody passes down higher numbers
 	limit = most
 	if system := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_NOFILE, &system) == nil && system.Cur < most {
 		limit = int(system.Cur)
 	}
-	syscall.ForkLock.Lock() // or one that is being opened may not be marked yet
+	syscall.ForkLock.Lock() // a descriptor that is being opened may not be close-on-exec yet
 	defer syscall.ForkLock.Unlock()
 	for number := 3; number < limit; number++ {
 		flags, err := unix.FcntlInt(uintptr(number), unix.F_GETFD, 0)

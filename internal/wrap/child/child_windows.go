@@ -5,11 +5,11 @@ import (
 	"os/exec"
 )
 
-// prepare returns a function that does nothing: the console tells all of its
-// processes, and there is no other way to interrupt one.
+// prepare returns a function that does nothing: the console signals all of its processes, and there is no other way
+// to interrupt one.
 func prepare(*exec.Cmd) (forward func(os.Signal)) { return func(os.Signal) {} }
 
-// lend does nothing: no word ends a program here, and no lock is inherited.
+// lend does nothing: on Windows, a closed pipe ends no process, and no lock is inherited.
 func lend(*exec.Cmd, []*os.File) (release func(), err error) { return func() {}, nil }
 
 func rare() []os.Signal { return nil }

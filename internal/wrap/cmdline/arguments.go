@@ -167,7 +167,11 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		return nil, fmt.Errorf("%s requires a subcommand: %s", written, strings.Join(more, ", "))
 	}
 	if near == "" {
-		near = syntax.Suggest(words[0], names)
+		if more := subcommands(words[0]); len(more) > 0 {
+			near = "; there are: " + strings.Join(more, ", ")
+		} else {
+			near = syntax.Suggest(words[0], names)
+		}
 	}
 	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100),
 		cmp.Or(near, "; if it needs none, run it without wrap"))
@@ -219,8 +223,11 @@ func (l *Line) parse(words []string) error {
 
 func (l *Line) checkArguments() error {
 	for _, arg := range l.Args {
-		if arg == "" || len(arg) > 1 && arg[0] == '-' {
-			return fmt.Errorf("the argument %s is refused: an argument is not empty, and flags come before all arguments", outside.Quoted(arg, 100))
+		if arg == "" {
+			return errors.New("an empty argument is refused; is a variable empty?")
+		}
+		if len(arg) > 1 && arg[0] == '-' {
+			return fmt.Errorf("the argument %s is refused: flags come before all arguments", outside.Quoted(arg, 100))
 		}
 	}
 	if len(l.Args) > l.Command.Max {
@@ -281,6 +288,9 @@ func (l *Line) Arguments() []string {
 	}
 	return append(args, l.Args...)
 }
+
+// Add adds a flag with a value.
+func (l *Line) Add(name, value string) { l.Flags = append(l.Flags, flag{name, value, true}) }
 
 // Has reports whether a flag is set.
 func (l *Line) Has(name string) bool {

@@ -17,14 +17,14 @@ type Command = cli.Command[Effect]
 type Effect int
 
 const (
-	Passes  Effect = iota // nothing, so it gets no backend
-	Reads                 // of the backend
-	Writes                // to the backend
-	Changes               // it changes resources, whose changes only the state records
+	Passes  Effect = iota // no effect, so the command gets no backend
+	Reads                 // reads the state
+	Writes                // writes the state
+	Changes               // changes resources, and only the state records the changes
 )
 
-// Flags that several commands have, in any version of Terraform and OpenTofu. One
-// that a version does not have is refused there.
+// These constants are the flags that several commands have in some version of Terraform or OpenTofu. A version
+// without one of these flags refuses it.
 const (
 	everyone = "no-color help h "
 	inputs   = everyone + "var= var-file= "
@@ -80,8 +80,8 @@ func commands() cli.Table[Effect] {
 	}
 }
 
-// refusedCommands are commands of Terraform and OpenTofu, and why they are refused: of one word, with all that
-// begin with it, or of two.
+// refusedCommands maps commands of Terraform and OpenTofu to the reasons why they are refused. A name of one word
+// covers all commands that begin with it.
 func refusedCommands() map[string]string {
 	const elsewhere = "its states are in HCP Terraform, and it needs none of this module; run it without wrap"
 	return map[string]string{
@@ -98,8 +98,8 @@ func refusedCommands() map[string]string {
 	}
 }
 
-// Known returns the flags of each command of Terraform and OpenTofu that wrap runs, as its table has them, and the
-// flags and the commands that it refuses by name, with the reasons.
+// Known returns the flags of each command that wrap runs, by command, as its table writes them. It also returns the
+// flags and the commands that wrap refuses by name, with the reasons.
 func Known() (map[string]string, []cli.Mistake, map[string]string) {
 	flags := map[string]string{}
 	for _, c := range commands() {
@@ -108,21 +108,21 @@ func Known() (map[string]string, []cli.Mistake, map[string]string) {
 	return flags, refused(), refusedCommands()
 }
 
-// subcommands returns the second words of the commands whose first word is name.
+// subcommands returns the names of the two-word commands that begin with name, such as "state list".
 func subcommands(name string) []string {
 	return slices.DeleteFunc(commands().Names(), func(c string) bool { return !strings.HasPrefix(c, name+" ") })
 }
 
-// IsCommand reports whether Terraform or OpenTofu has a command of this name.
+// IsCommand reports whether name is the first word of a command of Terraform or OpenTofu.
 func IsCommand(name string) bool {
 	return slices.ContainsFunc(commands().Names(), func(c string) bool { return strings.Fields(c)[0] == name })
 }
 
-// IsFlag reports whether one of the commands has a flag.
+// IsFlag reports whether one of the commands has the flag.
 func IsFlag(name string) bool { return slices.Contains(commands().FlagNames(), name) }
 
-// Shown is a flag as errors show it: one that neither Terraform and OpenTofu have, nor is
-// among the names, may begin like one, and be a secret.
+// Shown returns a flag as errors show it. An unknown flag may contain a secret, so only its first letter is shown,
+// unless it resembles a known flag or one of names.
 func Shown(flag string, names []string) string {
 	flag, _, _ = strings.Cut(flag, "=")
 	name := strings.TrimLeft(flag, "-")
@@ -135,18 +135,18 @@ func Shown(flag string, names []string) string {
 	return "that begins with " + dashes + outside.Line(name[:1], 100)
 }
 
-// refused are flags of Terraform and of wrap, and why they are refused.
+// refused returns flags of Terraform and of wrap that wrap refuses, with the reasons.
 func refused() []cli.Mistake {
 	return []cli.Mistake{
 		{Flags: "backend-config", Meant: `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
 			"STATECRYPT_HTTP_* variables, say where it is"},
 		{Flags: "state state-out backup backup-out",
-			Meant: "it names a state that is not encrypted; leave it out: the state is where the backend has it"},
+			Meant: "it names a file for a state that is not encrypted; leave it out: the state stays in the backend"},
 		{Flags: "migrate-state force-copy reconfigure", Meant: "wrap -encrypt-existing moves a state in, and wrap -leave moves one out"},
 		{Flags: "enable-pluggable-state-storage-experiment state-provider-lock-file",
 			Meant: "a provider would keep the state, where wrap cannot encrypt it; leave it out"},
 		{Flags: "from-module", Meant: "it brings a module that wrap has not read"},
 		{Flags: "chdir", Meant: "it belongs before the subcommand"},
-		{Flags: "config encrypt-existing leave", Meant: "that of wrap belongs before the program"},
+		{Flags: "config encrypt-existing leave", Meant: "the flag of wrap with this name belongs before the program"},
 	}
 }

@@ -161,7 +161,7 @@ func (e *ForeignError) Error() string {
 // Temporary is a temporary folder, which says whose it is as long as this process lives.
 type Temporary struct {
 	Dir  string   // "" until it is needed
-	kept *os.File // see mark
+	kept *os.File // see Mark
 }
 
 const temporaryName = "statecrypt-"
@@ -180,20 +180,21 @@ func (t *Temporary) Open() error {
 		why := keyfile.Reason(err).Error()
 		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
 	}
-	t.kept = mark(t.Dir)
+	t.kept = Mark(t.Dir)
 	return nil
 }
 
 func (t *Temporary) Remove() {
 	_ = os.RemoveAll(t.Dir)
-	_ = t.kept.Close() // if there is one
+	_ = t.kept.Close()      // if there is one
+	_ = os.RemoveAll(t.Dir) // where an open file stays
 }
 
 // NoteAbandoned names the folders of runs that were killed.
 func NoteAbandoned(say func(text string)) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {
-		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), temporaryName) && isAbandoned(path) {
+		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), temporaryName) && IsAbandoned(path) {
 			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; what is in it is not encrypted, so delete it")
 		}
 	}

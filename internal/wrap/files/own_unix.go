@@ -22,20 +22,20 @@ func waitForLock(f *os.File) (err error) {
 // alive is a file in a folder that is locked as long as this process lives.
 const alive = "alive"
 
-// mark marks a folder as in use by this process, until the returned file is closed. It returns nil if
+// Mark marks a folder as in use by this process, until the returned file is closed. It returns nil if
 // files cannot be locked there.
-func mark(dir string) *os.File {
+func Mark(dir string) *os.File {
 	path := filepath.Join(dir, alive)
-	f, err := os.OpenFile(path+"~", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(path+"~", os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil && unix.Flock(int(f.Fd()), unix.LOCK_EX) == nil {
 		_ = os.Rename(path+"~", path) // nobody sees it without the lock
 	}
 	return f
 }
 
-// isAbandoned reports whether a folder is of a process that no longer lives.
-func isAbandoned(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDWR|syscall.O_NONBLOCK, 0)
+// IsAbandoned reports whether a folder is of a process that no longer lives.
+func IsAbandoned(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}

@@ -3,6 +3,7 @@ package files
 import (
 	"math"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/windows"
 )
@@ -13,7 +14,15 @@ func waitForLock(f *os.File) error {
 		new(windows.Overlapped))
 }
 
-// mark does nothing: of the folders of others, nobody knows here whose they are.
-func mark(string) *os.File { return nil }
+// alive is a file in a folder that is open as long as this process lives.
+const alive = "alive"
 
-func isAbandoned(string) bool { return false }
+// Mark marks a folder as in use by this process, until the returned file is closed.
+func Mark(dir string) *os.File {
+	f, _ := os.OpenFile(filepath.Join(dir, alive), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return f
+}
+
+// IsAbandoned reports whether a folder is of a process that no longer lives: a file that somebody has open is not
+// removed.
+func IsAbandoned(dir string) bool { return os.Remove(filepath.Join(dir, alive)) == nil }

@@ -9,11 +9,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// MaxState is how many bytes a state and any other body may have.
+// MaxState is the largest size, in bytes, of a state or any other body.
 const MaxState = 512 << 20
 
-// Join returns path relative to dir, without cleaning it: behind a link, ".." leads elsewhere than the
-// text suggests.
+// Join returns path relative to dir, without cleaning it: after a link, ".." leads elsewhere than the text suggests.
 func Join(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -21,15 +20,15 @@ func Join(dir, path string) string {
 	return dir + string(filepath.Separator) + path
 }
 
-// Resolve returns where path leads from dir, or from here: absolute, with links
-// followed as the system does.
+// Resolve returns the absolute path that path leads to, with all links followed. A relative path begins in dir, and a
+// relative dir in the working directory. It returns an error if nothing exists there.
 func Resolve(dir, path string) (string, error) {
 	if path == "" {
 		return "", errors.New("there is no name")
 	}
 	here, err := os.Getwd()
 	if err == nil {
-		path, err = filepath.EvalSymlinks(Join(Join(here, dir), path)) // which leaves ".." to the end of a link
+		path, err = filepath.EvalSymlinks(Join(Join(here, dir), path)) // resolves ".." after links, as the system does
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		err = failed.Err
@@ -37,12 +36,12 @@ func Resolve(dir, path string) (string, error) {
 	return path, err
 }
 
-// ReadFile reads a regular file, up to the size of a state.
+// ReadFile reads a regular file of at most [MaxState] bytes.
 func ReadFile(path string) ([]byte, error) { return ReadUpTo(MaxState, path) }
 
-// ReadUpTo reads a regular file that has no more bytes than the limit.
+// ReadUpTo reads a regular file of at most limit bytes.
 func ReadUpTo(limit int64, path string) ([]byte, error) {
-	if err := ExpectFile(path); err != nil { // before it is opened, for which a pipe waits
+	if err := ExpectFile(path); err != nil { // before opening it, because opening a pipe waits for a writer
 		return nil, err
 	}
 	f, err := os.Open(path)
@@ -53,7 +52,7 @@ func ReadUpTo(limit int64, path string) ([]byte, error) {
 	return meter.Read(f, -1, limit)
 }
 
-// ExpectFile refuses a path that leads to no regular file.
+// ExpectFile returns an error if path, with links followed, is not a regular file.
 func ExpectFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -62,7 +61,7 @@ func ExpectFile(path string) error {
 	return err
 }
 
-// IsLink reports whether path names a link.
+// IsLink reports whether path is a symbolic link.
 func IsLink(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0

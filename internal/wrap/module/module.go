@@ -45,9 +45,6 @@ type places struct {
 	err    error
 }
 
-// OwnRecord is the folder of the record that the child gets.
-func (m *Module) OwnRecord() files.Directory { return files.Own(m.Dir, m.ID()) }
-
 // CheckBackend returns an error for a module that keeps its state elsewhere. Terraform refuses it, too,
 // see [WriteRecord], with a less clear error. It checks each file that the program reads by itself:
 // if no file has another backend, their merged configuration has none.

@@ -2,12 +2,9 @@ package module
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
@@ -16,73 +13,37 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// OwnData returns the path of the child's data directory, relative to the module. The name contains the
-// ID of the module. Descendants of the child inherit the relative path, with the variables of our
-// backend: in another module it leads to no record, and without a record a CLI refuses to run, even if
-// wrap has a record for that module. Init also installs providers there, which a CLI without wrap does
-// not see; a plugin cache serves both.
-func (m *Module) OwnData() string { return files.OwnFolder + "/" + m.ID() }
-
-// ID tells the module from others on this machine.
-func (m *Module) ID() string {
-	sum := sha256.Sum256([]byte(m.Dir))
-	return hex.EncodeToString(sum[:8])
-}
-
 const recordName = "terraform.tfstate"
 
-// record is the record that init writes for backend "http" {}. Terraform compares the module with the
-// record whenever it needs its backend: it uses the recorded backend, or refuses to run if the module
-// names another one. The protection therefore holds even if files change after wrap has checked them.
-// An absent argument is null.
-const record = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
-	`"backend":{"type":"http","config":{},"hash":0},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
+// Settings are the arguments of a backend "http" by name.
+type Settings map[string]any
+
+// recordOf is the record that init writes for a backend. Terraform compares the module with the record whenever it
+// needs its backend: it uses the recorded backend, or refuses to run if the module names another one. The protection
+// therefore holds even if files change after wrap has checked them. An absent argument is null. A CLI compares the
+// hash with that of the module's block. Only init, which is told the same settings, looks at these alone.
+func recordOf(kind string, settings Settings, hash uint64) string {
+	config, _ := json.Marshal(settings) // of texts and numbers
+	return fmt.Sprintf(`{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",`+
+		`"backend":{"type":%q,"config":%s,"hash":%d},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`,
+		kind, config, hash)
+}
 
 // noState is the record of a state that there is not. Without a backend, init looks for the state in the one
 // that is recorded, or in the file of the module, which may be encrypted.
-const noState = `{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",` +
-	`"backend":{"type":"local","config":{"path":"` + files.OwnFolder + `/none.tfstate","workspace_dir":null},"hash":0},` +
-	`"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`
-
-// CheckOwn refuses a folder of wrap's own that a link leads to.
-func (m *Module) CheckOwn() error {
-	at, err := m.OwnRecord().Open(false)
-	if err == nil {
-		return at.Close()
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+func noState() string {
+	return recordOf("local", Settings{"path": files.OwnFolder + "/none.tfstate"}, 0)
 }
 
-// HideBackend has init -backend=false find no state. Afterwards, the record of another run takes its place again.
-// Without one, a CLI refuses to run.
-func (m *Module) HideBackend(ctx context.Context) (forget func(), err error) {
-	data := m.OwnRecord()
-	had := CheckRecord(data) == nil
-	err = writeText(ctx, data, noState)
-	return func() {
-		if now, err := data.Read(recordName); err != nil || string(now) != noState {
-			return // another run has written its own
-		}
-		if had {
-			_ = writeText(context.WithoutCancel(ctx), data, record)
-		} else if at, err := data.Open(false); err == nil {
-			defer at.Close()
-			_ = at.Remove(recordName)
-		}
-	}, err
+// Record is the record of a run's backend.
+type Record struct {
+	Data     files.Directory // the data directory of the program
+	Settings Settings
 }
 
-// WriteRecord writes the record into a data directory. If the directory is not writable, the record of an
-// earlier run is enough.
-func WriteRecord(ctx context.Context, data files.Directory) error {
-	err := writeText(ctx, data, record)
-	if err != nil && CheckRecord(data) == nil {
-		return nil
-	}
-	return err
+// Write writes the record, in place of any other, and of a link.
+func (r Record) Write(ctx context.Context, hash uint64) error {
+	return writeText(ctx, r.Data, recordOf("http", r.Settings, hash))
 }
 
 // writeText writes a record into a data directory, in place of any other, and of a link.
@@ -101,8 +62,9 @@ func writeText(ctx context.Context, data files.Directory, text string) error {
 // Recorded is a record of a backend, as far as it is looked at.
 type Recorded struct {
 	Backend struct {
-		Type   string         `json:"type"`
-		Config map[string]any `json:"config"`
+		Type   string   `json:"type"`
+		Config Settings `json:"config"`
+		Hash   uint64   `json:"hash"`
 	} `json:"backend"`
 	StateStore any `json:"state_store"`
 }
@@ -134,29 +96,30 @@ func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	return r, err
 }
 
-// CheckRecord looks at the record after the run. The error says where the child
-// may have gone.
-func CheckRecord(data files.Directory) error {
-	text, err := data.Read(recordName)
-	if err == nil && string(text) == noState { // of init -backend=false beside this run
-		return nil
-	}
-	r, err := parseRecord(text, err)
+// Check looks at the record after the run. The error says where the child may have gone.
+func (r Record) Check() error {
+	found, err := parseRecord(r.Data.Read(recordName))
 	switch {
 	case err != nil:
 		return err
-	case r.Backend.Type == "" || r.StateStore != nil:
+	case found.Backend.Type == "" || found.StateStore != nil:
 		return NotOurs("another kind")
 	}
-	for name, value := range r.Backend.Config {
-		if value != nil {
+	for name, value := range found.Backend.Config {
+		if value != nil && !r.Settings.Has(name, value) {
 			return HasSetting(name)
 		}
 	}
-	if r.Backend.Type != "http" {
-		return NotOurs(outside.Quoted(r.Backend.Type, 100))
+	if found.Backend.Type != "http" {
+		return NotOurs(outside.Quoted(found.Backend.Type, 100))
 	}
 	return nil
+}
+
+// Has reports whether an argument has a value, which may be a number of another type.
+func (s Settings) Has(name string, value any) bool {
+	own, there := s[name]
+	return there && fmt.Sprint(own) == fmt.Sprint(value)
 }
 
 func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }

@@ -19,11 +19,12 @@ import (
 func TestRecordIsNoLink(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
+	r := Record{files.Directory{Path: data}, Settings{"address": "x"}}
 	file := filepath.Join(t.TempDir(), "precious")
 	if err := errors.Join(os.WriteFile(file, []byte("mine"), 0o600), os.Symlink(file, filepath.Join(data, recordName))); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(WriteRecord(t.Context(), files.Directory{Path: data}), CheckRecord(files.Directory{Path: data})); err != nil {
+	if err := errors.Join(r.Write(t.Context(), 0), r.Check()); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadFile(file); err != nil || string(left) != "mine" {
@@ -35,17 +36,19 @@ func TestRecordIsNoLink(t *testing.T) {
 func TestCheckRecord(t *testing.T) {
 	t.Parallel()
 	mistakes := wraptest.OpenMistakes(t, "record")
+	ours := Settings{"address": "x", "retry_max": int64(2)}
 	for name, record := range map[string]string{
-		"ours":          record,
+		"ours":          recordOf("http", ours, 5),
 		"another":       `{"backend":{"type":"s3","config":{}}}`,
-		"with settings": `{"backend":{"type":"http","config":{"address":"x"}}}`,
+		"with settings": `{"backend":{"type":"http","config":{"address":"y"}}}`,
+		"with one more": `{"backend":{"type":"http","config":{"address":"x","lock_method":"POST"}}}`,
 		"none":          `{}`,
-		"a state store": strings.Replace(record, `{`, `{"state_store":{"type":"x"},`, 1),
+		"a state store": strings.Replace(recordOf("http", ours, 5), `{`, `{"state_store":{"type":"x"},`, 1),
 	} {
 		data := t.TempDir()
 		if err := os.WriteFile(filepath.Join(data, recordName), []byte(record), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		mistakes.Failed(t, name, "", CheckRecord(files.Directory{Path: data}))
+		mistakes.Failed(t, name, "", Record{files.Directory{Path: data}, ours}.Check())
 	}
 }

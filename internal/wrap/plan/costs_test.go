@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
 // A saved plan may come from anybody who can write to the place where it is kept.
@@ -62,7 +63,13 @@ func TestCosts(t *testing.T) {
 		},
 	}
 	amplification.Grow(t, 300, plans, func(_ *testing.T, file string) func() error {
-		return func() error { return checkPlan([]byte(file)) }
+		return func() error {
+			plan, err := checkPlan([]byte(file), nil)
+			if err == nil {
+				_, err = plan.with(module.Settings{"address": "x"})
+			}
+			return err
+		}
 	})
 }
 

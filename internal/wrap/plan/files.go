@@ -21,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
@@ -29,14 +30,16 @@ import (
 // when the child has ended.
 type Files struct {
 	Keys      states.Keys
-	Settings  string // the file of the settings
-	Limit     int64  // bytes of a file
+	Settings  string          // the file of the settings
+	Limit     int64           // bytes of a file
+	Backend   module.Settings // of this run, in each plan of the child
 	Line      *cmdline.Line
 	Say       func(text string)
 	temporary files.Temporary
+	applied   string // the copy of the plan that is applied, which names the backend of this run
 
-	destination string // where the plan that is made belongs, "" if it is not sealed
-	plaintext   string // where the child writes it, "" if it makes none
+	destination string // where the plan that is made belongs, "" if none is
+	made        string // where the child writes it
 	encryptOnly bool   // the settings do not open the plans that they encrypt: they have recipients alone
 }
 
@@ -48,6 +51,9 @@ func (p *Files) Prepare(ctx context.Context) error {
 		if open != nil && !stdin {
 			if err := p.copy(ctx, &p.Line.Args[at], open); err != nil {
 				return err
+			}
+			if p.Line.Name == "apply" {
+				p.applied = p.Line.Args[at]
 			}
 		}
 	}
@@ -61,6 +67,9 @@ func (p *Files) Prepare(ctx context.Context) error {
 	}
 	return p.intercept(ctx)
 }
+
+// Forget removes the copy of the plan that is applied, which the child has opened.
+func (p *Files) Forget() { _ = os.Remove(p.applied) }
 
 // copy makes a private copy of the file called name, and replaces name by the name of the copy.
 func (p *Files) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {
@@ -88,13 +97,17 @@ func (p *Files) opener() func(context.Context, string) ([]byte, error) {
 	return nil
 }
 
-// checked returns a plan that may be applied.
+// checked returns a plan that may be applied, with the backend of this run. It was kept with an empty one.
 func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
 	content, err := p.opened(ctx, name)
-	if err == nil {
-		err = checkPlan(content)
+	if err != nil {
+		return nil, err
 	}
-	return content, err
+	plan, err := checkPlan(content, nil)
+	if err != nil {
+		return nil, err
+	}
+	return plan.with(p.Backend)
 }
 
 // opened opens a plan or a state. Plaintext is allowed, unless the settings encrypt plans.
@@ -116,7 +129,7 @@ func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
 		err = cmp.Or(err, failed)
 	}
 	if len(p.Keys.Plan.Methods()) == 0 {
-		err = fmt.Errorf("%w; if it is a plan, the settings require a plan block", err)
+		err = fmt.Errorf("%w; to open a plan, the settings require a plan block", err)
 	}
 	return nil, err
 }
@@ -141,9 +154,9 @@ func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) 
 	return targets
 }
 
-// intercept lets the child write its plan to a private file, to be encrypted. Without a plan block, the
-// child writes the plan itself, and only over an older plan. The older plan is removed first, so that
-// it cannot be applied in place of the new one if the run fails.
+// intercept lets the child write its plan to a private file, to be emptied of its backend, and encrypted if there is a
+// plan block. It replaces only an older plan, which is removed first, so that it cannot be applied in place of the
+// new one if the run fails.
 func (p *Files) intercept(ctx context.Context) error {
 	if p.Line.Name != "plan" || !p.Line.Has("out") {
 		return nil
@@ -152,12 +165,11 @@ func (p *Files) intercept(ctx context.Context) error {
 	if !sealing {
 		p.Say("warning: the plan will not be encrypted, because the settings have no plan block")
 	}
-	lands := "" // of several, the last one counts
 	for i, f := range p.Line.Flags {
 		if f.Name != "out" {
 			continue
 		}
-		lands = ""
+		p.destination = "" // of several, the last one counts
 		if f.Value == "" { // without a name, none is saved
 			continue
 		}
@@ -168,29 +180,27 @@ func (p *Files) intercept(ctx context.Context) error {
 		if err == nil {
 			err = p.checkReplaced(ctx, path)
 		}
-		if err == nil && sealing {
+		if err == nil {
 			err = p.temporary.Open()
 		}
 		if err != nil {
 			return p.notSaved(f.Value, err)
 		}
-		lands = path
-		if sealing {
-			p.destination, p.plaintext = path, filepath.Join(p.temporary.Dir, "made-"+filepath.Base(path))
-			p.Line.Flags[i].Value = p.plaintext
-		}
-	}
-	if info, err := os.Stat(lands); err == nil && info.Size() > 0 {
-		if err := os.Remove(lands); err != nil {
-			return p.notSaved(lands, err)
-		}
+		p.destination, p.made = path, filepath.Join(p.temporary.Dir, "made-"+filepath.Base(path))
+		p.Line.Flags[i].Value = p.made
 	}
 	if p.destination == "" {
-		p.plaintext = lands
 		return nil
 	}
-	if err := p.rehearse(ctx); err != nil {
-		return p.notSaved(lands, err)
+	if info, err := os.Stat(p.destination); err == nil && info.Size() > 0 {
+		if err := os.Remove(p.destination); err != nil {
+			return p.notSaved(p.destination, err)
+		}
+	}
+	if sealing {
+		if err := p.rehearse(ctx); err != nil {
+			return p.notSaved(p.destination, err)
+		}
 	}
 	return nil
 }
@@ -236,48 +246,53 @@ func (p *Files) file(name string, content []byte) (path string, err error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// Finish seals the plan that the child has made, if it has, and removes the copies. A plan that
-// apply would refuse is refused now.
+// Finish keeps the plan that the child has made, if it has, and removes the copies. A plan that apply would refuse is
+// refused now.
 func (p *Files) Finish(ctx context.Context) error {
 	defer p.temporary.Remove()
-	if p.plaintext == "" {
+	if p.destination == "" {
 		return nil
 	}
-	content, err := files.ReadUpTo(p.Limit, p.plaintext)
+	content, err := files.ReadUpTo(p.Limit, p.made)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(content) == 0 {
 		return nil
 	}
 	if err == nil {
-		err = checkPlan(content)
+		content, err = p.kept(ctx, content)
 	}
 	if meter.IsTooLarge(err) {
 		err = errors.New(err.Error() + fewer)
 	}
-	if p.destination == "" && err != nil {
-		return fmt.Errorf("the plan %s cannot be applied: %w", outside.Quoted(p.plaintext, 300), keyfile.Reason(err))
-	}
-	if p.destination == "" {
-		return nil
-	}
-	var sealed []byte
 	if err == nil {
-		sealed, _, err = states.SealForOthers(ctx, p.Keys.Plan, content)
-	}
-	if err == nil && int64(len(sealed)) > p.Limit {
-		err = errors.New(meter.TooLarge(p.Limit).Error() + fewer)
-	}
-	if err == nil {
-		err = replace.File(ctx, p.destination, sealed, nil)
+		err = replace.File(ctx, p.destination, content, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
 	}
-	applies := "; this does:\n  " + p.apply()
+	how, applies := "encrypted", "; this does:\n  "+p.apply()
+	if len(p.Keys.Plan.Methods()) == 0 {
+		how = "not encrypted"
+	}
 	if p.encryptOnly {
 		applies = ", nor do these settings open it"
 	}
-	p.Say(fmt.Sprintf("the plan is in %s, encrypted. The command above does not apply it%s", p.destination, applies))
+	p.Say(fmt.Sprintf("the plan is in %s, %s. The command above does not apply it%s", p.destination, how, applies))
 	return nil
+}
+
+// kept returns the plan without the settings of this run's backend, encrypted if there is a plan block.
+func (p *Files) kept(ctx context.Context, content []byte) ([]byte, error) {
+	plan, err := checkPlan(content, p.Backend)
+	if err == nil {
+		content, err = plan.with(nil)
+	}
+	if err == nil && len(p.Keys.Plan.Methods()) > 0 {
+		content, _, err = states.SealForOthers(ctx, p.Keys.Plan, content)
+	}
+	if err == nil && int64(len(content)) > p.Limit {
+		err = meter.TooLarge(p.Limit)
+	}
+	return content, err
 }
 
 var plainWord = lazyregexp.New(`^[0-9A-Za-z_./@:,+=-]+$`)

@@ -84,7 +84,7 @@ func TestHugePlans(t *testing.T) {
 		content := archived(t, max(c.members, 1), c.plan)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := checkPlan(content)
+		_, err := checkPlan(content, nil)
 		runtime.ReadMemStats(&after)
 		if (err != nil) != c.refused {
 			t.Errorf("%s, %d : %d: %v", name, len(c.plan), len(content), err)
@@ -101,9 +101,10 @@ func TestHugePlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for limit, fits := range map[int]bool{len(ours): true, len(ours) - 1: false} {
-		if err := checkMember(archive.File[0], int64(limit)); (err == nil) != fits {
+		if _, err := checkMember(archive.File[0], int64(limit), nil); (err == nil) != fits {
 			t.Errorf("%d of %d bytes: %v", limit, len(ours), err)
 		}
 	}
-	mistakes.Failed(t, "longer than it may be", "", checkMember(archive.File[0], 1))
+	_, err = checkMember(archive.File[0], 1, nil)
+	mistakes.Failed(t, "longer than it may be", "", err)
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -22,41 +23,42 @@ import (
 // maxPlan is how many bytes of a plan are read: a message of protobuf has no more.
 const maxPlan = math.MaxInt32
 
-// checkPlan refuses a plan that has another backend in it: a plan brings its
-// backend along.
-func checkPlan(content []byte) error {
+// checkPlan refuses a plan that has another backend in it: a plan brings its backend along. The backend is http, and
+// has no settings but the allowed ones.
+func checkPlan(content []byte, allowed module.Settings) (*checked, error) {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
-		return errors.New("it is not a plan; plan -out=FILE writes one")
+		return nil, errors.New("it is not a plan; plan -out=FILE writes one")
 	}
-	plans := slices.DeleteFunc(archive.File, func(f *zip.File) bool { return f.Name != "tfplan" })
+	plans := slices.DeleteFunc(slices.Clone(archive.File), func(f *zip.File) bool { return f.Name != "tfplan" })
 	switch len(plans) {
 	case 0:
-		return errors.New("it is not a plan; plan -out=FILE writes one")
+		return nil, errors.New("it is not a plan; plan -out=FILE writes one")
 	case 1:
-		return checkMember(plans[0], maxPlan)
+		found, err := checkMember(plans[0], maxPlan, allowed)
+		return &checked{archive, plans[0], int64(len(content)), found}, err
 	}
-	return errors.New("it holds more than one plan; plan again") // all of them could be the same bytes of the archive
+	return nil, errors.New("it holds more than one plan; plan again") // all of them could be the same bytes of the archive
 }
 
 // fewer is the advice about a plan that is too large.
 const fewer = "; plan for fewer resources at once, by -target"
 
-func checkMember(member *zip.File, limit int64) error {
+func checkMember(member *zip.File, limit int64, allowed module.Settings) (*walked, error) {
 	packed, err := member.Open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer packed.Close()
 	plan := &walked{Reader: bufio.NewReader(packed), left: limit}
 	err = plan.walk()
 	switch {
 	case plan.left < 0:
-		return fmt.Errorf("it unpacks to more than %d bytes, which is more than the program can read"+fewer, limit)
+		return nil, fmt.Errorf("it unpacks to more than %d bytes, which is more than the program can read"+fewer, limit)
 	case err != nil:
-		return errors.New("it cannot be read; plan again")
+		return nil, errors.New("it cannot be read; plan again")
 	}
-	return plan.checkBackend()
+	return plan, plan.checkBackend(allowed)
 }
 
 // These are fields of the message Plan, and of the messages in it, in Terraform's
@@ -78,7 +80,9 @@ type walked struct {
 	*bufio.Reader
 	left int64 // bytes that may be read; negative if there are more
 
-	backend  []byte // the content of the last field with its number
+	backend  []byte     // the content of the last field with its number
+	around   [][2]int64 // where each of these fields begins and ends, in bytes that were left
+	names    []string   // of the settings of the backend
 	hasStore bool
 }
 
@@ -87,6 +91,7 @@ var errNoPlan = errors.New("it is no message of protobuf")
 // walk reads the fields of the message. It skips the fields of groups, which may be nested.
 func (w *walked) walk() error {
 	for groups := 0; ; {
+		begin := w.left
 		tag, err := binary.ReadUvarint(w)
 		if errors.Is(err, io.EOF) && groups == 0 {
 			return nil
@@ -103,6 +108,9 @@ func (w *walked) walk() error {
 			groups--
 		default:
 			err = w.field(number, kind, groups == 0)
+			if groups == 0 && number == fieldBackend {
+				w.around = append(w.around, [2]int64{begin, w.left})
+			}
 		}
 		if groups < 0 {
 			err = errNoPlan
@@ -168,8 +176,8 @@ func (w *walked) ReadByte() (byte, error) {
 	return next, err
 }
 
-// checkBackend refuses a backend that is not an empty http block.
-func (w *walked) checkBackend() error {
+// checkBackend refuses a backend that is not http, or has settings that are not allowed.
+func (w *walked) checkBackend(allowed module.Settings) error {
 	kind, errKind := field(w.backend, fieldType)
 	packed, errConfig := field(w.backend, fieldConfig, fieldMsgpack)
 	switch {
@@ -178,12 +186,13 @@ func (w *walked) checkBackend() error {
 	case string(kind) != "http" || w.hasStore:
 		return madeWithoutWrap(module.NotOurs("not http"))
 	}
-	setting, err := setting(packed)
+	names, other, err := settingsOf(packed, allowed)
+	w.names = names
 	switch {
 	case err != nil:
 		return errors.New("it cannot be read; plan again")
-	case setting != nil:
-		return madeWithoutWrap(module.HasSetting(*setting))
+	case other != "":
+		return madeWithoutWrap(module.HasSetting(other))
 	}
 	return nil
 }
@@ -192,9 +201,9 @@ func madeWithoutWrap(err error) error {
 	return fmt.Errorf("it was made without wrap: %w; plan again, with wrap", err)
 }
 
-// setting returns the name of a member of an object in msgpack that is not null, nil if all are. No value is decoded:
-// one may nest without end.
-func setting(packed []byte) (*string, error) {
+// settingsOf returns the names in an object of msgpack, until one that has another value than null or the allowed one.
+// No other value is decoded: one may nest without end.
+func settingsOf(packed []byte, allowed module.Settings) (names []string, other string, err error) {
 	content := bytes.NewReader(packed)
 	d := msgpack.NewDecoder(content)
 	code, err := d.PeekCode()
@@ -202,28 +211,130 @@ func setting(packed []byte) (*string, error) {
 		err = errors.New("it is no object")
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	members, err := d.DecodeMapLen()
 	for range members {
 		name, err := d.DecodeString()
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
+		names = append(names, name)
+		var value any
 		switch code, err := d.PeekCode(); {
 		case err != nil:
-			return nil, err
-		case code != msgpcode.Nil:
-			return &name, nil
+			return nil, "", err
+		case code == msgpcode.Nil:
+			if err := d.DecodeNil(); err != nil {
+				return nil, "", err
+			}
+			continue
+		case msgpcode.IsString(code):
+			value, err = d.DecodeString()
+		case msgpcode.IsFixedNum(code) || code >= msgpcode.Uint8 && code <= msgpcode.Int64:
+			value, err = d.DecodeInt64()
 		}
-		if err := d.DecodeNil(); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, "", err
+		}
+		if !allowed.Has(name, value) {
+			return names, name, nil
 		}
 	}
 	if err == nil && content.Len() > 0 {
 		err = errors.New("something follows it")
 	}
-	return nil, err
+	return names, "", err
+}
+
+// checked is a plan whose backend is ours.
+type checked struct {
+	archive *zip.Reader
+	member  *zip.File // of the plan
+	size    int64     // of the archive
+	*walked
+}
+
+// with returns the plan with other settings of its backend. The others are null.
+func (c *checked) with(settings module.Settings) ([]byte, error) {
+	size := uint64(0)
+	for _, f := range c.archive.File {
+		size += f.CompressedSize64
+	}
+	if size > uint64(c.size) { // the same bytes count as the content of several files
+		return nil, errors.New("it cannot be read; plan again")
+	}
+	backend, err := c.backendWith(settings)
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	w := zip.NewWriter(&content)
+	for _, f := range c.archive.File {
+		if f != c.member {
+			err = errors.Join(err, w.Copy(f))
+			continue
+		}
+		member, failed := w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: f.Modified})
+		if failed == nil {
+			failed = c.copyTo(member)
+		}
+		if failed == nil {
+			_, failed = member.Write(backend)
+		}
+		err = errors.Join(err, failed)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, err
+	}
+	return content.Bytes(), nil
+}
+
+// copyTo copies the message without its backends.
+func (c *checked) copyTo(to io.Writer) error {
+	from, err := c.member.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	left := int64(maxPlan)
+	for _, field := range c.around {
+		if err == nil {
+			_, err = io.CopyN(to, from, left-field[0])
+		}
+		if err == nil {
+			_, err = io.CopyN(io.Discard, from, field[0]-field[1])
+		}
+		left = field[1]
+	}
+	if err == nil {
+		_, err = io.Copy(to, from) //nolint:gosec // no more than was read before
+	}
+	return err
+}
+
+// backendWith returns the field of the backend, with other settings.
+func (c *checked) backendWith(settings module.Settings) ([]byte, error) {
+	all := map[string]any{}
+	for _, name := range c.names {
+		all[name] = nil
+	}
+	maps.Copy(all, settings)
+	config, err := msgpack.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	var backend []byte
+	for rest := c.backend; len(rest) > 0; {
+		number, _, n := protowire.ConsumeField(rest) // which checkBackend has done, too
+		if number != fieldConfig {
+			backend = append(backend, rest[:n]...)
+		}
+		rest = rest[n:]
+	}
+	value := protowire.AppendBytes(protowire.AppendTag(nil, fieldMsgpack, protowire.BytesType), config)
+	backend = protowire.AppendBytes(protowire.AppendTag(backend, fieldConfig, protowire.BytesType), value)
+	return protowire.AppendBytes(protowire.AppendTag(nil, fieldBackend, protowire.BytesType), backend), nil
 }
 
 // field returns the content of a field in a message of protobuf: the last one

@@ -32,13 +32,13 @@ type Proxy struct {
 	backend  *states.Backend
 	leftover *states.Leftover
 	effect   cmdline.Effect // of the run
-	leaves   bool           // the state leaves for another backend
 	password string
 	say      func(text string)
 
 	mux  *http.ServeMux
 	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
 
+	found     atomic.Pointer[func()]        // called at the next request of the child, once
 	notes     lastNote                      // of the requests of the child
 	lock      childLock                     // the locks of a child, of ours and of the real backend
 	used      atomic.Bool                   // a state was asked for, or sent
@@ -53,9 +53,9 @@ const (
 )
 
 // New returns the proxy of a command line, between the child and the backend.
-func New(l *cmdline.Line, g *states.Guard, left *states.Leftover, leaves bool) *Proxy {
+func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
 	p := &Proxy{
-		guard: g, backend: g.Backend, leftover: left, effect: l.Effect(), leaves: leaves, say: g.Say,
+		guard: g, backend: g.Backend, leftover: left, effect: l.Effect(), say: g.Say,
 		password: rand.Text(), mux: http.NewServeMux(),
 	}
 	if l.Name == "force-unlock" && len(l.Args) > 0 {
@@ -72,6 +72,9 @@ func New(l *cmdline.Line, g *states.Guard, left *states.Leftover, leaves bool) *
 	return p
 }
 
+// OnceFound calls forget when the child has found the proxy, and before it goes on.
+func (p *Proxy) OnceFound(forget func()) { p.found.Store(&forget) }
+
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(username+":"+p.password)) != 1 {
@@ -85,6 +88,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.work.RUnlock()
+	if forget := p.found.Swap(nil); forget != nil {
+		(*forget)()
+	}
 	p.notes.begin(r.Method)
 	p.mux.ServeHTTP(w, r)
 }
@@ -245,7 +251,7 @@ func (p *Proxy) remove(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := meter.Read(r.Body, r.ContentLength, files.MaxState)
 	if err != nil {
-		p.fail(w, ours, "what the child sent cannot be read: "+web.Reason(err, ""))
+		p.fail(w, ours, "the request of the program cannot be read: "+web.Reason(err, ""))
 	}
 	return body, err == nil
 }

@@ -43,7 +43,7 @@ func betweenWith(t *testing.T, keys states.Keys, where states.Where, environ []s
 		t.Fatal(err)
 	}
 	g := &states.Guard{Target: keys.State, Doubts: keys.Doubts, Backend: b, Memory: &states.Memory{}, Say: states.Notes(told)}
-	return New(&cmdline.Line{}, g, &states.Leftover{}, false)
+	return New(&cmdline.Line{}, g, &states.Leftover{})
 }
 
 // ask is a request of the child.

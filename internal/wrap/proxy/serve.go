@@ -13,9 +13,11 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
@@ -37,16 +39,16 @@ func certify() (certificate tls.Certificate, authority string, err error) {
 	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), err
 }
 
-// Serve serves while run runs, and passes the environment variables of the backend to it. It finishes
-// the child's requests, and does not wait for others.
-func (p *Proxy) Serve(ctx context.Context, run func(variables []string) (int, error)) (int, error) {
+// Serve begins to serve, and returns the settings by which the child finds the proxy. Stop finishes the child's
+// requests, and does not wait for others.
+func (p *Proxy) Serve(ctx context.Context) (settings module.Settings, stop func(), err error) {
 	certificate, authority, err := certify()
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
+		return nil, nil, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
 	}
 	server := p.server(certificate)
 	ended := make(chan struct{})
@@ -54,11 +56,11 @@ func (p *Proxy) Serve(ctx context.Context, run func(variables []string) (int, er
 		_ = server.ServeTLS(listener, "", "") // until Close
 		close(ended)
 	}()
-	code, err := run(p.variables("https://"+listener.Addr().String(), authority))
-	p.work.Lock() // each request has a limit of its own
-	_ = server.Close()
-	<-ended
-	return code, err
+	return p.settings("https://"+listener.Addr().String(), authority), sync.OnceFunc(func() {
+		p.work.Lock() // each request has a limit of its own
+		_ = server.Close()
+		<-ended
+	}), nil
 }
 
 func (p *Proxy) server(certificate tls.Certificate) *http.Server {
@@ -73,14 +75,14 @@ func (p *Proxy) server(certificate tls.Certificate) *http.Server {
 	return server
 }
 
-// variables tell the child of us.
-func (p *Proxy) variables(address, authority string) []string {
-	all := []string{
-		"TF_HTTP_ADDRESS=" + address + "/state", "TF_HTTP_USERNAME=" + username, "TF_HTTP_PASSWORD=" + p.password,
-		"TF_HTTP_CLIENT_CA_CERTIFICATE_PEM=" + authority,
+// settings are the arguments of a backend "http" that is the proxy.
+func (p *Proxy) settings(address, authority string) module.Settings {
+	all := module.Settings{
+		"address": address + "/state", "lock_address": address + "/lock", "unlock_address": address + "/lock",
+		"username": username, "password": p.password, "client_ca_certificate_pem": authority,
 	}
-	if !p.leaves || p.backend.HasLocks { // or the backend that a state leaves for would be filled with it
-		all = append(all, "TF_HTTP_LOCK_ADDRESS="+address+"/lock", "TF_HTTP_UNLOCK_ADDRESS="+address+"/lock")
+	for name, value := range p.backend.Retries {
+		all[name] = value
 	}
-	return append(all, p.backend.Retries...)
+	return all
 }

@@ -77,8 +77,8 @@ func (b *Backend) mayEncrypt() error {
 // succeeds compares the state with one that the module has had without wrap. It returns an error if the lock keeps
 // out nobody who goes on there.
 func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
-	if s, ok := store.As[store.Successor](b.State); ok {
-		return s.Former(r.Backend.Type, r.Backend.Config)
+	if s, ok := store.As[store.Shared](b.State); ok {
+		return s.IsStateOf(r.Backend.Type, r.Backend.Config)
 	}
 	return false, nil
 }
@@ -180,7 +180,7 @@ func (e *StuckError) Unwrap() error { return e.Err }
 
 func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not given back, and force-unlock of the CLI does it: %w", id, err)
+		return fmt.Errorf("the lock %s was not released; release it with force-unlock of the CLI: %w", id, err)
 	}
 	return nil
 }
@@ -194,14 +194,23 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	}
 	_, err := b.Write(context.WithoutCancel(ctx), sealed, read)
 	if errors.Is(err, store.ErrUnseen) {
-		err = fmt.Errorf("%w; keep what there was", err)
+		err = fmt.Errorf("%w; keep the old state", err)
 	}
 	return err
 }
 
-// Rehearse seals a state before a run whose own could not be written otherwise.
-func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) error {
+// rehearse seals a state before a run whose own could not be written otherwise.
+func rehearse(ctx context.Context, target encryption.Target) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
+	return err
+}
+
+// Rehearse finds out before the run whether its state could be written. Keys that are derived from a salt
+// wait for the state, see [Guard.Open], because that brings one along.
+func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) (err error) {
+	if !target.IsSalted() {
+		err = rehearse(ctx, target)
+	}
 	if prover, ok := store.As[store.Prover](b.State); ok && err == nil {
 		err = prover.Ready(ctx)
 	}

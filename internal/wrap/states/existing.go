@@ -26,26 +26,26 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// Existing is the state that there is, in plaintext or of another tool, on its way in.
+// Existing moves an existing state, in plaintext or encrypted by another tool, into the encrypted backend.
 type Existing struct {
 	Arrival
 	Unused  *Unused
-	Process child.Process // of the program of the run
+	Process child.Process // the program of the run
 }
 
-// MoveIn seals the state that there is: that in the backend, if there is one, and
-// else the module's own. It has the lock meanwhile.
+// MoveIn encrypts the state in the backend or, if the backend has none, moves the module's own state there. It holds
+// the lock of the state meanwhile.
 func (m *Existing) MoveIn(ctx context.Context) error {
 	return m.Backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
 }
 
-// Arrival is a state on its way in.
+// Arrival writes a new state to the backend.
 type Arrival struct {
 	Guard   *Guard
 	Backend *Backend
 
-	there  store.Version // the state in the backend
-	counts bool          // it is the same state, and gets the next serial
+	there  store.Version // the version of the state in the backend
+	counts bool          // whether the state gets the next serial, because it replaces the same state
 }
 
 func (m *Existing) sealExisting(ctx context.Context) error {
@@ -81,11 +81,11 @@ func (m *Existing) sealExisting(ctx context.Context) error {
 	return nil
 }
 
-// ofOtherTool opens a state that sops or terraform-backend-git has encrypted.
+// ofOtherTool decrypts a state that sops or terraform-backend-git has encrypted.
 func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
 	opened, err := m.Guard.Target.Decrypt(ctx, there)
 	if err != nil {
-		return nil, fmt.Errorf("what the backend has is not a state, and the settings do not open it; check the address, and if another tool "+
+		return nil, fmt.Errorf("the file in the backend is not a state, and the settings do not open it; check the address, and if another tool "+
 			"has encrypted it, put the method for that into a fallback: %w", err)
 	}
 	for _, warning := range opened.Warnings {
@@ -94,7 +94,7 @@ func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error
 	return opened.Data, nil
 }
 
-// sealOwn is about the state that the module had without wrap.
+// sealOwn moves the state that the module had without wrap into the backend.
 func (m *Existing) sealOwn(ctx context.Context) error {
 	place, content, err := m.readOwn(ctx)
 	switch {
@@ -108,11 +108,11 @@ func (m *Existing) sealOwn(ctx context.Context) error {
 		return err
 	}
 	m.Guard.Say("the state in " + place + " is in the backend now, encrypted")
-	m.Guard.Say("what is left in " + place + " is not encrypted; delete it, and its backups")
+	m.Guard.Say("the old state in " + place + " is not encrypted; delete it, and its backups")
 	return nil
 }
 
-// readOwn reads the state of the module from where it is without wrap.
+// readOwn reads the state of the module from the place where the module has it without wrap.
 func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, err error) {
 	file, r, err := m.Unused.find()
 	place = cmp.Or(file, "the backend "+r.Name())
@@ -139,7 +139,7 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 	return place, content, keyfile.Reason(err)
 }
 
-// noWorkspace returns an error if a workspace is selected in the module, which has another state.
+// noWorkspace returns an error if a workspace other than default is selected, because that has a state of its own.
 func (m *Existing) noWorkspace() error {
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
 		return errors.New("a workspace is selected, and there are none under wrap; select default first")
@@ -152,12 +152,12 @@ func (m *Existing) workspace() string {
 	if name, _ := world.Lookup(m.Process.Environ)("TF_WORKSPACE"); name != "" {
 		return name
 	}
-	name, _ := keyfile.Read(filepath.Join(m.Unused.Module.Data, "environment")) // none, as a rule
+	name, _ := keyfile.Read(filepath.Join(m.Unused.Module.Data, "environment")) // usually, the file does not exist
 	return string(name)
 }
 
-// pull has the CLI read the state from another backend. The module names ours by
-// now, so it is read by a module that has nothing but that backend.
+// pull has the CLI read the state from another backend. The module names the proxy by then, so a temporary module
+// that consists of that backend reads the state.
 func (m *Existing) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
 	f := &files.Temporary{}
 	defer f.Remove()
@@ -184,8 +184,8 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 	return m.run(ctx, f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
 
-// resolved is the value of an argument, or of a variable, that a backend has in another
-// folder: the relative name of a file of the module would lead nowhere there.
+// resolved returns the value of a backend argument, or of a variable, for another working directory: relative paths
+// of files of the module are replaced by full ones.
 func (m *Existing) resolved(name string, value any) any {
 	switch value := value.(type) {
 	case string:
@@ -204,11 +204,12 @@ func (m *Existing) resolved(name string, value any) any {
 	return value
 }
 
-// namesFile is how the arguments of all backends are called that name files of this machine,
-// and the variables in their place.
+// namesFile matches the names of all backend arguments that take the path of a local file, and of the environment
+// variables for these arguments.
 var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
-// run runs commands in a folder, with more variables, and returns the output of the last one.
+// run runs commands in a folder, with more variables, and returns the output of the last one, without white space
+// around it.
 func (m *Existing) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
 	p := m.Process
 	p.Environ, p.More, p.Data = slices.Clone(p.Environ), more, (&module.Module{Dir: dir}).OwnData()
@@ -224,13 +225,13 @@ func (m *Existing) run(ctx context.Context, dir string, more []string, commands 
 		if err != nil {
 			return nil, err
 		}
-		printed = bytes.TrimSpace(text) // without a state, it is an empty line
+		printed = bytes.TrimSpace(text) // without a state, the output is an empty line
 	}
 	return printed, nil
 }
 
-// seal encrypts a state, if it is the expected one, and writes it to the backend. Its errors say that the
-// state was not, for example, "encrypted" (wasNot).
+// seal encrypts a state, if it is the expected one, and writes it to the backend. Its errors begin with the name of
+// the state (what), and say that the state was not, for example, "encrypted" (wasNot).
 func (a *Arrival) seal(ctx context.Context, plain []byte, what, wasNot string) error {
 	seen, err := a.Guard.expect(plain)
 	a.Guard.noteDoubts()

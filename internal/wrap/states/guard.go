@@ -30,6 +30,7 @@ type Guard struct {
 	readers  atomic.Int64           // for how many recipients of age the state was encrypted
 	Lineage  atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
 	nameless sync.Once              // see NoteLineage
+	sealable atomic.Bool            // see rehearse
 	oldKey   sync.Once              // see warn
 }
 
@@ -42,6 +43,9 @@ func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 		return nil, g.Elsewhere
 	}
 	if err := g.Memory.accept(nil); err != nil {
+		return nil, err
+	}
+	if err := g.rehearse(ctx, g.Target); err != nil {
 		return nil, err
 	}
 	if g.Lineage.Load() == nil {
@@ -57,6 +61,19 @@ func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	return nil, nil
 }
 
+// rehearse seals a state with keys that are derived from a salt, if the run changes resources: once, and before
+// anything is made that no state would have. See also [Backend.Rehearse].
+func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
+	if !g.Changes || !g.Target.IsSalted() || g.sealable.Load() {
+		return nil
+	}
+	if err := rehearse(ctx, target); err != nil {
+		return fmt.Errorf("the run does not get it, because its state could not be written afterwards: %w", err)
+	}
+	g.sealable.Store(true)
+	return nil
+}
+
 // Open returns the plaintext of a state of the backend.
 func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	readers := Recipients(state)
@@ -66,6 +83,9 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	}
 	if g.Changes {
 		if err := g.Backend.mayEncrypt(); err != nil { // before anything is made that no state would have
+			return nil, err
+		}
+		if err := g.rehearse(ctx, opened.Rehearsal()); err != nil {
 			return nil, err
 		}
 	}
@@ -147,9 +167,9 @@ func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	switch {
 	case err != nil || g.Force:
 	case known == nil:
-		err = errors.New("the one that it would replace has not been read; use -force to overwrite it")
+		err = errors.New("the state that it would replace has not been read; use -force to overwrite it")
 	case *known != "" && *known != lineage:
-		err = fmt.Errorf("its lineage is %s, and that of the one that it would replace is %s; use -force to overwrite it",
+		err = fmt.Errorf("its lineage is %s, and the state that it would replace has %s; use -force to overwrite that",
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return &label{lineage, serial}, err

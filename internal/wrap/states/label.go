@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Recipients returns the number of age recipients of a file, or of its key. It returns 0 for other files,
+// Recipients returns the number of age recipients of a file, or of the data key in it. It returns 0 for other files,
 // and if the number is unknown.
 func Recipients(file []byte) (n int) {
 	if n = stanzas(file); n > 0 {
@@ -27,7 +27,7 @@ func Recipients(file []byte) (n int) {
 	for _, document := range envelope.Meta {
 		var stored struct {
 			External struct {
-				Key []byte `json:"statecrypt_age_key"` // the encoder of its key provider has the same name
+				Key []byte `json:"statecrypt_age_key"` // the encoder of the key provider has the same name
 			} `json:"external_data"`
 		}
 		if json.Unmarshal(document, &stored) == nil {
@@ -37,8 +37,8 @@ func Recipients(file []byte) (n int) {
 	return n
 }
 
-// stanzas counts the stanzas in the header of an age file, one for each recipient. Some programs add one
-// without a recipient.
+// stanzas returns the number of stanzas for recipients in the header of an age file. It leaves out the stanzas
+// without a recipient (grease) that some programs add.
 func stanzas(file []byte) (n int) {
 	header, _, _ := bytes.Cut(file, []byte("\n---"))
 	if !bytes.HasPrefix(header, []byte("age-encryption.org/")) {
@@ -53,9 +53,9 @@ func stanzas(file []byte) (n int) {
 	return n
 }
 
-// NoteRecipients says that a file is encrypted for more recipients of age than before, or for
-// fewer, "" if it is not: a list of recipients that is not the newest shuts somebody out, or
-// lets in again who has left.
+// NoteRecipients returns a warning if the number of age recipients has changed from before, and "" if it has not, or
+// if either number is unknown. With an outdated list of recipients, somebody loses access, or somebody who has left
+// gets it again.
 func NoteRecipients(before int, after []byte) string {
 	n := Recipients(after)
 	if before == 0 || n == 0 || before == n {
@@ -64,9 +64,9 @@ func NoteRecipients(before int, after []byte) string {
 	return fmt.Sprintf("the number of its recipients of age was %d, and is now %d; check that the list of recipients is the newest", before, n)
 }
 
-// CheckReplaced returns an error if a file would replace a file that is not an older version of it: a
-// mistaken name may be the name of settings, of a key, or of another state. The description of a
-// plaintext state has its label, see [Describe].
+// CheckReplaced returns an error if the file described by there must not be replaced by the file described by by,
+// because it is no older version of that file: a mistaken name may be the name of settings, of a key, or of another
+// state. [Describe] returns such descriptions.
 func CheckReplaced(there, by encryption.Info) error {
 	was, is := content(there), content(by)
 	switch {
@@ -97,7 +97,7 @@ func content(i encryption.Info) string {
 	return ""
 }
 
-// Describe is [encryption.Inspect], with the label of a state in plaintext.
+// Describe returns the result of [encryption.Inspect], with the serial and the lineage of a state in plaintext, too.
 func Describe(file []byte) (encryption.Info, error) {
 	info, err := encryption.Inspect(file)
 	if info.Kind == encryption.KindState {
@@ -106,15 +106,16 @@ func Describe(file []byte) (encryption.Info, error) {
 	return info, err
 }
 
-// newLineage returns a random UUID of version 4 (RFC 9562). Everybody who can read the store sees it.
+// newLineage returns a random UUID of version 4 (RFC 9562). Anybody who can read the store can see it.
 func newLineage() string {
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // which never fails
+	_, _ = rand.Read(id[:]) // this never fails
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// withLineage returns a state without a lineage as a CLI writes it for the first time: with this one, and a serial.
+// withLineage returns the state with the given lineage, and with serial 1 if the serial is absent, null or 0, like
+// the first write of a CLI.
 func withLineage(state []byte, lineage string) ([]byte, error) {
 	text, err := json.Marshal(lineage)
 	if err != nil {
@@ -126,7 +127,7 @@ func withLineage(state []byte, lineage string) ([]byte, error) {
 		if out.Len() > 1 {
 			out.WriteByte(',')
 		}
-		quoted, _ := json.Marshal(name) // a text
+		quoted, _ := json.Marshal(name) // a string has no error
 		out.Write(append(append(quoted, ':'), value...))
 	}
 	out.WriteByte('{')

@@ -27,26 +27,26 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// Leftover finds and encrypts the files in which Terraform leaves states beside a backend, and keeps the states
-// that it cannot leave.
+// Leftover finds and encrypts the files in which Terraform leaves states outside the backend, and saves the states
+// that Terraform cannot leave.
 type Leftover struct {
-	dir     string // of the module
-	home    string // the file in which wrap leaves a state of this module, "" if there is no home directory
+	dir     string // the folder of the module
+	home    string // the file in which wrap saves a state of this module; "" if there is no home directory
 	target  encryption.Target
 	backend *Backend
 	memory  *Memory
 	say     func(text string)
 
-	savedAt string                       // the file in which this run has kept a state, "" if it has kept none
-	seen    map[string][sha256.Size]byte // :: name → digest of the file before the run
+	savedAt string                       // the file in which this run has saved a state; "" if it has saved none
+	seen    map[string][sha256.Size]byte // digests of the files before the run, by name
 }
 
 const Errored = "errored.tfstate"
 
-// recovers is the command that writes a leftover.
+// recovers is the command that writes a leftover to the backend.
 const recovers = "statecrypt recover -config FILE"
 
-// NewLeftover returns the leftovers of a module, and notes which of the files are there before the run.
+// NewLeftover returns the leftovers of a module, and records the digests of the files that exist before the run.
 func NewLeftover(m *module.Module, g *Guard) *Leftover {
 	l := &Leftover{
 		dir: m.Dir, target: g.Target, backend: g.Backend, memory: g.Memory, say: g.Say, seen: map[string][sha256.Size]byte{},
@@ -60,7 +60,8 @@ func NewLeftover(m *module.Module, g *Guard) *Leftover {
 	return l
 }
 
-// digest returns the digest and the content of a file. The digest is all zeros if the file cannot be read.
+// digest returns the digest and the content of a file. A file that does not exist counts as empty. The digest is all
+// zeros if the file cannot be read.
 func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	content, err = files.ReadFile(path)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -69,9 +70,10 @@ func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	return sum, content, err
 }
 
-// Check returns an error if an earlier run left a state and this run would change resources: the earlier
-// run's resources are in no other state. The child would overwrite the leftover, or print an encrypted
-// one. It must not be pushed without a check whether another run has written since.
+// Check returns an error if an earlier run left a state, and this run would change resources or push that state (the
+// file pushed). Otherwise it only warns. The resources of the earlier run are in no other state; the child would
+// overwrite the leftover, or print an encrypted one; and a push would skip the check whether another run has written
+// since.
 func (l *Leftover) Check(changes bool, pushed string) error {
 	err := l.find()
 	if err != nil && !changes && (pushed == "" || !l.isIn(pushed)) {
@@ -81,7 +83,7 @@ func (l *Leftover) Check(changes bool, pushed string) error {
 	return err
 }
 
-// NotePlaintext is about a state that a run has left whose wrap was killed: nobody has encrypted it.
+// NotePlaintext warns of a plaintext errored.tfstate in dir: if wrap was killed, nobody has encrypted that file.
 func NotePlaintext(dir string, say func(text string)) {
 	if isInPlaintext(dir) {
 		say("warning: " + Errored + " holds a state in plaintext, which an earlier run could not write")
@@ -90,15 +92,16 @@ func NotePlaintext(dir string, say func(text string)) {
 
 func isInPlaintext(dir string) bool {
 	path := filepath.Join(dir, Errored)
-	if files.IsLink(path) { // which a run that changes something refuses
+	if files.IsLink(path) { // a run that changes resources refuses a link
 		return false
 	}
 	content, err := files.ReadFile(path)
-	info, _ := encryption.Inspect(content) // of the unknown kind, if it knows none
+	info, _ := encryption.Inspect(content) // the kind is unknown beside an error
 	return err == nil && info.Kind == encryption.KindState
 }
 
-// Seal encrypts such a state, under the lock of the state: the program of that run may still be writing it.
+// Seal encrypts a plaintext errored.tfstate in its place, under the lock of the state, because the program of that
+// run may still be writing the file. It prints a warning if it cannot.
 func (l *Leftover) Seal(ctx context.Context) {
 	if !isInPlaintext(l.dir) {
 		return
@@ -131,7 +134,7 @@ func (l *Leftover) Seal(ctx context.Context) {
 
 const sealedInPlace = Errored + " is encrypted now; " + recovers + " writes it"
 
-// tellSealed says where a state is encrypted now that could not be written.
+// tellSealed prints where the leftover is encrypted, and a warning about other names of the plaintext file.
 func (l *Leftover) tellSealed(where, others string) {
 	l.say(where)
 	if others != "" {
@@ -139,7 +142,7 @@ func (l *Leftover) tellSealed(where, others string) {
 	}
 }
 
-// isIn reports whether the file at path, which may be another name, contains the leftover.
+// isIn reports whether the file at path has the same content as a leftover.
 func (l *Leftover) isIn(path string) bool {
 	pushed, err := files.ReadFile(path)
 	return err == nil && slices.ContainsFunc([]string{filepath.Join(l.dir, Errored), l.home}, func(path string) bool {
@@ -148,7 +151,7 @@ func (l *Leftover) isIn(path string) bool {
 	})
 }
 
-// find looks where Terraform leaves such a state, and where wrap does.
+// find returns an error for a leftover of Terraform or of wrap, and for anything else in its place.
 func (l *Leftover) find() error {
 	err := asErrored(filepath.Join(l.dir, Errored), Errored)
 	if err == nil && l.home != "" {
@@ -163,7 +166,7 @@ func asErrored(path, name string) error {
 			"store it without wrap", outside.Line(name, 300), files.MaxState)
 	}
 	content, err := files.ReadFile(path)
-	if files.IsLink(path) { // the child would write to wherever it leads
+	if files.IsLink(path) { // the child would write to the target of the link
 		err = errors.New("it is a link")
 	}
 	if errors.Is(err, os.ErrNotExist) {
@@ -179,14 +182,15 @@ func asErrored(path, name string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s is in the way of a state that cannot be written, so move it away: %w", name, keyfile.Reason(err))
+		return fmt.Errorf("move %s away, because a run keeps a state under this name that it cannot write: %w", name, keyfile.Reason(err))
 	case info.Kind != encryption.KindEmpty:
 		return fmt.Errorf("%s holds a state that could not be written; %s writes it", name, recovers)
 	}
 	return nil
 }
 
-// locate finds the file of a state that could not be written.
+// locate returns the path of the only leftover, and its name for messages. It returns an error if there are none or
+// two.
 func (l *Leftover) locate() (path, name string, err error) {
 	var paths, names []string
 	for _, path := range []string{filepath.Join(l.dir, Errored), l.home} {
@@ -202,18 +206,18 @@ func (l *Leftover) locate() (path, name string, err error) {
 	}
 	switch len(paths) {
 	case 0:
-		return "", "", fmt.Errorf("there is no %s here, and the home directory has no state of this module that could not be written; "+
-			"if the run has named another file, add that", Errored)
+		return "", "", fmt.Errorf("there is no %s here, and the home directory holds no unwritten state of this module; "+
+			"if the run named another file, add its name", Errored)
 	case 1:
 		return paths[0], names[0], nil
 	}
-	return "", "", fmt.Errorf("there are %s and %s: add the name of the one with the higher serial, which statecrypt inspect shows, and "+
-		"then delete both", names[0], names[1])
+	return "", "", fmt.Errorf("both %s and %s exist: compare their serials with statecrypt inspect, run recover with the name of the "+
+		"newer one, then delete both", names[0], names[1])
 }
 
-// CanLeave reports whether the child can leave a state in the folder of the module, and wrap the
-// encrypted one beside it, which then takes its place. If the child cannot, it prints the state, or
-// says that it has left it. The bytes are random, because some file systems compress the rest.
+// CanLeave reports whether the child can leave a state of plain bytes in the folder of the module, and wrap an
+// encrypted one of sealed bytes that then replaces it. If the child cannot, it prints the state, or claims to have
+// left it. The test writes random bytes, because some file systems compress others.
 func (l *Leftover) CanLeave(plain, sealed int) bool {
 	if info, err := os.Lstat(filepath.Join(l.dir, Errored)); err == nil && !info.Mode().IsRegular() {
 		return false
@@ -222,13 +226,13 @@ func (l *Leftover) CanLeave(plain, sealed int) bool {
 	if err != nil {
 		return false
 	}
-	const beside = 64 << 10 // bytes, for the rest of blocks, and the notes of the memory
+	const beside = 64 << 10 // bytes for unfilled blocks and the notes of the memory
 	_, err = io.CopyN(f, rand.Reader, int64(plain)+int64(sealed)+beside)
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
 }
 
-// Save keeps an encrypted state that the child cannot keep, and returns a text with its place and with the
-// command that writes it. If no file can be written, the text contains the state.
+// Save saves an encrypted state that the child cannot leave, and returns a text with its place and with the command
+// that writes it to the backend. If no file can be written, the text contains the state in base64.
 func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, Errored)) {
 		return l.whereSaved()
@@ -237,13 +241,13 @@ func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 		base64.StdEncoding.EncodeToString(sealed)
 }
 
-// saveInFile keeps a sealed state in the home directory, in the folder for temporary files, or at one
-// more path. It takes the place of the file that this run has saved before, and of no other, and is on the
-// disk if the result is true.
+// saveInFile saves an encrypted state in the first place where that works: the home directory, the file that this run
+// saved before, the folder for temporary files, or the paths in more. In the home directory, it replaces no file of
+// another run. It returns true if the state is on the disk.
 func (l *Leftover) saveInFile(ctx context.Context, sealed []byte, more ...string) bool {
 	paths := []string{l.home, l.savedAt}
 	if _, err := os.Lstat(paths[0]); paths[0] != l.savedAt && !errors.Is(err, fs.ErrNotExist) {
-		paths[0] = "" // somebody else's, or there is no home directory
+		paths[0] = "" // the file of another run, or no home directory
 	}
 	temporary, err := os.MkdirTemp("", "errored-")
 	if err == nil {
@@ -253,19 +257,19 @@ func (l *Leftover) saveInFile(ctx context.Context, sealed []byte, more ...string
 	at := slices.IndexFunc(paths, func(path string) bool {
 		return path != "" && replace.Name(ctx, path, sealed) == nil && replace.SyncFolder(filepath.Dir(path)) == nil
 	})
-	_ = os.Remove(temporary) // if nothing is in it
+	_ = os.Remove(temporary) // succeeds only if nothing was saved there
 	if at < 0 {
 		return false
 	}
 	if paths[at] != l.savedAt {
-		_ = os.Remove(l.savedAt) // an older one, if there is one
+		_ = os.Remove(l.savedAt) // an older state of this run
 		l.savedAt = paths[at]
 	}
 	return true
 }
 
-// whereSaved is the name of that file, and the command that writes it: in the home directory, and in the folder of
-// the module, that finds it.
+// whereSaved returns a text with the name of the saved file and the command that writes its state to the backend. In
+// the home directory and in the folder of the module, the command needs no name to find the file.
 func (l *Leftover) whereSaved() string {
 	name, named := outside.Line(l.savedAt, 300), ""
 	if l.savedAt != l.home && filepath.Dir(l.savedAt) != l.dir {
@@ -274,8 +278,8 @@ func (l *Leftover) whereSaved() string {
 	return name + ", and " + recovers + named + " writes it"
 }
 
-// Follow handles the files that the run has left: it encrypts a state that could not be written in place,
-// and returns an error for any other plaintext state.
+// Follow handles the files that the run has left: it encrypts errored.tfstate in its place, and returns an error for
+// any other plaintext state.
 func (l *Leftover) Follow(ctx context.Context) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
@@ -291,7 +295,7 @@ func (l *Leftover) Follow(ctx context.Context) error {
 				"here in place of the link, and %s writes it", name, outside.Quoted(to, 300), recovers))
 			continue
 		}
-		if err != nil && kept { // somebody may have locked it
+		if err != nil && kept { // another program may have locked it
 			continue
 		}
 		if err != nil {
@@ -305,7 +309,7 @@ func (l *Leftover) Follow(ctx context.Context) error {
 			continue
 		}
 		if kept {
-			errs = append(errs, fmt.Errorf("somebody other than wrap has written to %s, and what is there now is not encrypted; encrypt it by "+
+			errs = append(errs, fmt.Errorf("a program other than wrap has written to %s, and the state there is not encrypted; encrypt it by "+
 				"init with -encrypt-existing, or restore the state", name))
 			continue
 		}
@@ -322,7 +326,7 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	others := replace.OtherNames(path)
 	sealed, again, err := Seal(ctx, l.target, content)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
-		err = nil // the key to open it is gone since the rehearsal; plaintext would be worse
+		err = nil // the key that opens it is gone since the rehearsal; plaintext would be worse
 	}
 	where := sealedInPlace
 	if err == nil {

@@ -23,17 +23,17 @@ import (
 // values act as pins that users need not set.
 type Memory struct {
 	at      files.Directory
-	of      string // the digest of the kind of the store, and of the whole address of the state
-	text    string // both as people may see them, which was the name in earlier versions
-	isWhole bool   // the text has the whole address, so it identifies the state
-	reverts bool   // an older state, or another one, is nobody's mistake
-	accepts bool   // the user has looked
+	of      string // the digest of the kind of the store and of the full address of the state
+	text    string // the kind and the address for messages; earlier versions used this as the name of the state
+	isWhole bool   // whether text has the full address, so that it identifies the state
+	reverts bool   // whether an older or another state is normal, because git tracks the file
+	accepts bool   // whether the user accepts the state that the backend has
 
-	changes bool // the run may leave a state that it cannot write, also if wrap is killed
+	changes bool // whether the run may leave a state that it cannot write, even if wrap is killed
 
 	mu   sync.Mutex
-	last *label          // the label that this run has remembered last
-	from []store.Version // by their digests: the states that this run has gone on from, or has sent; nil if none was read
+	last *label          // the label that this run recorded last
+	from []store.Version // digests of the states that this run has started from or sent; nil if it has read none
 }
 
 // label is the lineage and the serial in a state.
@@ -47,7 +47,8 @@ const (
 	baseName   = "base.json"
 )
 
-// NewMemory is the memory of a run, which the user has accept a state, or which may leave one.
+// NewMemory returns the memory of a run. If accepts is true, the user accepts the state that the backend has; if
+// changes is true, the run may leave a state that it cannot write.
 func NewMemory(ctx context.Context, at files.Directory, b *Backend, accepts, changes bool) *Memory {
 	text := b.kind.Name + " " + b.String()
 	whole := text
@@ -61,8 +62,8 @@ func NewMemory(ctx context.Context, at files.Directory, b *Backend, accepts, cha
 	}
 }
 
-// locked calls do under a lock of the folder, so that no other process changes its files between a read and
-// a write. In a new clone, there is no folder, and at is nil.
+// locked calls do while it holds a lock of wrap's folder, so that no other process changes the files there between a
+// read and a write. If there is no folder, as in a new clone, at is nil.
 func (m *Memory) locked(do func(at *os.Root) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,11 +82,11 @@ func (m *Memory) locked(do func(at *os.Root) error) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // if there is one
+	defer lock.Close() // nil has nothing to close
 	return do(at)
 }
 
-// load reads a file of ours. After an error, there is nothing in it.
+// load reads a JSON object from a file in wrap's folder. The map is empty if there is no file, and after an error.
 func load[T any](at *os.Root, name string) (map[string]T, error) {
 	none := map[string]T{}
 	if at == nil {
@@ -99,13 +100,14 @@ func load[T any](at *os.Root, name string) (map[string]T, error) {
 		return none, err
 	}
 	var found map[string]T
-	if json.Unmarshal(text, &found) != nil || found == nil { // as null is
+	if json.Unmarshal(text, &found) != nil || found == nil { // null leaves a nil map
 		return none, errors.New("it is damaged")
 	}
 	return found, nil
 }
 
-// save writes one. A folder that cannot be written has no memory, as one that was just cloned.
+// save writes all to a file in wrap's folder. Callers ignore its error: without a writable folder, a run remembers
+// nothing, as in a new clone.
 func save[T any](ctx context.Context, at *os.Root, name string, all map[string]T) error {
 	text, err := json.Marshal(all)
 	if err == nil {
@@ -114,8 +116,8 @@ func save[T any](ctx context.Context, at *os.Root, name string, all map[string]T
 	return err
 }
 
-// find returns the label that was seen, nil if there is none. If an earlier version has seen a higher serial since,
-// under the name that it has, that counts.
+// find returns the label that was recorded for the state, and nil for none. An entry under the name that earlier
+// versions used counts if there is no other, or if it has the same lineage and a higher serial.
 func (m *Memory) find(seen map[string]label) *label {
 	was, ok := seen[m.of]
 	renamed, isRenamed := seen[m.text]
@@ -129,13 +131,13 @@ func (m *Memory) find(seen map[string]label) *label {
 	return nil
 }
 
-// isAfter reports whether the serial is higher than the serial of other.
+// isAfter reports whether the serial of l is higher than the serial of other.
 func (l label) isAfter(other label) bool {
 	return l.Serial != nil && (other.Serial == nil || *l.Serial > *other.Serial)
 }
 
-// accept refuses a state that is older than the one that was seen, another one, and that
-// there is none, which is nil.
+// accept returns an error if the state is older than the recorded one, has another lineage or no serial, or is
+// missing (nil), and also if the record cannot be read.
 func (m *Memory) accept(state *label) error {
 	var was *label
 	err := m.locked(func(at *os.Root) error {
@@ -143,16 +145,16 @@ func (m *Memory) accept(state *label) error {
 		was = m.find(seen)
 		return err
 	})
-	const look = "; restore the newest one, or, once you have looked, accept what there is with statecrypt wrap -accept"
+	const look = "; restore the newest one, or, once you have checked it, accept the state that is there with statecrypt wrap -accept"
 	_, isForeign := errors.AsType[*files.ForeignError](err)
 	switch {
 	case m.accepts && !isForeign || m.reverts && state != nil:
 		return nil
 	case isForeign:
-		return fmt.Errorf("what an earlier run here has seen cannot be read: %w", err)
+		return fmt.Errorf("the note of the state that an earlier run here has seen cannot be read: %w", err)
 	case err != nil:
-		return fmt.Errorf("what an earlier run here has seen cannot be read from %s: %w; once you have looked, accept what there is with "+
-			"statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
+		return fmt.Errorf("the note of the state that an earlier run here has seen cannot be read from %s: %w; once you have checked "+
+			"the state, accept it with statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
 	case was == nil:
 		return nil
 	case state == nil:
@@ -168,7 +170,7 @@ func (m *Memory) accept(state *label) error {
 	return nil
 }
 
-// Remember records the label of a state that was read, nil for none.
+// Remember records the label of the state that the backend has, nil for none, if [Memory.mayFollow] allows it.
 func (m *Memory) Remember(ctx context.Context, state *label) {
 	_ = m.locked(func(at *os.Root) error {
 		seen, err := load[label](at, memoryName)
@@ -192,9 +194,9 @@ func (m *Memory) Remember(ctx context.Context, state *label) {
 	})
 }
 
-// mayFollow reports whether a state is remembered in place of another one. The state that a slower run
-// has seen does not count as newer than the one that a faster run has left, unless nobody has gone on since
-// this run, or the user has looked.
+// mayFollow reports whether the label of state may replace the recorded label was. A slower run must not replace the
+// label that a faster run has recorded with an older one, unless the record is still the one of the slower run, or
+// the user accepts the state.
 func (m *Memory) mayFollow(was, state *label) bool {
 	switch {
 	case was == nil, m.accepts, m.last != nil && reflect.DeepEqual(was, m.last):
@@ -209,7 +211,7 @@ func (m *Memory) mayFollow(was, state *label) bool {
 	return state.Serial != nil && *state.Serial >= *was.Serial
 }
 
-// GoOn records the digest of the state that the run starts from.
+// GoOn records the version of the state that the run starts from.
 func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.mu.Lock()
 	m.from = []store.Version{state}
@@ -217,7 +219,7 @@ func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.note(ctx)
 }
 
-// Sends records the state that the run is about to write, which the store may have in spite of an error.
+// Sends records the state that the run is about to write, because the store may have it even if the write fails.
 func (m *Memory) Sends(ctx context.Context, state []byte) {
 	m.mu.Lock()
 	m.from = append(m.from, DigestOf(state))
@@ -225,7 +227,7 @@ func (m *Memory) Sends(ctx context.Context, state []byte) {
 	m.note(ctx)
 }
 
-// note keeps a list of the states that may be replaced by the one which this run leaves if wrap is killed.
+// note writes down the versions that a leftover of this run may replace, in case wrap is killed.
 func (m *Memory) note(ctx context.Context) {
 	if !m.changes {
 		return
@@ -236,16 +238,15 @@ func (m *Memory) note(ctx context.Context) {
 	})
 }
 
-// End forgets the run, of which everything is where it belongs, or was left. A run that has read no state, such as one
-// that a lock has kept out, leaves the notes of the run that has the lock.
+// End removes the note of this run, when its states are in the backend or in recorded leftovers. A run that has read
+// no state, for example because another run had the lock, keeps the note of that other run.
 func (m *Memory) End(ctx context.Context) {
 	if m.changes && m.from != nil {
 		m.rebase(ctx, func(all map[string][]store.Version) bool { return forget(all, m.of) })
 	}
 }
 
-// Leave records, beside a leftover file, the states that it may replace: the ones that this run started
-// from.
+// Leave records the versions that a leftover file may replace: the states that this run started from or sent.
 func (m *Memory) Leave(ctx context.Context, file []byte) {
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
 		if m.from == nil {
@@ -256,8 +257,9 @@ func (m *Memory) Leave(ctx context.Context, file []byte) {
 	})
 }
 
-// base returns the versions that the state in a file may replace, and nil if they are unknown. For a file that no
-// run recorded, it returns the versions of the last run in this folder, if wrap was killed.
+// base returns the versions that the state in a file may replace, and nil if they are unknown. For a file that no run
+// has recorded and the user has not named, it returns the note of the last run in this folder, which remains if wrap
+// was killed.
 func (m *Memory) base(file []byte, named bool) []store.Version {
 	all := m.bases()
 	for _, entry := range []string{m.entry(file), m.earlierEntry(file)} {
@@ -271,7 +273,7 @@ func (m *Memory) base(file []byte, named bool) []store.Version {
 	return all[m.of]
 }
 
-// knowsOthers reports whether a run in this folder has begun with, or has left, a state of another place.
+// knowsOthers reports whether a run in this folder has started from, or has left, a state at another address.
 func (m *Memory) knowsOthers() bool {
 	for entry := range m.bases() {
 		if entry != m.of && !strings.HasPrefix(entry, m.of+" ") && !strings.HasPrefix(entry, m.text+" ") {
@@ -281,7 +283,7 @@ func (m *Memory) knowsOthers() bool {
 	return false
 }
 
-// moves notes that the state of a file is in another one now.
+// moves records that the state of the file from is in the file to.
 func (m *Memory) moves(ctx context.Context, from, to []byte) {
 	base := m.base(from, false)
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
@@ -292,7 +294,7 @@ func (m *Memory) moves(ctx context.Context, from, to []byte) {
 	})
 }
 
-// written forgets a file whose state is where it belongs.
+// written removes the entries of a file whose state is in the backend.
 func (m *Memory) written(ctx context.Context, file []byte, named bool) {
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
 		entries := []string{m.entry(file), m.earlierEntry(file)}
@@ -303,7 +305,7 @@ func (m *Memory) written(ctx context.Context, file []byte, named bool) {
 	})
 }
 
-// forget removes entries, and reports whether there were any.
+// forget removes entries, and reports whether any existed.
 func forget(all map[string][]store.Version, entries ...string) bool {
 	before := len(all)
 	for _, entry := range entries {
@@ -312,7 +314,7 @@ func forget(all map[string][]store.Version, entries ...string) bool {
 	return len(all) < before
 }
 
-// bases returns the file of replaceable states, by their entries. A file that cannot be read is empty.
+// bases returns the replaceable versions of each file, by entry. If they cannot be read, the map is empty.
 func (m *Memory) bases() (all map[string][]store.Version) {
 	_ = m.locked(func(at *os.Root) (err error) {
 		all, err = load[[]store.Version](at, baseName)
@@ -321,7 +323,7 @@ func (m *Memory) bases() (all map[string][]store.Version) {
 	return all
 }
 
-// rebase writes the file of [Memory.bases], if change says that it has changed something.
+// rebase changes the result of [Memory.bases], and writes it if change returns true.
 func (m *Memory) rebase(ctx context.Context, change func(all map[string][]store.Version) bool) {
 	_ = m.locked(func(at *os.Root) error {
 		all, _ := load[[]store.Version](at, baseName)
@@ -332,13 +334,14 @@ func (m *Memory) rebase(ctx context.Context, change func(all map[string][]store.
 	})
 }
 
-// entry is a file with a state of this place: with other settings, the folder has others.
+// entry returns the name of the entry for a file. It contains the address of the state, because with other settings,
+// the folder may have leftovers of other states.
 func (m *Memory) entry(file []byte) string { return m.of + " " + string(DigestOf(file)) }
 
-// earlierEntry is how earlier versions called it. The digest tells it from others.
+// earlierEntry returns the name that earlier versions used for the entry of a file.
 func (m *Memory) earlierEntry(file []byte) string { return m.text + " " + string(DigestOf(file)) }
 
-// DigestOf is which bytes there are, "" for none.
+// DigestOf returns the digest of a state, and "" for nil.
 func DigestOf(state []byte) store.Version {
 	if state == nil {
 		return ""

@@ -18,16 +18,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// Recovery is of a state that an earlier run could not write.
+// Recovery holds the user's options for writing a state that an earlier run could not write.
 type Recovery struct {
-	File   string                     // "" looks where Terraform and wrap leave one
-	Force  bool                       // replaces another state than the run has begun with, if it is older, and a file that is no state
-	Unlock string                     // the ID of the lock that the run has left; "" asks
-	Ask    func(question string) bool // nil if there is nobody
+	File   string                     // the file with the state; "" for the places where Terraform and wrap leave one
+	Force  bool                       // replaces a state that the run did not start from, if it is older, and a file that is no state
+	Unlock string                     // the ID of the lock that the run has left; "" to ask the user
+	Ask    func(question string) bool // asks the user; nil if nobody can answer
 }
 
 // Write writes the state that an earlier run could not write over the state in the backend, if that is still older.
-// It releases the lock of the run, and takes a lock of its own.
+// It releases the lock of the earlier run, and takes a lock of its own.
 func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) error {
 	m := &recovery{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l, unused: u}
 	if err := m.find(ctx); err != nil {
@@ -48,23 +48,23 @@ func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) e
 	return err
 }
 
-// recovery is a state on its way in, in the end.
+// recovery writes the state of a leftover file to the backend.
 type recovery struct {
 	Arrival
 	asked    Recovery
 	leftover *Leftover
 	unused   *Unused
 
-	path    string // of the file
-	name    string // of it, for people
-	content []byte // of it
-	plain   []byte // the state in it
-	named   []byte // the same with a lineage, if it has none; see withLineage
+	path    string // the path of the leftover file
+	name    string // its name for messages
+	content []byte // the content of the leftover file
+	plain   []byte // the decrypted state
+	named   []byte // the state with a new lineage, if it has none; see withLineage
 	label   label
-	damaged []byte // the file in the backend, if it is no state
+	damaged []byte // the file in the backend, if that is no state
 
-	locked bool // a lock of our own was there
-	done   bool // the state is where it belongs
+	locked bool // whether recover has taken its own lock
+	done   bool // whether the state is in the backend
 }
 
 func (m *recovery) underLock(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (m *recovery) underLock(ctx context.Context) error {
 	})
 }
 
-// find reads the state that is to be written.
+// find reads and decrypts the leftover file.
 func (m *recovery) find(ctx context.Context) error {
 	m.path, m.name = m.asked.File, outside.Line(m.asked.File, 300)
 	if m.asked.File == "" {
@@ -115,38 +115,38 @@ func (m *recovery) find(ctx context.Context) error {
 	return nil
 }
 
-// release gives back the lock that the run has left.
+// release releases the lock of the run that has left the file, if the user confirms it.
 func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	switch {
 	case by == nil || by.ID == "":
-		return errors.New("somebody has the lock, and nobody says who; if it is the run that has left " + m.name + ", and that has ended, " +
+		return errors.New("somebody holds the lock, and nothing says who; if it is the run that left " + m.name + ", and that has ended, " +
 			"remove the lock where the backend keeps it")
 	case by.OfProcess:
-		return errors.New(by.Describe() + "; its end gives it back")
+		return errors.New(by.Describe() + "; the lock is released when that process ends")
 	case m.asked.Unlock != "" && m.asked.Unlock != by.ID:
 		return errors.New(by.Describe() + ", which is not the lock in -unlock")
 	case m.asked.Unlock == by.ID:
-	case m.asked.Ask == nil || !m.asked.Ask(by.Describe()+".\nIs that the run that has left "+m.name+", and has it ended?"):
+	case m.asked.Ask == nil || !m.asked.Ask(by.Describe()+".\nIs that the run that left "+m.name+", and has it ended?"):
 		named := ""
 		if m.asked.File != "" {
 			named = " " + m.name
 		}
-		return fmt.Errorf("%s. If that is the run that has left %s, and it has ended, run %s%s", by.Describe(), m.name,
+		return fmt.Errorf("%s. If that is the run that left %s, and it has ended, run %s%s", by.Describe(), m.name,
 			store.Proposed(recovers+" -unlock", by.ID, recovers+" -unlock ID"), named)
 	}
-	if _, err := m.compare(ctx); err != nil { // or the lock is better left
+	if _, err := m.compare(ctx); err != nil { // the lock stays if the state must not be written
 		return err
 	}
 	if err := m.Backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {
 		return errors.New("somebody else has given the lock back meanwhile; run this again")
 	} else if err != nil {
-		return fmt.Errorf("the lock was not given back: %w", err)
+		return fmt.Errorf("the lock was not released: %w", err)
 	}
-	m.Guard.Say("the lock " + outside.Quoted(by.ID, 100) + " is given back")
+	m.Guard.Say("the lock " + outside.Quoted(by.ID, 100) + " is released")
 	return nil
 }
 
-// write puts the state into the backend.
+// write writes the state to the backend, unless the backend has it already.
 func (m *recovery) write(ctx context.Context) error {
 	there, err := m.compare(ctx)
 	switch {
@@ -173,7 +173,7 @@ func (m *recovery) write(ctx context.Context) error {
 	return nil
 }
 
-// keepDamaged copies the file in the backend, if it is no state, to the folder of the module.
+// keepDamaged copies the file in the backend to the folder of the module if that file is no state.
 func (m *recovery) keepDamaged() error {
 	if m.damaged == nil {
 		return nil
@@ -186,7 +186,7 @@ func (m *recovery) keepDamaged() error {
 		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 			_ = os.Remove(path)
 		}
-	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, m.damaged) { // by an earlier try
+	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, m.damaged) { // an earlier try wrote the same copy
 		err = nil
 	}
 	if err != nil {
@@ -196,10 +196,11 @@ func (m *recovery) keepDamaged() error {
 	return nil
 }
 
-// remove deletes the file, which is in the way of the next run.
+// remove deletes the leftover file, because it would block the next run. If the user has named the file, the user is
+// told to delete it.
 func (m *recovery) remove() error {
 	if m.asked.File != "" {
-		m.Guard.Say("delete " + m.name + ", which nobody needs any more")
+		m.Guard.Say("delete " + m.name + "; nothing needs it any more")
 		return nil
 	}
 	others := replace.OtherNames(m.path)
@@ -214,7 +215,7 @@ func (m *recovery) remove() error {
 		err = os.Remove(m.path)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s cannot be deleted, which nobody needs any more: %w", m.name, keyfile.Reason(err))
+		return fmt.Errorf("%s is not needed any more, and cannot be deleted: %w", m.name, keyfile.Reason(err))
 	}
 	m.Guard.Say(m.name + " is deleted")
 	if others != "" {
@@ -244,10 +245,10 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	switch {
 	case err != nil && m.asked.Force && isNoState(there, err):
 		m.damaged = there
-		m.Backend.open.Store(false) // nobody can work on it, with wrap or without
+		m.Backend.open.Store(false) // nobody can work on such a file, with wrap or without
 		return nil, nil
 	case err != nil && isNoState(there, err):
-		return nil, fmt.Errorf("the state in the backend: %s. Once you have looked that nothing is lost, add -force, which keeps that file in "+
+		return nil, fmt.Errorf("the state in the backend: %s. Once you have checked that nothing is lost, add -force, which keeps that file in "+
 			"the folder of the module, and replaces it", words.State(err))
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", words.State(err))
@@ -257,8 +258,8 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	return nil, m.mayReplace(now, DigestOf(there))
 }
 
-// isThere reports whether the state in the backend is the one in the file, with the lineage that an earlier
-// try has given it if the file has none.
+// isThere reports whether the state in the backend, there, is the state of the leftover file. If the leftover has no
+// lineage, the state with the lineage that an earlier try has given it is the same.
 func (m *recovery) isThere(there []byte, its *label) bool {
 	if bytes.Equal(there, m.plain) {
 		return true
@@ -270,9 +271,9 @@ func (m *recovery) isThere(there []byte, its *label) bool {
 	return err == nil && bytes.Equal(there, named)
 }
 
-// mayReplace returns an error if the state in the backend is not an older one of this lineage, or not the
-// one that the run started from: then another run has written since. The serial alone does not prove
-// that, because the CLIs count each try.
+// mayReplace returns an error if the state in the backend has another lineage, or is not older than the leftover, or
+// is none that the run has started from or sent: then another run has written since. The serial alone does not prove
+// that, because the CLIs count each try. With -force, the last condition is dropped.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
 	base := m.Guard.Memory.base(m.content, m.asked.File != "")
@@ -283,14 +284,14 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && (there.Serial == nil || m.label.Serial == nil):
 		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer"+stay, m.name)
 	case m.there != "" && *there.Serial >= *m.label.Serial:
-		return fmt.Errorf("somebody has gone on without the state in %s: its serial is %d, and the backend has %d"+stay+
-			". Move the file away, and import what only it has", m.name, *m.label.Serial, *there.Serial)
+		return fmt.Errorf("the state in the backend (serial %d) is not older than %s (serial %d): somebody has written it since"+stay+
+			". Move the file away, and import the resources that only it has", *there.Serial, m.name, *m.label.Serial)
 	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // in the place of none, nothing is lost
 		return nil
 	case base != nil:
-		return fmt.Errorf("the state in the backend is not the one that the run has begun with which has left %s: somebody has gone on, or "+
-			"has given it another key"+stay+". Once you have looked that nothing is lost, add -force", m.name)
+		return fmt.Errorf("the state in the backend is not the one with which the run that left %s began: somebody has changed it, or "+
+			"given it another key"+stay+". Once you have checked that nothing is lost, add -force", m.name)
 	}
-	return fmt.Errorf("nobody knows here which state the run has begun with that has left %s, so somebody may have gone on without it"+stay+
-		". Run this where that run was, or, once you have looked that nothing is lost, add -force", m.name)
+	return fmt.Errorf("nothing here says with which state the run that left %s began, so that state may have been changed since"+stay+
+		". Run this on the machine of that run, in its folder, or, once you have checked that nothing is lost, add -force", m.name)
 }

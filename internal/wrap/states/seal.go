@@ -10,14 +10,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Keys open and seal.
+// Keys holds the targets that encrypt and decrypt the states and plans of a run.
 type Keys struct {
-	State  encryption.Target    // it has methods, and was checked
-	Plan   encryption.Target    // likewise, if it has methods; otherwise plans are left as they are
+	State  encryption.Target    // a checked target with methods
+	Plan   encryption.Target    // a checked target, if it has methods; otherwise plans are left as they are
 	Doubts []encryption.Finding // probable mistakes in State, reported before the first state is sealed
 }
 
-// Seal encrypts a file, and opens the result by the same method, so that the stored file is readable.
+// Seal encrypts plain, and decrypts the result with the same method, so that the stored file is readable. It returns
+// the encrypted file and the decrypted result, and may return both beside an error.
 func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
 	if sealed, err = target.Encrypt(ctx, plain); err != nil {
 		return nil, nil, err
@@ -25,19 +26,19 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	again, err = target.Decrypt(ctx, sealed)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("what was encrypted cannot be opened again: %w", err)
+		err = fmt.Errorf("the encrypted data cannot be opened again: %w", err)
 	case !again.Encrypted:
 		err = errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
 	case again.UsedFallback:
-		err = fmt.Errorf("the first method does not open what it has encrypted, and %s does; check the settings of the first", again.Method)
+		err = fmt.Errorf("the first method does not open its own file, but %s does; check the settings of the first", again.Method)
 	case !bytes.Equal(again.Data, plain):
-		err = errors.New("what was encrypted is not the same when it is opened again")
+		err = errors.New("the encrypted data does not open to the same bytes")
 	}
 	return sealed, again, err
 }
 
-// SealForOthers is [Seal], and works as well with settings that have recipients of age and no
-// identity: here, nothing opens the file again, which is then nil.
+// SealForOthers works like [Seal], and also accepts settings that have age recipients and no identity. Nothing
+// decrypts the file then, and again is nil.
 func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
 	sealed, again, err = Seal(ctx, target, plain)
 	if failed, ok := errors.AsType[*encryption.Error](err); ok && sealed != nil && len(failed.Attempts) > 0 &&
@@ -47,8 +48,8 @@ func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) 
 	return sealed, again, err
 }
 
-// sealCopies returns a function that makes the backup of a state that a store found. The backup is always
-// encrypted. There is none of a file that is not a state, see [recovery.keepDamaged].
+// sealCopies returns a function that returns the backup of a state that a store found, which is always encrypted. It
+// returns nil for a file that is no state, see [recovery.keepDamaged].
 func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, found []byte) ([]byte, error) {
 		if info, err := encryption.Inspect(found); err == nil && info.Kind == encryption.KindEncrypted {
@@ -64,8 +65,8 @@ func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte,
 	}
 }
 
-// isNoState reports whether a file that does not open, with this error, is of no kind that anybody knows:
-// neither a state, nor the file of a method or of another key.
+// isNoState reports whether a file, whose decryption returned err, is neither a state nor an encrypted file of any
+// known method.
 func isNoState(file []byte, err error) bool {
 	info, _ := encryption.Inspect(file)
 	return info.Kind == encryption.KindUnknown && errors.Is(err, encryption.ErrDamaged)

@@ -114,7 +114,7 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	if err != nil {
 		return nil, err
 	}
-	return &States{s, say, kind, v.String(kind.Place)}, nil
+	return &States{s, say, kind, v.String(kind.Named)}, nil
 }
 
 // Look reads a state, "" for the state of the block, and the holder of its lock, if the store tells it.
@@ -129,8 +129,8 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 	if err != nil {
 		return nil, nil, err
 	}
-	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrUntold) {
-		s.say("warning: who has the lock cannot be told: " + err.Error())
+	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
+		s.say("warning: nobody can tell who holds the lock: " + err.Error())
 	}
 	return state, holder, nil
 }
@@ -201,7 +201,7 @@ const Patience = 5 * time.Minute
 
 // ForOthers returns where the other states of the same store are: that does not depend on the module.
 func (w Where) ForOthers() Where {
-	if named := w.Kind().Place; w.Backend != nil && names(w.Backend.Settings[named].Value, unstable.Module) {
+	if named := w.Kind().Named; w.Backend != nil && names(w.Backend.Settings[named].Value, unstable.Module) {
 		block := *w.Backend
 		block.Settings = maps.Clone(block.Settings)
 		block.Settings[named] = unstable.Setting{Value: cty.StringVal("any")}
@@ -228,7 +228,7 @@ func (w Where) CheckOneModule(module string) error {
 	if w.Backend == nil {
 		return nil
 	}
-	named := w.Kind().Place
+	named := w.Kind().Named
 	setting := w.Backend.Settings[named]
 	folder, err := folderOf(w.Settings)
 	if err != nil || folder == "" || folder == module || !setting.IsSet() || setting.Err != nil || names(setting.Value, unstable.Module) {

@@ -16,22 +16,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// Unused finds the states that the module has had without wrap, and that are not used under it.
+// Unused finds the states that the module had without wrap, which are not used under wrap.
 type Unused struct {
 	Module  *module.Module
-	Backend *Backend // nil if there is none
+	Backend *Backend // nil if the run has no backend
 	Say     func(text string)
 }
 
-// Warn notices a state that the module had without wrap. The child does not look at
-// it, and would make all that is in it a second time. Init is told more.
+// Warn warns of a state that the module had without wrap. The child does not read that state, and would create all
+// its resources a second time. Init gets more warnings than other commands.
 func (u *Unused) Warn(initializes bool) {
 	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
 	if initializes {
 		u.warnOfWorkspaces()
 	}
 	file, r, err := u.find()
-	if err == nil && file == "" && initializes { // once: Terraform keeps the record
+	if err == nil && file == "" && initializes { // only at init, because Terraform keeps the record
 		u.Say("warning: this module has had its state in the backend " + r.Name() + advice)
 		return
 	}
@@ -39,21 +39,21 @@ func (u *Unused) Warn(initializes bool) {
 	case encryption.KindState:
 		u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + advice + ", and otherwise delete it")
 	case encryption.KindEncrypted:
-		if initializes { // nothing in it is at risk
+		if initializes { // other commands need no warning: nothing in it is at risk
 			u.Say("there is an encrypted state in " + outside.Line(file, 200) + ", which is not used under wrap; if it is not in the " +
 				"backend yet, decrypt it, and run init with -encrypt-existing")
 		}
 	}
 }
 
-// keeps reports whether a file belongs to the state in the backend.
+// keeps reports whether the file at path belongs to the state in the backend.
 func (u *Unused) keeps(path string) bool { return u.Backend != nil && u.Backend.Keeps(path) }
 
-// kindOf returns the kind of a file in the folder of the module, unknown if it cannot be read. A state
-// without resources and outputs, as destroy leaves it, counts as empty.
+// kindOf returns the kind of a file in the folder of the module. The kind is unknown if the file cannot be read, or
+// belongs to the state in the backend. A state without resources and outputs, as destroy leaves it, counts as empty.
 func (u *Unused) kindOf(file string) encryption.FileKind {
 	path := files.Join(u.Module.Dir, file)
-	if u.keeps(path) { // it is no other
+	if u.keeps(path) { // the state in the backend is not unused
 		return encryption.KindUnknown
 	}
 	content, err := files.ReadFile(path)
@@ -72,8 +72,8 @@ func (u *Unused) kindOf(file string) encryption.FileKind {
 	return info.Kind
 }
 
-// ExpectNone returns an error about a state that the module has without wrap, nil if it has none. While the
-// backend has none, the child would make all that is in it a second time.
+// ExpectNone returns an error if the module had a state without wrap: while the backend has no state, the child would
+// create all resources of that state a second time.
 func (u *Unused) ExpectNone() error {
 	const moves = "run init with -encrypt-existing, or delete "
 	file, r, err := u.find()
@@ -101,9 +101,9 @@ func (u *Unused) ExpectNone() error {
 	return nil
 }
 
-// warnOfWorkspaces notices states that the module had in workspaces.
+// warnOfWorkspaces warns of plaintext states that the module had in workspaces.
 func (u *Unused) warnOfWorkspaces() {
-	_, r, _ := u.find() // if its record cannot be read, that is said elsewhere
+	_, r, _ := u.find() // ExpectNone returns the error for an unreadable record
 	for _, file := range u.inWorkspaces(r) {
 		if u.kindOf(file) == encryption.KindState {
 			u.Say("warning: there is a plaintext state of a workspace in " + outside.Line(file, 200) + ", which is not used under wrap, " +
@@ -112,18 +112,18 @@ func (u *Unused) warnOfWorkspaces() {
 	}
 }
 
-// inWorkspaces are the files of states that the module may have had in workspaces.
+// inWorkspaces returns the paths of the states that the module may have had in workspaces, relative to its folder.
 func (u *Unused) inWorkspaces(r module.Recorded) (found []string) {
 	folder, _ := r.Backend.Config["workspace_dir"].(string)
 	folder = cmp.Or(folder, "terraform.tfstate.d")
-	entries, _ := os.ReadDir(files.Join(u.Module.Dir, folder)) // there is none, as a rule
+	entries, _ := os.ReadDir(files.Join(u.Module.Dir, folder)) // usually, the folder does not exist
 	for _, e := range entries {
 		found = append(found, filepath.Join(folder, e.Name(), "terraform.tfstate"))
 	}
 	return found
 }
 
-// warnOfOthers warns of states beside the one in the backend, which nobody will look at.
+// warnOfOthers warns of states of this module outside the backend, which wrap will not use.
 func (u *Unused) warnOfOthers() {
 	u.warnOfWorkspaces()
 	backups, _ := filepath.Glob(filepath.Join(u.Module.Dir, "*.backup"))
@@ -143,8 +143,8 @@ func (u *Unused) warnOfOthers() {
 	}
 }
 
-// find says where the module has its state without wrap, by Terraform's record: in
-// file, or, if that is "", in another backend.
+// find returns where Terraform's record says that the module has its state without wrap: in file, a path relative to
+// the folder of the module, or, if file is "", in the backend of r.
 func (u *Unused) find() (file string, r module.Recorded, err error) {
 	file = "terraform.tfstate"
 	r, err = module.ReadRecord(u.Module.Data)
@@ -160,8 +160,8 @@ func (u *Unused) find() (file string, r module.Recorded, err error) {
 	case err != nil:
 	case local:
 		file = cmp.Or(path, file)
-	case same: // it is no other
-	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init names all arguments, and wrap none, also before -leave
+	case same: // the recorded backend is the one in use
+	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init records all arguments, and wrap none
 		file = ""
 	}
 	return file, r, err

@@ -1,5 +1,5 @@
-// Package words is how statecrypt and its command wrap speak to their users, who write
-// OpenTofu's text into a file of -config.
+// Package words returns the texts of errors for users of statecrypt and its command wrap, who write settings in
+// OpenTofu's syntax into the file of -config.
 package words
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// voice returns the words that both share.
+// voice returns the words for all errors of statecrypt.
 func voice() fault.Voice {
 	return fault.Voice{Words: map[string]string{"settings": "the file of -config"}}
 }
 
-// Command is the command that somebody has called.
+// Command is the command that the user has called.
 type Command struct {
 	Name string // such as decrypt
 
-	HasPlan bool // it has the flag -plan
-	Plan    bool // which is set
+	HasPlan bool // the command has the flag -plan
+	Plan    bool // the flag -plan is set
 
-	VarBehind bool // there is a -var behind the program that wrap runs
+	VarBehind bool // a -var follows the program that wrap runs
 }
 
-// Text is the text of an error for the user of the command.
+// Text returns the text of an error for the user of the command.
 func (c Command) Text(err error) string {
 	text := voice().Text(err)
 	if errors.Is(err, encryption.ErrOtherKind) && c.HasPlan {
@@ -68,8 +68,8 @@ func Usage(err error, command string) string {
 	return fmt.Sprintf("%v%s statecrypt %s -h", err, see, command)
 }
 
-// otherKind is about a plan in the place of a state, or the other way round. An error with
-// attempts, each of which has a line, is not about the last of them.
+// otherKind returns the advice to add or leave out -plan. If the error has attempts, each has a line, so the advice
+// gets a line of its own, because it is not only about the last attempt.
 func (c Command) otherKind(err error) string {
 	kind, advice := "plan", "add -plan"
 	if c.Plan {
@@ -81,7 +81,7 @@ func (c Command) otherKind(err error) string {
 	return "; " + advice
 }
 
-// State is the text of an error about the state in the backend of wrap.
+// State returns the text of an error about the state in the backend of wrap.
 func State(err error) string {
 	text := Seal(err) + keyOfText(err)
 	if errors.Is(err, encryption.ErrOtherKind) {
@@ -90,10 +90,10 @@ func State(err error) string {
 	return text
 }
 
-// Seal is the text of an error about a state that wrap encrypts.
+// Seal returns the text of an error about a state that wrap encrypts.
 func Seal(err error) string { return voice().Text(err) + variableOfText(err) }
 
-// Doubt names a setting of the key for sealing that was probably meant otherwise, and why.
+// Doubt returns a text that names a setting of the encryption key, and says why it is probably a mistake.
 func Doubt(f encryption.Finding) string {
 	setting := f.Err.Attr
 	if f.Err.Address != "" {
@@ -102,7 +102,7 @@ func Doubt(f encryption.Finding) string {
 	return fmt.Sprintf("%s %v", setting, f.Err.Err)
 }
 
-// variableOfText says how to set a variable of the settings, if err is about one.
+// variableOfText returns advice on setting a variable of the settings if err says that it has no value, and else "".
 func variableOfText(err error) string {
 	variable, ok := fault.Find[fault.NoValue](err)
 	at, isAt := errors.AsType[*attr.Error](err)
@@ -117,8 +117,8 @@ func variableOfText(err error) string {
 	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
 }
 
-// keyOfText returns advice for a file that no method has the key for. It returns "" if a setting is
-// probably a mistake, because that says more.
+// keyOfText returns advice for a file for which no method has the key. It returns "" if a setting is probably a
+// mistake, because the error then names that mistake.
 func keyOfText(err error) string {
 	failed, ok := errors.AsType[*encryption.Error](err)
 	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) ||

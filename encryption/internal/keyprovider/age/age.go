@@ -25,11 +25,11 @@ import (
 const (
 	keyLength = 32 // bytes, for AES-256
 
-	// maxSealed limits the sealed key, which has some 100 bytes for each recipient, and 1,600
-	// for a hybrid one. Each recipient is tried with each identity.
+	// maxSealed limits the sealed key, which has about 100 bytes for each recipient, and 1,600 for
+	// a hybrid one. Each recipient is tried with each identity.
 	maxSealed = 128 << 10 // bytes
 
-	kind = "an age key provider" // in errors
+	kind = "an age key provider" // the name of the kind in errors
 )
 
 // Block returns the age key provider.
@@ -140,7 +140,7 @@ func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	return err
 }
 
-// notOwnError is a [driver.ErrNoKey] about a new key.
+// notOwnError is a [driver.ErrNoKey] for a new key that the configured identities do not open.
 type notOwnError struct{}
 
 func (notOwnError) Error() string {
@@ -150,7 +150,7 @@ func (notOwnError) Error() string {
 
 func (notOwnError) Is(target error) bool { return target == driver.ErrNoKey }
 
-// parse reads metadata. It accepts no member beside the sealed key.
+// parse returns the metadata in document. It accepts no member beside the sealed key.
 func parse(document json.RawMessage) (m metadata, err error) {
 	var members map[string]map[string]json.RawMessage
 	if err := driver.DecodeStored(document, kind, &members); err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/mark"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const (
@@ -30,11 +29,7 @@ const (
 
 // Block returns the external key provider.
 func Block() driver.Block[driver.KeyProvider] {
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:    "external",
 		Example: []string{`command = ["./get-key.sh"]`},
 		Doc: "Runs a program that gives the key, with the protocol of OpenTofu's external key provider, for at most a minute. It gets the " +
@@ -44,7 +39,7 @@ func table() attr.Table {
 				"arguments. The program is looked up in `PATH`. " +
 				"Arguments are visible to everybody on the machine: they must not hold secrets."},
 		},
-	}
+	}}
 }
 
 type provider struct {
@@ -75,14 +70,8 @@ type output struct {
 }
 
 func build(v attr.Values) (driver.KeyProvider, error) {
-	p := &provider{
-		Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse},
-		command:  program.Command{Argv: v.Strings("command"), Magic: magic, World: world.For(v.Environment(), false)},
-	}
-	if err := p.command.Check(); err != nil {
-		return nil, v.Errorf("command", "%w", err)
-	}
-	return p, nil
+	command, err := program.New(v, "command", magic)
+	return &provider{Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse}, command: command}, err
 }
 
 // Key runs the program for the key of a file. A program that is missing or

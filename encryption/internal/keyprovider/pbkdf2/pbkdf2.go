@@ -22,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 )
 
 const (
@@ -41,13 +42,15 @@ const (
 
 const kind = "a pbkdf2 key provider" // in errors
 
-// Block returns the pbkdf2 key provider.
-func Block() driver.Block[driver.KeyProvider] {
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
-}
+// maxKept is the number of derived keys that the key providers of a Block keep together.
+const maxKept = 1000
 
-func table() attr.Table {
-	return attr.Table{
+// Block returns the pbkdf2 key provider. All key providers that the Block builds share derivations: where a
+// passphrase, a salt and the parameters are the same, the key is derived once.
+func Block() driver.Block[driver.KeyProvider] {
+	derived := memo.NewSecrets(maxKept)
+	build := func(v attr.Values) (driver.KeyProvider, error) { return build(v, derived) }
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:       "pbkdf2",
 		OtherNames: []string{"passphrase", "password"},
 		Example:    []string{"passphrase = var.passphrase"},
@@ -70,7 +73,7 @@ func table() attr.Table {
 					"file that requires more is refused before any work is done. Defaults to `10000000`, which takes a " +
 					"few seconds."},
 		},
-	}
+	}}
 }
 
 type provider struct {
@@ -79,10 +82,12 @@ type provider struct {
 	fresh         metadata // the parameters of new keys, without a salt
 	saltLength    int
 	maxIterations int64
+	derived       *memo.Secrets // :: digest of a passphrase and metadata → key
 }
 
 var (
-	_ driver.KeyMaker   = (*provider)(nil)
+	_ driver.Salter     = (*provider)(nil)
+	_ driver.Closer     = (*provider)(nil)
 	_ driver.Recognizer = (*provider)(nil)
 	_ driver.Deriver    = (*provider)(nil)
 )
@@ -106,11 +111,11 @@ type metadata struct {
 	KeyLength    int64  `json:"key_length"`
 }
 
-func build(v attr.Values) (driver.KeyProvider, error) {
+func build(v attr.Values, derived *memo.Secrets) (driver.KeyProvider, error) {
 	p := &provider{
 		passphrase: []byte(v.String("passphrase")), chain: v.String("chain"),
 		fresh:      metadata{Iterations: v.Int("iterations"), KeyLength: v.Int("key_length"), HashFunction: v.String("hash_function")},
-		saltLength: int(v.Int("salt_length")), maxIterations: v.Int("max_iterations"),
+		saltLength: int(v.Int("salt_length")), maxIterations: v.Int("max_iterations"), derived: derived,
 	}
 	if p.chain == "" && len(p.passphrase) < minPassphrase {
 		return nil, v.Errorf("passphrase", "the passphrase is too short: at least %d bytes are required", minPassphrase)
@@ -132,16 +137,34 @@ func (p *provider) Key(ctx context.Context, keys driver.Keys, document json.RawM
 
 // NewKey derives a key from a new salt.
 func (p *provider) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
-	m := p.fresh
-	m.Salt = make([]byte, p.saltLength)
-	_, _ = rand.Read(m.Salt) // never fails
-	key, err := p.derive(ctx, keys, m)
+	document := p.NewDocument()
+	key, err := p.Key(ctx, keys, document)
 	if err != nil {
 		return nil, nil, err
 	}
-	document, err := json.Marshal(m)
-	return key, document, err
+	return key, document, nil
 }
+
+// NewDocument returns the configured parameters with a new salt.
+func (p *provider) NewDocument() json.RawMessage {
+	m := p.fresh
+	m.Salt = make([]byte, p.saltLength)
+	_, _ = rand.Read(m.Salt)       // never fails
+	document, _ := json.Marshal(m) // of numbers, bytes and a name
+	return document
+}
+
+// IsCurrent reports whether stored holds the configured parameters, and a salt of the configured length.
+func (p *provider) IsCurrent(stored json.RawMessage) bool {
+	m, err := parse(stored)
+	if err != nil || len(m.Salt) != p.saltLength {
+		return false
+	}
+	return m.Iterations == p.fresh.Iterations && m.HashFunction == p.fresh.HashFunction && m.KeyLength == p.fresh.KeyLength
+}
+
+// Close overwrites and forgets the derived keys.
+func (p *provider) Close() { p.derived.Clear() }
 
 // Recognizes reports whether document is metadata of this kind.
 func (p *provider) Recognizes(document json.RawMessage) bool {
@@ -226,5 +249,13 @@ func (p *provider) derive(ctx context.Context, keys driver.Keys, m metadata) ([]
 		}
 		password = upstream
 	}
-	return pbkdf2.Key(hashFunctions[m.HashFunction], string(password), m.Salt, int(m.Iterations), int(m.KeyLength))
+	return p.derived.Do(ctx, identity(password, m), func(context.Context) ([]byte, error) {
+		return pbkdf2.Key(hashFunctions[m.HashFunction], string(password), m.Salt, int(m.Iterations), int(m.KeyLength))
+	})
+}
+
+// identity returns a digest of everything that a key is derived from.
+func identity(password []byte, m metadata) string {
+	digest := sha256.Sum256(fmt.Appendf(nil, "%x %x %d %s %d", password, m.Salt, m.Iterations, m.HashFunction, m.KeyLength))
+	return string(digest[:])
 }

@@ -28,11 +28,7 @@ const maxKeyLength = 1024 // bytes; the longest key of any cipher here is 32
 
 // Block returns the static key provider.
 func Block() driver.Block[driver.KeyProvider] {
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:    "static",
 		Example: []string{"key = var.key"},
 		Doc:     "Uses the given key as it is. Exactly one of `key`, `key_base64` and `key_file` is required.",
@@ -44,12 +40,12 @@ func table() attr.Table {
 			{Name: "key_file", Type: cty.String, Secrecy: attr.NamesLocalSecret, Doc: "The path of a file that holds the bytes of " +
 				"the key and nothing else. It is read when the key is needed."},
 		},
-	}
+	}}
 }
 
 type provider struct {
 	key  []byte
-	file string // read for the key when key is nil
+	file string // the file that is read for the key if key is nil
 }
 
 var (
@@ -68,7 +64,7 @@ const magic = "Hello world!"
 
 func build(v attr.Values) (driver.KeyProvider, error) {
 	p := provider{file: v.String("key_file")}
-	switch { // Check has looked at both
+	switch { // checkHex and checkBase64 accepted the texts
 	case v.String("key") != "":
 		p.key, _ = hex.DecodeString(v.String("key"))
 	case v.String("key_base64") != "":
@@ -82,7 +78,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return &p, nil
 }
 
-// checkHex leaves out the decoder's own errors, which repeat a character of the key.
+// checkHex returns an error for a text that is not hexadecimal. It leaves out the decoder's errors,
+// which repeat a character of the key.
 func checkHex(text string) error {
 	_, err := hex.DecodeString(text)
 	odd := recognize.Text(text, recognize.Value).Said("")
@@ -132,7 +129,7 @@ func checkLength(key []byte) error {
 	return nil
 }
 
-// Key returns the key. A file need not store anything for that.
+// Key returns the key. It needs no metadata, but returns an error for metadata of another kind.
 func (p *provider) Key(_ context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	if stored != nil && !p.Recognizes(stored) {
 		return nil, errors.New("the metadata in the file is not that of a static key provider; restore an intact copy")
@@ -150,13 +147,14 @@ func (p *provider) NewKey(context.Context, driver.Keys) ([]byte, json.RawMessage
 	return key, stored, err
 }
 
-// Recognizes reports whether stored is the mark.
+// Recognizes reports whether stored holds the mark.
 func (p *provider) Recognizes(stored json.RawMessage) bool {
 	var m metadata
 	return json.Unmarshal(stored, &m) == nil && m.Magic == magic
 }
 
-// Stored returns nothing: the key is always the same.
+// Stored returns nil, because the key is always the same. It returns an error for a salt, wrapped
+// metadata or a key of less than 16 bytes.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
 		return nil, errors.New("a static key needs neither salt nor wrapped_key; tell keys apart by info")

@@ -20,11 +20,7 @@ import (
 
 // Block returns the xor key provider.
 func Block() driver.Block[driver.KeyProvider] {
-	return driver.Block[driver.KeyProvider]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.KeyProvider]{Build: build, Table: attr.Table{
 		Name:    "xor",
 		Example: []string{`a = "key_provider.pbkdf2.main"`, `b = "key_provider.static.main"`},
 		Doc: "Combines the keys of two key providers, byte by byte, with exclusive or. Both are needed to open a file. " +
@@ -35,7 +31,7 @@ func table() attr.Table {
 			{Name: "b", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The address of the second key " +
 				"provider. Its key must be as long as that of the first."},
 		},
-	}
+	}}
 }
 
 type provider struct{ a, b string }

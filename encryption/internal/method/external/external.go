@@ -17,18 +17,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 const magic = "OpenTofu-External-Encryption-Method"
 
 // Block returns the external method.
 func Block() driver.Block[driver.Method] {
-	return driver.Block[driver.Method]{Table: table(), Build: build}
-}
-
-func table() attr.Table {
-	return attr.Table{
+	return driver.Block[driver.Method]{Build: build, Table: attr.Table{
 		Name: "external",
 		Doc: "Runs programs that encrypt and decrypt, with the protocol of OpenTofu's external method, for at most a minute each. They get the " +
 			"environment without the secrets of this provider and of Terraform.",
@@ -40,7 +35,7 @@ func table() attr.Table {
 			{Name: "decrypt_command", Type: cty.List(cty.String), Required: true, Form: attr.Command, Doc: "The program " +
 				"that decrypts, and its arguments."},
 		},
-	}
+	}}
 }
 
 type method struct {
@@ -62,19 +57,12 @@ type output struct {
 }
 
 func build(v attr.Values) (driver.Method, error) {
-	w := world.For(v.Environment(), false)
-	m := &method{
-		keys:    v.String("keys"),
-		encrypt: program.Command{Argv: v.Strings("encrypt_command"), Magic: magic, World: w},
-		decrypt: program.Command{Argv: v.Strings("decrypt_command"), Magic: magic, World: w},
+	encrypt, err := program.New(v, "encrypt_command", magic)
+	if err != nil {
+		return nil, err
 	}
-	if err := m.encrypt.Check(); err != nil {
-		return nil, v.Errorf("encrypt_command", "%w", err)
-	}
-	if err := m.decrypt.Check(); err != nil {
-		return nil, v.Errorf("decrypt_command", "%w", err)
-	}
-	return m, nil
+	decrypt, err := program.New(v, "decrypt_command", magic)
+	return &method{keys: v.String("keys"), encrypt: encrypt, decrypt: decrypt}, err
 }
 
 // Decrypt gives data to the program. Unlike a key provider's, its failures and

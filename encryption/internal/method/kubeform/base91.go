@@ -5,13 +5,14 @@ import (
 	"fmt"
 )
 
-// basE91 by Joachim Henke (https://base91.sourceforge.net). It is written out
-// here because the Go module that Kubeform used is no longer available. That
-// one skips every character outside the alphabet; this one skips white space alone.
+// alphabet is the alphabet of basE91 by Joachim Henke (https://base91.sourceforge.net). The
+// encoding is implemented here because the Go module that Kubeform used is not available. That
+// module skips every character outside the alphabet; this package skips only white space.
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&()*+,./:;<=>?@[]^_`{|}~\""
 
-// digits has the value of each character of the alphabet, and a mark for others.
+// digits returns the value of each byte: from 0 to 90 for the alphabet, space for white space, and
+// outside for all others.
 func digits() (values [256]byte) {
 	for i := range values {
 		values[i] = outside
@@ -30,13 +31,13 @@ const (
 	space   = 0xfe
 )
 
-// decode returns the bytes that text stands for. Two characters hold 13 bits, or
-// 14 where the lower 13 are at most 88; the first bits are the lowest.
+// decode returns the bytes that text encodes. Two characters hold 13 bits, or 14 if the lower 13
+// are at most 88; the first bits are the lowest.
 func decode(text []byte) ([]byte, error) {
 	values := digits()
-	out := make([]byte, 0, len(text)*7/8) // 14 bits for two characters at most
+	out := make([]byte, 0, len(text)*7/8) // at most 14 bits for two characters
 	var queue, bits uint32
-	first := -1 // the first character of a pair, or none
+	first := -1 // the first character of a pair; -1 for none
 	for i, c := range text {
 		digit := values[c]
 		switch {
@@ -74,7 +75,7 @@ func decode(text []byte) ([]byte, error) {
 }
 
 func encode(data []byte) []byte {
-	out := make([]byte, 0, len(data)*16/13+2) // two characters for 13 bits at least
+	out := make([]byte, 0, len(data)*16/13+2) // at most two characters for 13 bits
 	var queue, bits uint32
 	for _, b := range data {
 		queue |= uint32(b) << bits

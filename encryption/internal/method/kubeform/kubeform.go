@@ -75,7 +75,7 @@ func parseKey(text string) (key [keySize]byte, err error) {
 	return [keySize]byte(decoded), nil
 }
 
-// instead describes a text that is not the base64 of a key.
+// instead returns advice for a text that is not the base64 of a key.
 func instead(text string) string {
 	_, notHex := hex.DecodeString(text)
 	switch {
@@ -87,8 +87,8 @@ func instead(text string) string {
 	return "give what the operator has in --secret-key, whole"
 }
 
-// recognizes reports whether file is base91 and white space alone. So are
-// compact JSON and simple manifests, which are no files of Kubeform.
+// recognizes reports whether file consists of base91 and white space. Compact JSON and simple
+// manifests also consist of these characters; it rejects them.
 func recognizes(file []byte) bool {
 	for _, manifest := range []string{"apiVersion:", "kind:"} {
 		if bytes.HasPrefix(bytes.TrimSpace(file), []byte(manifest)) {
@@ -130,14 +130,14 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 
 func unzip(packed []byte) ([]byte, error) {
 	if _, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
-		return nil, errors.New("what was decrypted is not compressed by gzip")
+		return nil, errors.New("the decrypted data is not compressed by gzip")
 	}
 	plain, err := meter.Unpack(packed, math.MaxInt64, gzip.NewReader)
 	switch {
 	case errors.Is(err, meter.ErrExpands):
 		return nil, err
 	case err != nil:
-		return nil, errors.New("what was decrypted is damaged")
+		return nil, errors.New("the decrypted data is damaged")
 	}
 	return plain, nil
 }

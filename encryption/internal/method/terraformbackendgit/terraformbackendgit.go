@@ -64,8 +64,8 @@ func build(v attr.Values) (driver.Method, error) {
 	return &method{key: hex.AppendEncode(nil, sum[:])}, nil
 }
 
-// recognizes reports whether file can be one of this mode. It looks like
-// random bytes, so all that is checked is that it is long enough and not text.
+// recognizes reports whether file may be a file of this mode. Such a file looks like random bytes,
+// so it must only be long enough and not text.
 func recognizes(file []byte) bool {
 	return len(file) >= nonceSize+tagSize && !utf8.Valid(file)
 }
@@ -96,7 +96,7 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 	return plain, nil
 }
 
-// Warning says how to leave this mode.
+// Warning returns a warning that tells how to leave this mode.
 func (m *method) Warning() driver.Warning {
 	return driver.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
 		"passphrase by one unsalted MD5 sum, so whoever has the file can guess passphrases fast. Move the state to OpenTofu's " +

@@ -13,13 +13,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Former reports whether the state is the state of an s3 backend with these arguments. It returns an
+// IsStateOf reports whether the state is the state of an s3 backend with these arguments. It returns an
 // error if the lock of that backend is another one, which would not exclude its users.
-func (s *state) Former(kind string, arguments map[string]any) (same bool, err error) {
+func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
 	theirEndpoints, _ := arguments["endpoints"].(map[string]any)
 	ourEndpoints, _ := s.Block("endpoints")
-	// An endpoint that they do not name is in a variable, for them as well.
+	// If their backend names no endpoint, the variables name it, as they do for us.
 	at := func(service, deprecated string, variables ...string) (theirs, ours string) {
 		named, _ := theirEndpoints[service].(string)
 		if theirs = cmp.Or(named, text(deprecated)); theirs == "" {
@@ -52,7 +52,7 @@ func (s *state) Former(kind string, arguments map[string]any) (same bool, err er
 	return same, nil
 }
 
-// endpoint is a URL in the form in which it is compared: "" for AWS's own.
+// endpoint returns a URL in the form in which it is compared, and "" for AWS's own.
 func endpoint(text string) string {
 	u, err := url.Parse(strings.TrimSuffix(recognize.WithScheme(text), "/"))
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// catalog is everything that a user can name: kinds of key providers, methods
+// kinds is everything that a user can name: kinds of key providers, methods
 // and sources. The schemas are made from it.
-type catalog struct {
+type kinds struct {
 	registry encryption.Registry
 	sources  []source.Kind
 }
 
 // forgiving returns a copy of c whose sources do not require arguments that a variable may set.
-func (c catalog) forgiving(env attr.LookupEnv) catalog {
+func (c kinds) forgiving(env attr.LookupEnv) kinds {
 	c.sources = slices.Clone(c.sources)
 	for i := range c.sources {
 		attrs := slices.Clone(c.sources[i].Attrs)
@@ -33,7 +33,7 @@ func (c catalog) forgiving(env attr.LookupEnv) catalog {
 }
 
 // providerFields are the arguments of the provider block.
-func (c catalog) providerFields() []field {
+func (c kinds) providerFields() []field {
 	keyProviders, methods := unstable.Tables(c.registry)
 	var credentials []field
 	for _, kind := range c.sources {
@@ -62,7 +62,7 @@ func (c catalog) providerFields() []field {
 	}
 }
 
-// entryBlocks are the blocks inside key_provider and method, one per kind.
+// entryBlocks returns the blocks inside key_provider and method, one per kind.
 func entryBlocks(tables []attr.Table) []field {
 	out := make([]field, len(tables))
 	for i, t := range tables {
@@ -74,7 +74,7 @@ func entryBlocks(tables []attr.Table) []field {
 	return out
 }
 
-// withOnlyKey lets the key providers of methods be left out in blocks, see writeOut.
+// withOnlyKey returns the tables of methods with an optional key provider, which writeOut adds.
 func withOnlyKey(methods []attr.Table) []attr.Table {
 	methods = slices.Clone(methods)
 	for m, t := range methods {
@@ -89,8 +89,7 @@ func withOnlyKey(methods []attr.Table) []attr.Table {
 	return methods
 }
 
-// targetFields are the arguments of the default block, and of the part of a
-// data source that overrides it.
+// targetFields returns the arguments of the default block, and of the part of a data source that overrides it.
 func targetFields() []field {
 	return []field{
 		argument("method", cty.String, "The address of the method, such as `method.aes_gcm.main`, or `unencrypted`."),
@@ -123,7 +122,7 @@ func atMostOne(f field) field {
 	return f
 }
 
-// many is a block of a table that may be repeated.
+// many returns a block that may be repeated, with the arguments of a table and extra ones.
 func many(t attr.Table, extra []field) field {
 	return block(t.Name, t.Doc, append(extra, fields(t.Attrs)...))
 }
