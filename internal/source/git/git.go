@@ -34,7 +34,7 @@ func table() attr.Table {
 				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path, without a password. " +
 					"Defaults to `TF_BACKEND_GIT_GIT_REPOSITORY`."},
 			// Its variable, which is meant only for the repository that the environment names, is read
-			// by [backend.ref].
+			// by [defaults.ref].
 			{Name: "ref", Type: cty.String, Form: attr.Version,
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
 					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
