@@ -9,18 +9,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Patience is enough for the requests for one state, however large it is.
+// Patience limits the time of all requests for one state. It is enough for a state of any size.
 const Patience = 10 * time.Minute
 
-// bounded wraps every source: it limits the time of a read and the size of the file.
+// bounded wraps a source. It limits the time of a read and the size of the file, and explains errors.
 type bounded struct {
 	Source
-	patience time.Duration // 0 for the source's own
+	patience time.Duration // limit of one read; 0 if the source has its own
 	limit    int64
 	voice    fault.Voice
 }
 
-// Fetch reads the file.
 func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

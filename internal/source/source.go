@@ -1,5 +1,5 @@
-// Package source says where the bytes of a state come from. A source yields
-// bytes, never a state: it knows nothing of encryption.
+// Package source defines the sources from which states are read. A source returns the bytes of a file,
+// and knows nothing of encryption.
 package source
 
 import (
@@ -20,54 +20,52 @@ import (
 
 // Source is one file at one place.
 type Source interface {
-	// Fetch reads the file. It never writes, locks, lists or creates anything.
-	// A file that is not there is a [*MissingError]; an unreachable server, a
-	// refusal, a missing repository or branch is any other error. The result
-	// belongs to the caller, who may overwrite it.
+	// Fetch reads the file. It never writes, locks, lists or creates anything. If the place has no such
+	// file, the error is a [*MissingError]; an unreachable server, a refusal, and a missing repository
+	// or branch are other errors. The caller may overwrite the result.
 	Fetch(ctx context.Context) (*Snapshot, error)
 
-	// String names the place for people. It never holds a secret.
+	// String names the place for people. It never contains a secret.
 	String() string
 }
 
 // Snapshot is the content of a source at one moment.
 type Snapshot struct {
 	Data     []byte
-	Revision string // commit, ETag or object version; "" when the place has none
+	Revision string // a commit, an ETag or the version of an object; "" if the place has none
 	Lock     *Lock  // nil if nobody has locked the file, or the place has no locks
 	Warnings []Warning
 }
 
-// MaxRevision is the largest length of a revision, in bytes. S3 has version IDs of up to 1024:
+// MaxRevision is the largest length of a revision, in bytes. The version IDs of S3 have up to 1024:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/versioning-workflows.html
 const MaxRevision = 1024
 
-// Revision returns a version or an ETag, without W/ and quotation marks, cut and escaped, because
-// stores may put anything into it.
+// Revision returns a version or an ETag without W/ and quotation marks. It is cut and escaped, because
+// a server may send anything.
 func Revision(text string) string {
 	return outside.Value(strings.Trim(strings.TrimPrefix(text, "W/"), `"`), MaxRevision)
 }
 
-// Warning is something to know about a file that was read, such as an unverified
-// connection.
+// Warning is a fact about a read that users should know, such as an unverified connection.
 type Warning = netfail.Warning
 
-// Lock is the claim of a process to be the only writer of the file. Its strings come from outside;
-// they are escaped and cut, so that they can be shown. A string that the lock lacks is "".
+// Lock describes the lock that a process holds on the file. Its strings come from outside, so they are
+// escaped and cut. A string that the lock lacks is "".
 type Lock struct {
 	ID        string
 	Who       string // user@host
-	Operation string // as Terraform names it, such as OperationTypeApply
-	Created   string // a time, as the writer wrote it
+	Operation string // in Terraform's words, such as OperationTypeApply
+	Created   string // the time in the writer's format
 }
 
-// MissingError says that the place was reached and holds no file.
+// MissingError is the error for a place that was reached and holds no file.
 type MissingError struct {
-	Detail          string // what was answered, such as "the server answered 404 Not Found"
-	CredentialsSent bool   // some servers answer "not found" for "no access"
-	Listed          bool   // the place listed its files, so missing rights are not the reason
-	Mistaken        bool   // Detail describes a mistake in the settings, so a state is expected
-	Lock            *Lock  // as in [Snapshot]: a first state may be on its way
+	Detail          string // the reason, such as "the server answered 404 Not Found"
+	CredentialsSent bool   // whether credentials were sent; some servers answer "not found" if the rights are missing
+	Listed          bool   // whether the place listed its files, so missing rights are not the reason
+	Mistaken        bool   // whether Detail describes a mistake in the settings, so that a state is expected
+	Lock            *Lock  // the lock on the file, see [Snapshot]; somebody may be writing the first state
 }
 
 // IsAnswer implements [web.Answer].
@@ -75,10 +73,10 @@ func (e *MissingError) IsAnswer() bool { return true }
 
 func (e *MissingError) Error() string { return "there is no state: " + e.Detail }
 
-// Request is one source as a data source or ephemeral resource asks for it.
+// Request is the request of a data source or ephemeral resource for a file.
 type Request struct {
 	attr.Values        // decoded against the kind's table
-	Workspace   string // always "default" unless Kind.Workspaces
+	Workspace   string // "default" for kinds without Workspaces
 	MaxSize     int64  // bytes; a larger file is a [meter.TooLarge] error, if possible before it is read
 
 	// Object is the object block of a data source, a [*kubestate.Object] that holds the state;
@@ -87,7 +85,7 @@ type Request struct {
 	Object any
 }
 
-// OtherWorkspace is the workspace, "" if it is the default one.
+// OtherWorkspace returns the workspace, and "" for the default one.
 func (r Request) OtherWorkspace() string {
 	if r.Workspace == "default" {
 		return ""
@@ -95,33 +93,31 @@ func (r Request) OtherWorkspace() string {
 	return r.Workspace
 }
 
-// Kind is one kind of source.
+// Kind describes a kind of sources.
 type Kind struct {
 	attr.Table
 
-	// Credentials declares the block of the same name inside credentials {}.
-	// Its first attribute is url, or name where the block itself says which
-	// server is asked. It is empty where the kind needs none.
+	// Credentials declares the block of the same name inside credentials {}. Its first attribute is
+	// url, or name if the block itself names the server. It is empty for kinds without credentials.
 	Credentials attr.Table
 
-	// Home says where the secrets of the environment belong, if the variables of
-	// Credentials are meant for one server.
+	// Home tells for which server the variables of Credentials are meant, for kinds whose variables are
+	// meant for one server.
 	Home Home
 
 	Workspaces bool
-	Objects    bool // reads the state of a Request.Object by itself
+	Objects    bool // whether sources read the state of a Request.Object themselves
 
-	// Patience limits the time of all requests for one state together, for kinds whose servers
-	// choose the number of requests. Other kinds have limits of their own.
+	// Patience limits the time of all requests for one state together, for kinds whose servers choose
+	// the number of requests. It is 0 for kinds that limit the time themselves.
 	Patience time.Duration
 
-	// Begin makes the function that [Kind.Start] returns.
+	// Begin returns the function that [Kind.Start] wraps.
 	Begin func(Settings) Open
 }
 
-// Start begins a run. The sources of one configured provider may share fetches, connections and
-// temporary files through the returned function, which lives as long as the provider. Start does
-// no I/O.
+// Start returns the function that makes the sources of one configured provider. They may share fetches,
+// connections and temporary files, as long as the provider lives. Start does no I/O.
 func (k Kind) Start(s Settings) Open {
 	open := k.Begin(s.For(k))
 	return func(req Request) (Source, error) {
@@ -136,7 +132,8 @@ func (k Kind) Start(s Settings) Open {
 	}
 }
 
-// checkNames refuses documents in the place of names and addresses, which are shown.
+// checkNames returns an error if a name or an address is the content of a file, because names and
+// addresses are shown.
 func checkNames(v attr.Values, attrs []attr.Attr) error {
 	for _, a := range attrs {
 		if block, there := v.Block(a.Name); there {
@@ -160,8 +157,8 @@ func NameAttr(choice string) attr.Attr {
 	}
 }
 
-// ChoiceAttr returns the attribute of a data source that chooses a block of kind. The
-// documentation contains the text says, which describes such a block.
+// ChoiceAttr returns the attribute of a data source that chooses a block of kind. The text says
+// describes such a block in the documentation.
 func ChoiceAttr(name, kind, says string) attr.Attr {
 	return attr.Attr{
 		Name: name, Type: cty.String,
@@ -173,7 +170,7 @@ func ChoiceAttr(name, kind, says string) attr.Attr {
 // Open makes a source from a request. It checks the request and does no I/O.
 type Open func(Request) (Source, error)
 
-// Settings are the settings of the provider block and the environment for all sources of one kind.
+// Settings holds the settings of the provider block, and the environment, for all sources of one kind.
 type Settings struct {
 	Credentials Credentials
 	LookupEnv   attr.LookupEnv // nil if the environment is not to be used
@@ -184,13 +181,13 @@ type Settings struct {
 // [world.World.Beside].
 func (s Settings) World() world.World { return world.For(s.LookupEnv, false) }
 
-// IsMissing reports whether err says that the place holds no file.
+// IsMissing returns the [MissingError] in err, and false if there is none.
 func IsMissing(err error) (*MissingError, bool) {
 	return errors.AsType[*MissingError](err)
 }
 
-// Variable is one of the variables of a table whose attribute, standsFor, has another type
-// or meaning.
+// Variable returns the attribute for an environment variable whose type or meaning differs from the
+// attribute called standsFor, which it replaces.
 func Variable(name, standsFor, harmless string) attr.Attr {
 	return attr.Attr{Name: name, Type: cty.String, Env: []string{name}, StandsFor: standsFor, Harmless: harmless}
 }

@@ -39,7 +39,8 @@ func (f *failure) Is(target error) bool {
 // Failure returns an error with a text that replaces the text of its cause.
 func Failure(text string, cause error) error { return &failure{text: text, cause: cause} }
 
-// CommonReason knows the codes that every service of AWS has; it is "" for others:
+// CommonReason returns the meaning of an error code that every service of AWS has, and "" for other
+// codes:
 // https://docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html
 func CommonReason(code string) string {
 	return answers.Find([]answers.Row{
@@ -54,7 +55,7 @@ func CommonReason(code string) string {
 	}, 0, code, "").Text
 }
 
-// explainSettings explains an error of the SDK's configuration.
+// explainSettings returns the error for a failure to load the SDK's configuration.
 func (s Settings) explainSettings(err error) error {
 	text := "the AWS settings in the environment or in the shared files are not valid" + s.inProfile()
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
@@ -66,7 +67,8 @@ func (s Settings) explainSettings(err error) error {
 	return Failure(text, err)
 }
 
-// inProfile names the profile whose settings may be incomplete.
+// inProfile returns advice to check the profile, whose settings may be incomplete, and "" without a
+// profile.
 func (s Settings) inProfile() string {
 	profile, _ := s.values.Environment().Get("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 	if profile = cmp.Or(s.profile, profile); profile == "" {
@@ -75,7 +77,7 @@ func (s Settings) inProfile() string {
 	return fmt.Sprintf("; check the profile %q, which may have an access key without its secret: aws configure list --profile %[1]q", profile)
 }
 
-// namedBy says which variable of the SDK names the profile, if one does.
+// namedBy returns a text about the variable of the SDK that names the profile, and "" if none does.
 func (s Settings) namedBy() string {
 	for _, name := range []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE"} {
 		if _, set := s.values.Environment().Get(name); set && s.profile == "" {
@@ -99,8 +101,8 @@ func (s Settings) checkFiles() string {
 	return "check its name, and what aws configure list-profiles prints"
 }
 
-// noInstance says why the metadata service of EC2, where the SDK looks last, gave no
-// credentials.
+// noInstance returns the reason why there are no credentials, for an error of the metadata service of
+// EC2, which the SDK asks last.
 func (s Settings) noInstance(err error) string {
 	switch missing, set := s.halfKey(); {
 	case missing != "":
@@ -121,7 +123,8 @@ func (s Settings) has(variable string) bool {
 	return set
 }
 
-// halfKey returns which variable of an access key is missing, and which is set.
+// halfKey returns the names of the missing and of the set variable if only one half of an access key is
+// set, and "" otherwise.
 func (s Settings) halfKey() (missing, set string) {
 	lookup := s.values.Environment()
 	_, id := lookup.Get("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY")
@@ -178,7 +181,8 @@ func (s Settings) explainSTS(what string, err error) error {
 // signedOut matches errors of package ssocreds. The names of roles may contain SSO.
 var signedOut = lazyregexp.New(`SSO (token|session)\b`)
 
-// missingFile says which variable of the SDK names a file that does not exist.
+// missingFile returns a text about a variable of the SDK that names a file that does not exist, and ""
+// if there is none.
 func (s Settings) missingFile() string {
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
 		if path, _ := s.values.Environment().Get(name); path != "" && !recognize.Exists(path) {
@@ -188,7 +192,7 @@ func (s Settings) missingFile() string {
 	return ""
 }
 
-// NoAnswer says why there was no answer.
+// NoAnswer returns the reason why a request got no answer of AWS.
 func NoAnswer(err error) string {
 	resp, answered := errors.AsType[*smithyhttp.ResponseError](err)
 	if answered && resp.Response != nil && resp.HTTPStatusCode() > 0 && !errors.Is(err, context.Canceled) && !netfail.IsTimeout(err) {
@@ -204,4 +208,4 @@ func NoAnswer(err error) string {
 // Code returns the code of an error, or the name of a service, escaped and cut for an error.
 func Code(code string) string { return outside.Line(code, maxCode) }
 
-const maxCode = 64 // bytes
+const maxCode = 64 // bytes of a code that are shown

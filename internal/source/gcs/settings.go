@@ -16,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// fileVar is a variable of Google's own clients.
+// fileVar is the variable of Google's own clients for the file with credentials.
 const fileVar = "GOOGLE_APPLICATION_CREDENTIALS"
 
 const (
@@ -26,17 +26,17 @@ const (
 	allScope = "https://www.googleapis.com/auth/cloud-platform"
 )
 
-// settings say who reads, and which service is asked.
+// settings holds the credentials of a block, and the address of the service.
 type settings struct {
 	access        googleauth.Access
-	encryptionKey string // as configured; may be a path
+	encryptionKey string // key in base64, or the path of a file with it
 	endpoint      *url.URL
 	universe      string
 	lookup        attr.LookupEnv
 	blame         func(error) error // see [source.Grant.Blame]
 }
 
-// choose returns the settings of the block that a data source calls name.
+// choose returns the settings of the block called name.
 func choose(credentials source.Credentials, name string) (settings, error) {
 	lookup := credentials.Env
 	v, err := credentials.Named("credentials_name", name)
@@ -63,8 +63,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return s, nil
 }
 
-// parseEndpoint reads the place of the JSON API. Like Google's clients, it
-// takes a host as well.
+// parseEndpoint parses the URL of the JSON API. Like Google's clients, it also accepts a host.
 func parseEndpoint(text, universe string) (*url.URL, error) {
 	switch {
 	case text == "":
@@ -82,9 +81,9 @@ func parseEndpoint(text, universe string) (*url.URL, error) {
 	return u, nil
 }
 
-// address returns the URL of an object's content. As Google's clients do, it leaves out the text
-// after the last slash of the endpoint, so that /storage/v1/ and /storage/v1/b, which the
-// backend's documentation asks for, are equal.
+// address returns the URL of an object's content. Like Google's clients, it leaves out the text after
+// the last slash of the endpoint, so that /storage/v1/ and /storage/v1/b, which the backend's
+// documentation requires, are equivalent.
 func (s settings) address(bucket, object, generation string) *url.URL {
 	u := *s.endpoint
 	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")

@@ -13,37 +13,37 @@ import (
 // access holds git's settings for the server of one repository. The zero value leaves all settings to
 // the user's own configuration.
 type access struct {
-	scope    string // the URL that username and password are good for, and all below it
-	server   string // the URL that settings about the server are for
-	alias    string // another such URL, to which the server may redirect; or ""
+	scope    string // the URL below which username and password are used
+	server   string // the URL in git's settings for the server
+	alias    string // a second URL like scope, to which the server may redirect; or ""
 	username string
 	password string // "" leaves authentication to git
 	caFile   string
 	grant    source.Grant
 
-	ownPassword bool   // the password is a block's: git gets nothing that the environment says of other secrets
-	placeholder string // the address that git receives as an argument; a setting of ours replaces it by the real one
-	elsewhere   bool   // url.<base>.insteadOf of the user has another address, which does not get it
+	ownPassword bool   // whether the password comes from a block, so that git gets no variable that could send it elsewhere
+	placeholder string // the random address that git gets as an argument; insteadOf replaces it with the real one
+	elsewhere   bool   // whether an insteadOf of the user has another address, to which the password is not sent
 
 	sshKeyFile     string
-	keyMistake     string // what is in that file in place of a key that ssh can use; "" for such a key
-	onlyKey        bool   // no key of the agent beside it
+	keyMistake     string // the reason why ssh cannot use the file as a key; "" if it can
+	onlyKey        bool   // whether ssh uses no key of the agent
 	hostKeys       string // StrictHostKeyChecking
-	passwordUnused bool   // one is set, which ssh does not send
-	asGit          bool   // the address has no user, and terraform-backend-git's variables give the key
+	passwordUnused bool   // whether a password is set, which ssh does not send
+	asGit          bool   // whether to log in as git: the address has no user, and the key is from SSH_PRIVATE_KEY or the agent
 
-	local      bool // the server is on this machine, without TLS
-	stays      bool // git does not follow redirects
+	local      bool // whether the server is on this machine and gets the password without TLS
+	stays      bool // whether git must not follow redirects
 	overSSH    bool
-	redirected bool // offer the password by a credential helper, not in a header
+	redirected bool // whether a credential helper offers the password, not a header
 	warnings   []source.Warning
 }
 
-// sent reports whether the server has seen credentials. ssh never goes without.
+// sent reports whether the server gets credentials. Over ssh, it always does.
 func (a *access) sent() bool { return a.password != "" || a.overSSH }
 
-// address returns the address for git. Without credentials of the settings, it keeps the user for
-// git's own helpers; with them, a user would make git ask for another password.
+// address returns the address for git. It removes the user if there is a password, because a user would
+// make git ask for another password. Otherwise it keeps the user, for git's own helpers.
 func (a *access) address(where remote) string {
 	if a.password == "" || where.url.User == nil {
 		return where.address
@@ -53,11 +53,11 @@ func (a *access) address(where remote) string {
 	return u.String()
 }
 
-// gitConfig returns settings, none of which is a secret.
+// gitConfig returns the settings that git gets openly. None contains a secret.
 func (a *access) gitConfig() (settings []setting) {
 	if a.ownPassword {
 		settings = append(settings, setting{"url." + a.server + ".insteadOf", a.placeholder},
-			setting{"credential.helper", ""}, // a helper that gives the password of a proxy could read ours
+			setting{"credential.helper", ""}, // a helper that git asks for the password of a proxy could read ours
 			setting{"http." + a.server + ".sslVerify", "true"}, setting{"http." + a.server + ".curloptResolve", ""})
 	}
 	if a.stays {
@@ -66,7 +66,7 @@ func (a *access) gitConfig() (settings []setting) {
 	if a.caFile != "" {
 		settings = append(settings, setting{"http." + a.server + ".sslCAInfo", filepath.ToSlash(a.caFile)})
 	}
-	if a.local { // curl would ask a proxy for this machine, too
+	if a.local { // curl would use a proxy even for this machine
 		settings = append(settings, setting{"http." + a.server + ".proxy", ""})
 	}
 	if a.password == "" {
@@ -75,8 +75,8 @@ func (a *access) gitConfig() (settings []setting) {
 		}
 		return settings
 	}
-	// This removes the user's own helpers. If our password is wrong, git would ask them next, and
-	// then make them erase their passwords.
+	// The empty value removes the user's own helpers. If our password is wrong, git would ask them
+	// next, and then make them erase their passwords.
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if !a.redirected {
 		return append(settings, setting{"http." + a.server + ".followRedirects", "false"})
@@ -88,16 +88,16 @@ func (a *access) gitConfig() (settings []setting) {
 	return settings
 }
 
-// helper is a credential helper as gitcredentials(7) describes it. git runs it
-// in its own shell, on Windows too.
+// helper is the setting for a credential helper, see gitcredentials(7). On Windows, too, git runs it in
+// its own shell.
 const helper = `!f() { test "$1" = get && ` + printAnswer + `; }; f`
 
-// answer returns the output of the helper.
+// answer returns the output of the credential helper.
 func (a *access) answer() string {
 	return "username=" + a.username + "\npassword=" + a.password + "\n"
 }
 
-// header is a setting.
+// header returns the setting that sends the credentials in a header.
 func (a *access) header() setting {
 	return setting{"http." + a.server + ".extraHeader", "Authorization: Basic " + a.basic()}
 }
@@ -106,7 +106,7 @@ func (a *access) basic() string {
 	return base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password))
 }
 
-// inAddress is a user name in an address, which may be a token.
+// inAddress matches the beginning of an address with a user name, which may be a token.
 var inAddress = lazyregexp.New(`(?i)\b(https?://)[^/\s'"@]+@`)
 
 // redact removes the password, in each of its spellings, and user names of HTTP from git's output.

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Backend is the table of a block that says in which repository a program keeps a state.
+// Backend returns the table of a block that tells in which repository a program keeps a state.
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "git",
@@ -39,27 +39,27 @@ func Backend() attr.Table {
 				Doc: "The address of who makes the commits. Defaults to `GIT_AUTHOR_EMAIL`, `user.email`."},
 		},
 	}
-	for _, a := range credentialsTable().Without("url").Attrs { // which is the repository
+	for _, a := range credentialsTable().Without("url").Attrs { // the attribute repository takes its place
 		a.Env = nil // [source.Credentials] fills them
 		t.Attrs = append(t.Attrs, a)
 	}
 	return t
 }
 
-// Server is the repository of a backend block, for a program that writes to it. This package fetches,
-// and pushes the commits of that program.
+// Server is the repository of a backend block, for a program that writes to it. The program makes the
+// commits; this package fetches and pushes them.
 type Server struct {
-	Branch string // its full name
+	Branch string // the full name of the branch with the state
 
 	run    *run
 	remote remote
 
-	mu     sync.Mutex // guards facts that the last visit found out
+	mu     sync.Mutex // guards format and reach, which the last visit found out
 	format string
 	reach  reach
 }
 
-// Connect contacts nothing yet.
+// Connect returns the repository of a backend block. It contacts no server.
 func Connect(v attr.Values) (*Server, error) {
 	where, err := parseRepository(v.String("repository"))
 	switch {
@@ -97,8 +97,7 @@ func Connect(v attr.Values) (*Server, error) {
 	return &Server{Branch: "refs/heads/" + branch, run: r, remote: where}, nil
 }
 
-// inline is the block of credentials that stands in the block of a backend, for its one
-// address.
+// inline returns the block of credentials that the block of a backend contains, for its one address.
 func inline(v attr.Values, where remote) *unstable.Entry {
 	u := *where.url
 	u.User = nil
@@ -117,16 +116,16 @@ func inline(v attr.Values, where remote) *unstable.Entry {
 
 func (s *Server) String() string { return s.remote.String() }
 
-// Address is the text of String, whole and as it is written.
+// Address returns the address like String, but neither cut nor escaped.
 func (s *Server) Address() string { return s.remote.place() }
 
-// Visit is a throw-away repository, for one thing that is done.
+// Visit is a throw-away repository, for one operation.
 type Visit struct {
 	server *Server
 	d      *repository
 }
 
-// Visit makes one, with nothing in it.
+// Visit returns an empty throw-away repository.
 func (s *Server) Visit(ctx context.Context) (*Visit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +136,7 @@ func (s *Server) Visit(ctx context.Context) (*Visit, error) {
 	return &Visit{s, d}, d.create()
 }
 
-// Close deletes it, and returns a warning if that fails.
+// Close deletes the throw-away repository, and returns a warning if that fails.
 func (v *Visit) Close() string {
 	v.server.mu.Lock()
 	defer v.server.mu.Unlock()
@@ -149,20 +148,20 @@ func (v *Visit) Close() string {
 type Found struct {
 	Commit string
 	ID     string // "" if there is no such file
-	Data   []byte // nil if it was only looked for
+	Data   []byte // nil if the content was not requested
 }
 
-// NoBranchError is that the repository does not have a branch.
+// NoBranchError is the error for a branch that the repository does not have.
 type NoBranchError struct {
-	Empty bool // nor any other
+	Empty bool // whether the repository has no branch at all
 	err   error
 }
 
 func (e *NoBranchError) Error() string { return e.err.Error() }
 
-// Fetch fetches the commit of a branch, the folders on the way to a file, and the file if it has at
-// most limit bytes, which may be 0. It drops the results of earlier fetches. Beside has further
-// refspecs; patterns among them may match nothing.
+// Fetch fetches the commit of a branch, the folders above a file, and, unless limit is 0, the file;
+// more than limit bytes are an error. It drops the results of earlier fetches. The refspecs beside are
+// fetched, too; a pattern among them may match nothing.
 func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, beside ...string) (*Found, error) {
 	d, w := v.d, &want{path: name, maxSize: limit, unread: limit == 0}
 	p, list, err := v.tip(ctx, branch, beside)
@@ -193,7 +192,7 @@ func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, bes
 	return found, err
 }
 
-// tip fetches the commit of a branch. The error is still to be explained.
+// tip fetches the commit of a branch. The caller explains the error.
 func (v *Visit) tip(ctx context.Context, branch string, beside []string) (*pin, *tree, error) {
 	d := v.d
 	d.remove()
@@ -225,7 +224,7 @@ func (v *Visit) Files(ctx context.Context, branch string) (names []string, err e
 	return names, nil
 }
 
-// room refuses a name with a file in the place of a folder.
+// room returns an error if one of the folders above name is a file.
 func (t *tree) room(name string) error {
 	t = t.toward(name)
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
@@ -236,7 +235,8 @@ func (t *tree) room(name string) error {
 	return nil
 }
 
-// isExact refuses a file whose name has other code points: another one would be written.
+// isExact returns an error if the name of the file has other code points than name, because writing it
+// would add a second file.
 func (t *tree) isExact(name string) error {
 	exact := false
 	t.toward(name).each(func(_, n []byte) bool {
@@ -249,8 +249,8 @@ func (t *tree) isExact(name string) error {
 	return nil
 }
 
-// Git runs a command that talks to nobody, and that knows of no password: it may run the
-// user's programs, which sign commits. More are variables for it.
+// Git runs a command that contacts no server, with the variables more. The command gets no password,
+// because it may run the user's programs, which sign commits.
 func (v *Visit) Git(ctx context.Context, stdin io.Reader, more []string, args ...string) ([]byte, error) {
 	var out []byte
 	environ := v.d.commitEnviron().With(more...)
@@ -261,11 +261,11 @@ func (v *Visit) Git(ctx context.Context, stdin io.Reader, more []string, args ..
 // Push pushes commits whose largest object has size bytes, and returns git's output, even beside an
 // error.
 func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byte, err error) {
-	// Git must not fetch absent objects, as it would to send a difference to one over http.
+	// Otherwise git would fetch absent objects over http, to send differences to them.
 	if err := v.d.configure(false); err != nil {
 		return nil, err
 	}
-	// In one piece: some servers refuse an upload whose size is not known.
+	// Git sends everything in one request, because some servers refuse an upload of unknown size.
 	upload := 1<<20 + size + size>>10
 	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
 	// A server may work long before it answers, and push options are sent only if requested.
@@ -281,8 +281,9 @@ func (v *Visit) List(ctx context.Context, pattern string) (names []string, err e
 	return names, v.d.explain(err, ref{})
 }
 
-// Branches calls do for each branch that matches a pattern, with its commit and its full name, and returns the one that
-// HEAD stands for, "" if the server does not say. It sends one request.
+// Branches calls do for each branch that matches a pattern, with its commit and its full name. It
+// returns the full name of the branch that HEAD points to, "" if the server does not tell. It sends one
+// request.
 func (v *Visit) Branches(ctx context.Context, pattern string, do func(commit, name string)) (head string, err error) {
 	err = v.d.eachRef(ctx, func(id, name string) error {
 		target, isSymbolic := strings.CutPrefix(id, "ref: ")
@@ -297,10 +298,10 @@ func (v *Visit) Branches(ctx context.Context, pattern string, do func(commit, na
 	return head, err
 }
 
-// Explain adds advice to an error of Branches or Push, and the words of git.
+// Explain adds advice and git's messages to an error of Branches or Push.
 func (v *Visit) Explain(err error) error { return v.d.explain(err, ref{}) }
 
-// Said returns git's messages, redacted and escaped, of any length.
+// Said returns git's messages, redacted and on one line, but not cut; "" if err is not an error of git.
 func (v *Visit) Said(err error) string {
 	if e, ok := errors.AsType[*commandError](err); ok {
 		return oneLine(v.d.access.redact(e.said))
@@ -308,8 +309,8 @@ func (v *Visit) Said(err error) string {
 	return ""
 }
 
-// IsOtherFormat reports whether the ids of the repository are longer. The next visit then
-// has them.
+// IsOtherFormat reports whether the repository has the longer ids of SHA-256. If so, the next visit
+// uses them.
 func (v *Visit) IsOtherFormat(err error) bool {
 	if !says(err, otherFormat) || v.d.format != "sha1" {
 		return false

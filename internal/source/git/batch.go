@@ -8,17 +8,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// pin is one ref of one repository, pinned by the first fetch: all files that a
-// run reads here come from the same commit.
+// pin is one ref of one repository. The first fetch pins its commit: all files that a run reads come
+// from that commit.
 type pin struct {
 	run    *run
 	remote remote
 	ref    ref
 
 	mu         sync.Mutex
-	session    *session // under way, or nil
+	session    *session // the current session, or nil
 	tree       *tree    // nil until a fetch succeeds
-	redirected bool     // the server redirects, so a helper must offer the credentials
+	redirected bool     // whether the server redirects, so that a helper must offer the credentials
 }
 
 // want is the request of one caller.
@@ -26,9 +26,9 @@ type want struct {
 	path     string
 	maxSize  int64
 	onLocked onLocked
-	answer   chan answer // holds one
-	gone     bool        // the caller no longer waits
-	unread   bool        // it is only looked whether the file is there
+	answer   chan answer // buffered, for one answer
+	gone     bool        // whether the caller no longer waits
+	unread   bool        // whether the content of the file is not requested
 }
 
 type answer struct {
@@ -36,18 +36,18 @@ type answer struct {
 	err      error
 }
 
-// session is a series of fetches, shared by all callers who want something from
-// the server meanwhile. It owns a throw-away repository, which is gone before
-// the last of them gets an answer: a provider cannot clean up later.
+// session is a series of fetches for all callers that need files of a pin at the same time. It owns a
+// throw-away repository, which it deletes before the last caller gets an answer, because a provider
+// cannot clean up later.
 type session struct {
 	pin     *pin
 	cancel  context.CancelFunc
 	queue   []*want
-	waiting int           // queued or being served, and not given up
-	done    chan struct{} // closed when nothing is left on disk
+	waiting int           // number of callers that are queued or being served, and still wait
+	done    chan struct{} // closed when the throw-away repository is deleted
 }
 
-// read joins the session under way, or begins one.
+// read returns a file through the current session, or through a new one if there is none.
 func (p *pin) read(ctx context.Context, f *file) (*source.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -67,8 +67,8 @@ func (p *pin) join(w *want) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.session == nil {
-		// Not the caller's context: others may still wait after the caller has
-		// left.
+		// The session does not use the caller's context, because others may still wait after the caller
+		// has left.
 		ctx, cancel := context.WithCancel(context.Background())
 		p.session = &session{pin: p, cancel: cancel, done: make(chan struct{})}
 		go p.session.run(ctx)
@@ -78,8 +78,8 @@ func (p *pin) join(w *want) *session {
 	return p.session
 }
 
-// leave gives up on w. The last to leave ends the session, and waits until nothing
-// is left on disk, because the process may end right after.
+// leave gives up on w. The last caller to leave ends the session, and waits until the throw-away
+// repository is deleted, because the process may end immediately afterwards.
 func (v *session) leave(w *want) {
 	v.pin.mu.Lock()
 	if len(w.answer) == 0 {
@@ -118,8 +118,8 @@ func (v *session) run(ctx context.Context) {
 	}
 }
 
-// serve answers all callers that wait when the list of files arrives. The next round serves callers
-// that come while the files are fetched.
+// serve returns the requests that are queued when the list of files arrives, with their answers.
+// Requests that arrive while the files are fetched wait for the next call.
 func (v *session) serve(ctx context.Context, dir *repository) ([]*want, []answer) {
 	list, err := v.pin.list(ctx, dir)
 	v.pin.mu.Lock()
@@ -136,15 +136,16 @@ func (v *session) serve(ctx context.Context, dir *repository) ([]*want, []answer
 	return batch, dir.answers(ctx, list, batch)
 }
 
-// gather is collect for any server. It returns the list that the files are in.
+// gather calls collect, and fetches the list of files again, at most twice, if the server refuses
+// single files. It returns the list that contains the fetched files.
 func (p *pin) gather(ctx context.Context, dir *repository, list *tree, batch []*want) (*tree, error) {
 	list, err := p.collect(ctx, dir, list, batch)
 	for range 2 {
 		if !isRefusal(err) {
 			break
 		}
-		// Either the branch was rewritten and its old files collected, or
-		// this server never sends single files.
+		// Either the branch was rewritten and the server deleted its old files, or the server never
+		// sends single files.
 		if list, err = p.listAgain(ctx, dir, err); err == nil {
 			list, err = p.collect(ctx, dir, list, batch)
 		}
@@ -152,7 +153,7 @@ func (p *pin) gather(ctx context.Context, dir *repository, list *tree, batch []*
 	return list, err
 }
 
-// collect fetches the files of the batch, and the folders on the way to them.
+// collect fetches the files of the batch, and the folders above them.
 func (p *pin) collect(ctx context.Context, dir *repository, list *tree, batch []*want) (*tree, error) {
 	grown, err := dir.walk(ctx, list, batch)
 	if err != nil {
@@ -196,8 +197,8 @@ func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 		if !says(err, notOurRef) || p.ref.isID {
 			break
 		}
-		// Between the server's list of branches and the fetch, one was
-		// rewritten, or a lock released, and the old commit collected.
+		// Between the server's list of branches and the fetch, a branch was rewritten or a lock
+		// released, and the server deleted the old commit.
 		dir.remove()
 		list, err = dir.fetchTree(ctx, p.ref)
 	}
@@ -210,8 +211,8 @@ func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 	return list, nil
 }
 
-// wanted returns the ids of the files that the batch asks for, and of their
-// locks, each with the largest size in bytes that somebody accepts.
+// wanted maps the ids of the files that the batch requests, and of their locks, to the largest size in
+// bytes that a caller accepts.
 func (t *tree) wanted(batch []*want) map[string]int64 {
 	limits := map[string]int64{}
 	for _, w := range batch {

@@ -29,7 +29,7 @@ const (
 	keyFileVar      = "SSH_PRIVATE_KEY"
 )
 
-// The variables with which terraform-backend-git is told where a state is.
+// These are terraform-backend-git's variables for the place of a state.
 const (
 	repositoryVar = "TF_BACKEND_GIT_GIT_REPOSITORY"
 	refVar        = "TF_BACKEND_GIT_GIT_REF"
@@ -40,19 +40,19 @@ const (
 // the repository that the others are meant for.
 type defaults struct {
 	defaultRef string
-	repository remote // the zero value if the variable is not set, or no address
-	named      bool   // repositoryVar is set
+	repository remote // the zero value if repositoryVar is not set or not a valid address
+	named      bool   // whether repositoryVar is set
 }
 
 func newDefaults(lookup attr.LookupEnv) defaults {
 	text, named := lookup.Get(repositoryVar)
-	repository, _ := parseRepository(text) // another source may be asked
+	repository, _ := parseRepository(text) // an error does not matter: the read may be from another source
 	ref, _ := lookup.Get(refVar)
 	return defaults{defaultRef: ref, named: named, repository: repository}
 }
 
 // ref returns the default ref for where, "" for the remote's HEAD. If the environment names no
-// repository, its ref applies to every repository, otherwise only to the named one. There, the
+// repository, its ref applies to every repository. Otherwise it applies only to the named one, whose
 // default is master, as in terraform-backend-git.
 func (d defaults) ref(where remote) string {
 	switch {
@@ -64,7 +64,8 @@ func (d defaults) ref(where remote) string {
 	return ""
 }
 
-// over returns the part of c for ssh, or for http. A variable of the other transport is not a mistake.
+// over returns c without the environment variables of the other transport, ssh or http, so that they
+// cause no errors.
 func over(c source.Credentials, ssh bool) source.Credentials {
 	c.Table.Attrs, c.Table.Variables = slices.Clone(c.Table.Attrs), slices.Clone(c.Table.Variables)
 	for _, attrs := range [][]attr.Attr{c.Table.Attrs, c.Table.Variables} {
@@ -77,8 +78,8 @@ func over(c source.Credentials, ssh bool) source.Credentials {
 	return c
 }
 
-// accessTo returns the access with the credentials for the server of where: a credentials block of the
-// root module, or variables that are meant for this server.
+// accessTo returns the access with the credentials for the server of where: from a block of
+// credentials, or from variables that are meant for this server.
 func (r *run) accessTo(where remote) (*access, error) {
 	switch where.protocol {
 	case "file":
@@ -91,7 +92,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		socket, _ := r.environment(false).Lookup("SSH_AUTH_SOCK")
 		return r.sshAccess(grant, where, socket != "")
 	}
-	grant, err := r.http.Redirected(where.url) // without a complaint about a password if there is a token
+	grant, err := r.http.Redirected(where.url) // For would return an error for a password, even if there is a token
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 
 func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	a := &access{username: grant.String("username"), password: grant.String("password"), grant: grant, stays: !r.followsRedirects}
-	named := where // whose user counts
+	named := where // the repository whose user name is used
 	var err error
 	switch {
 	case grant.Found:
@@ -125,9 +126,9 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No file of the user can send a block's password to another server: git gets a random address,
-	// and our own insteadOf for it is the longest match. Of several settings for the longest part of
-	// an address, git applies the last one.
+	// The user's insteadOf settings must not send a block's password to another server, so git gets a
+	// random address, for which our own insteadOf is the longest match. Of several settings for the
+	// longest match, git applies the last one.
 	if a.server = a.scope; a.ownPassword {
 		a.placeholder, a.server = "statecrypt:"+rand.Text(), a.address(where)
 	}
@@ -155,13 +156,13 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 	return err
 }
 
-// useRepository keeps the credentials to the one repository that a block, or
+// useRepository restricts the credentials to the one repository that a block, or
 // terraform-backend-git's environment, names.
 func (a *access) useRepository(where remote) {
 	path := strings.TrimSuffix(where.url.EscapedPath(), "/")
 	a.scope = scope(where, path)
 	if !strings.HasSuffix(path, ".git") {
-		a.alias = scope(where, path+".git") // GitLab redirects to it
+		a.alias = scope(where, path+".git") // GitLab redirects to this address
 	}
 }
 
@@ -187,11 +188,12 @@ func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	if a.username == "" && isGitHub {
 		a.username, _ = r.lookup.Get("GIT_USERNAME")
 	}
-	a.username = cmp.Or(a.username, named.user(), "x-access-token") // as GitHub documents it for tokens of apps and actions
+	a.username = cmp.Or(a.username, named.user(), "x-access-token") // the documented user name for tokens of GitHub's apps and actions
 	return nil
 }
 
-// scope is written with the target's host, which is the one that git compares.
+// scope returns the URL for a path on the server of where. It has the spelling of the host in where,
+// because git compares spellings.
 func scope(where remote, path string) string {
 	return where.url.Scheme + "://" + where.url.Host + strings.TrimSuffix(path, "/") + "/"
 }
@@ -219,7 +221,7 @@ func secretFile(variable, path string) (string, error) {
 	}
 	content, err := keyfile.ReadText(path)
 	if err != nil {
-		// Without the path, which may be the secret itself by mistake.
+		// The error must not contain the path, which may be the secret itself by mistake.
 		return "", fmt.Errorf("the environment variable %s: %w", variable, errors.Unwrap(err))
 	}
 	secret := strings.TrimSpace(string(content))
@@ -229,8 +231,8 @@ func secretFile(variable, path string) (string, error) {
 	return secret, nil
 }
 
-// sshAccess follows terraform-backend-git for its variables: the agent comes
-// before SSH_PRIVATE_KEY, and an address without a user is git's.
+// sshAccess returns the access over ssh. As in terraform-backend-git, the keys of the agent come before
+// SSH_PRIVATE_KEY, and with either the default user is git.
 func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
 	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), grant: grant}
 	a.passwordUnused = grant.Has("password")
@@ -306,8 +308,8 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	return path, nil
 }
 
-// shownFile is the path of a file as an error may show it: a key may have been given in
-// its place.
+// shownFile returns the words for a file in an error. They contain its path only if the setting surely
+// is a path, because it may be the key itself.
 func shownFile(given, path string) string {
 	if recognize.IsPath(given) {
 		return fmt.Sprintf("the file %q", shown(path))
@@ -315,9 +317,9 @@ func shownFile(given, path string) string {
 	return "the file"
 }
 
-// nearRepository compares the repository that terraform-backend-git's
-// environment names with the one that is asked. It says nothing about the other
-// transport, nor does a folder about servers.
+// nearRepository returns the [source.Match] of the repository that terraform-backend-git's environment
+// names and the address asked. It is Undecided if only one of the two uses ssh, or if the environment
+// names a folder.
 func nearRepository(home, asked string) source.Match {
 	named, err := parseRepository(home)
 	where, askedErr := url.Parse(asked)

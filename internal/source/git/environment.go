@@ -13,9 +13,9 @@ import (
 )
 
 // environment returns the variables of this process that git gets: the ones that git, ssh and their
-// helpers are known to use. The flag secret tells that git receives a secret of the configuration; then
-// variables that could send it elsewhere are left out. Files in the home directory stay in effect in
-// both cases.
+// helpers are known to use. If secret is true, git receives a secret of the configuration, and gets
+// only the variables of the machine and the ones that every program needs. Files in the home directory
+// stay in effect in both cases.
 func (r *run) environment(secret bool) world.Environ {
 	w := r.world.Beside(secret)
 	return w.Environ().With(r.environ...).Only(func(name string) bool { return w.Gives(name) && isForGit(name) })

@@ -38,7 +38,7 @@ func says(err error, what *lazyregexp.Regexp) bool {
 	return ok && what.MatchString(e.said)
 }
 
-// isRefusal: the server does not have, or does not give out, the objects.
+// isRefusal reports whether the server lacks, or does not give out, the requested objects.
 func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadvertised) }
 
 // advice maps messages of git to remedies. The first match counts.
@@ -103,7 +103,7 @@ func say(sentence string) func(*repository, ref) error {
 var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 
 func refAdvice(d *repository, at ref) error {
-	page := "" // git takes one without line ends for a repository without branches
+	page := "" // git takes a page without line breaks for a repository without branches
 	if strings.HasPrefix(d.remote.protocol, "http") && !d.access.sent() {
 		page = "; or the server sent a page to sign in: no credentials were sent to it"
 	}
@@ -135,7 +135,7 @@ func refAdvice(d *repository, at ref) error {
 	return err
 }
 
-// question is an error that ends with one.
+// question is an error that ends with a question mark.
 type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
@@ -180,7 +180,8 @@ func deniedAdvice(d *repository, _ ref) error {
 	return fault.Known(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
 
-// uncovered says why no block of credentials applies, for protocols that they are for.
+// uncovered returns the reason why no block of credentials applies, for http and https, and "" for
+// other protocols.
 func (d *repository) uncovered() string {
 	switch {
 	case d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http":
@@ -208,7 +209,7 @@ func notFoundAdvice(d *repository, _ ref) error {
 	return errors.New(hidden)
 }
 
-// explain returns an error with a remedy and git's messages. The caller adds the repository.
+// explain adds a remedy and git's messages to an error of git. The caller adds the repository.
 func (d *repository) explain(err error, at ref) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -250,16 +251,16 @@ func (d *repository) explain(err error, at ref) error {
 	return &explainedError{what, fmt.Sprintf("%sgit said: %s", end, outside.End(said, maxSaid)), failed}
 }
 
-// explainedError is an error with a remedy.
+// explainedError is an error of git with a remedy.
 type explainedError struct {
 	error
-	said   string // by git, behind the advice
+	said   string // git's messages, behind the advice
 	failed *commandError
 }
 
 func (e *explainedError) Error() string { return e.Tell(error.Error) }
 
-// Tell is Error with another text for the reason.
+// Tell works like Error, and takes the text of the reason from the function text.
 func (e *explainedError) Tell(text func(error) string) string { return text(e.error) + e.said }
 
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
@@ -277,17 +278,18 @@ var (
 // IsDenied reports whether the server wants other credentials, or other rights.
 func IsDenied(err error) bool { return IsRejected(err) || says(err, forbidden) }
 
-// IsRejected reports whether the server refused the credentials themselves, and not their rights.
+// IsRejected reports whether the server refused the credentials themselves. It is false if only the
+// rights are missing.
 func IsRejected(err error) bool { return says(err, signInError) }
 
-// IsUnanswered reports whether the connection failed: the server may have executed the request, and
-// another try may succeed.
+// IsUnanswered reports whether the connection failed. The server may have executed the request, and
+// another attempt may succeed.
 func IsUnanswered(err error) bool {
 	e, ok := errors.AsType[*commandError](err)
 	return ok && (e.wasKilled() || says(err, unanswered) && !says(err, clientError) && !IsDenied(err))
 }
 
-// oneLine joins the lines that git said, whichever way they end.
+// oneLine joins the lines of git's messages, which may end with \r, \n or both.
 func oneLine(said string) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(said, func(r rune) bool { return r == '\r' || r == '\n' }) {
@@ -299,8 +301,8 @@ func oneLine(said string) string {
 }
 
 const (
-	maxSaid = 1024 // bytes of git's messages in an error
-	maxName = 1024 // bytes of a path or a ref that are shown
+	maxSaid = 1024 // bytes of git's messages that an error repeats
+	maxName = 1024 // bytes of a path or a ref that an error repeats
 )
 
 func shown(name string) string { return outside.Line(name, maxName) }

@@ -16,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind is the source "git".
+// Kind returns the git source.
 func Kind() source.Kind {
 	return source.Kind{
 		Table: table(), Credentials: credentialsTable(), Begin: start,
@@ -33,8 +33,8 @@ func table() attr.Table {
 			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
 				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path, without a password. " +
 					"Defaults to `TF_BACKEND_GIT_GIT_REPOSITORY`."},
-			// Its variable is read by hand: it is meant for the repository that
-			// the environment names, not for every one.
+			// Its variable, which is meant only for the repository that the environment names, is read
+			// by [defaults.ref].
 			{Name: "ref", Type: cty.String, Form: attr.Version,
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
 					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
@@ -87,56 +87,59 @@ func credentialsTable() attr.Table {
 	}
 }
 
-// run is shared by the git sources of one configured provider.
+// run holds the state that the git sources of one configured provider share.
 type run struct {
 	defaults  defaults
 	lookup    attr.LookupEnv // nil if the environment is not to be used
 	http, ssh source.Credentials
 
-	// followsRedirects has git go where the server redirects, as readers do. A program that writes stays at the
-	// address in its block.
+	// followsRedirects allows git to follow redirects. It is set for sources; a program that writes
+	// uses only the address in its block.
 	followsRedirects bool
 
-	// tokenForBlocks has the token of GitHub go to each server with a block of credentials. The block of a backend
-	// says where a state is, and allows the server no token.
+	// tokenForBlocks allows git to send the token of GitHub to each server with a block of credentials.
+	// It is not set for the block of a backend, which names the place of a state, but does not allow
+	// the server to get a token.
 	tokenForBlocks bool
 
 	world   world.World
-	environ []string // further variables, for tests
-	tempDir string   // where throw-away repositories are made; "" is the system's place
+	environ []string // further environment variables, for tests
+	tempDir string   // the parent of throw-away repositories; "" for the system's temporary directory
 
 	sweep sync.Once
 
 	versionMu      sync.Mutex
 	versionOK      bool
-	largest        int64         // number that git takes in its configuration
-	versionTimeout time.Duration // on a Mac without developer tools, git is a stub that opens a window and waits
+	largest        int64         // the largest number that git accepts in its configuration
+	versionTimeout time.Duration // limits git version: on a Mac without developer tools, git is a stub that opens a window and waits
 
-	maxStall  time.Duration // of a transfer
-	maxWork   time.Duration // processor time, for git
-	maxMemory int64         // bytes, for git
+	maxStall  time.Duration // the longest pause in a transfer
+	maxWork   time.Duration // processor time of git
+	maxMemory int64         // bytes of git's memory
 	maxObject int64         // bytes of a commit or a directory
-	maxGlance int64         // bytes of all directories, if they come at once
-	slow      int64         // bytes of a commit
+	maxGlance int64         // bytes of all directories, if they are fetched at once
+	slow      int64         // bytes of a whole snapshot whose download causes a warning
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
-	said map[string]bool // addresses of repositories that are known to be slow
+	said map[string]bool // addresses of slow repositories about which a warning was given
 }
 
-// pinKey needs no credentials: one run has the same for every read of a repository.
+// pinKey identifies a pin. It has no credentials, because a run uses the same ones for every read of a
+// repository.
 type pinKey struct{ repository, ref string }
 
 func start(settings source.Settings) source.Open { return newReader(settings).open }
 
-// newReader returns the run of sources.
+// newReader returns a run for sources, which follow redirects and may send tokens to servers with
+// blocks.
 func newReader(settings source.Settings) *run {
 	r := newRun(settings)
 	r.followsRedirects, r.tokenForBlocks = true, true
 	return r
 }
 
-// newRun returns a run that sends credentials to the fewest places.
+// newRun returns a run that neither follows redirects nor sends tokens to servers with blocks.
 func newRun(settings source.Settings) *run {
 	return &run{
 		defaults: newDefaults(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
@@ -178,7 +181,7 @@ func (r *run) pin(where remote, at ref) *pin {
 	return r.pins[key]
 }
 
-// first reports whether it is asked about a repository for the first time.
+// first reports whether this is its first call for a repository.
 func (r *run) first(where remote) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +190,7 @@ func (r *run) first(where remote) bool {
 	return !before
 }
 
-// file is a [source.Source].
+// file is one file of a repository, a [source.Source].
 type file struct {
 	pin      *pin
 	path     string
@@ -199,7 +202,7 @@ func (f *file) String() string {
 	return fmt.Sprintf("%s in the git repository %s at %s", shown(f.path), f.pin.remote, f.pin.ref)
 }
 
-// Fetch waits for a session with the repository that this file shares with others.
+// Fetch reads the file through a session that it shares with other files of the repository.
 func (f *file) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return f.pin.read(ctx, f)
 }

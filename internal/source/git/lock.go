@@ -16,7 +16,7 @@ const (
 	remoteLocks = "refs/heads/locks/"
 	localLocks  = "refs/statecrypt/locks/"
 
-	maxLockNames = 1 << 20 // bytes: about ten thousand locks, with the ids of folders
+	maxLockNames = 1 << 20 // bytes of the names of locks and the ids of their folders: about ten thousand locks
 )
 
 // onLocked tells how a read treats a lock.
@@ -28,8 +28,8 @@ const (
 	lockFails   onLocked = "error"
 )
 
-// accept returns an error if a lock forbids the read, and a notice for the user, which may be "". Lock
-// is nil if there is none; unread is the error if the lock cannot be read.
+// accept returns an error if a lock forbids the read, and a notice for the user, which may be "". The
+// lock is nil if there is none; unread is the error of reading it.
 func (o onLocked) accept(lock *source.Lock, unread error) (notice string, err error) {
 	switch {
 	case o == lockIgnored || lock == nil && unread == nil:
@@ -57,9 +57,9 @@ func describe(l source.Lock) string {
 	return fmt.Sprintf("(who: %s, operation: %s, created: %s, id: %s)", quoted(l.Who), quoted(l.Operation), quoted(l.Created), quoted(l.ID))
 }
 
-// lockOf returns the id of the description of the lock on a path, "" if it has
-// none, and whether there is a lock. As in [tree.find], a name may have other
-// code points for the same characters.
+// lockOf returns the id of the file that describes the lock on a path, "" if there is no such file, and
+// whether there is a lock. As in [tree.find], the name may have other code points for the same
+// characters.
 func (t *tree) lockOf(name string) (id string, locked bool) {
 	name, locked = t.lockedName(name)
 	if root := t.lockRoots[name]; root != "" {
@@ -81,7 +81,7 @@ func (t *tree) lockedName(name string) (as string, locked bool) {
 	return name, false
 }
 
-// idOfFile is "" for anything else.
+// idOfFile returns the id of a regular file, and "" for other entries.
 func (e entry) idOfFile() string {
 	switch e.mode {
 	case modeFile, modeExecutable, modeGroup:
@@ -90,8 +90,8 @@ func (e entry) idOfFile() string {
 	return ""
 }
 
-// lock returns the lock on a path, nil if there is none. With an error, an empty
-// lock cannot be read, and a nil lock may exist.
+// lock returns the lock on a path, nil if there is none. With an error, an empty lock means that the
+// lock cannot be read, and nil that there may be a lock.
 func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 	id, locked := t.lockOf(name)
 	if !locked {
@@ -105,14 +105,14 @@ func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 	if !ok {
 		return &source.Lock{}, errors.New("git did not deliver the lock")
 	}
-	if b.size > source.MaxLock { // and so not read
+	if b.size > source.MaxLock { // so its data was not read
 		return &source.Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", source.MaxLock)
 	}
 	return source.ParseLock(b.data)
 }
 
-// listLocks notes in list which paths are locked, and where that is described.
-// An error is only for those who care about locks.
+// listLocks records the locks of the repository in list. If that fails, it records list.locksErr,
+// because most reads ignore locks. It returns an error only if ctx has ended.
 func (d *repository) listLocks(ctx context.Context, list *tree) error {
 	if d.withoutLocks {
 		list.locksErr = errors.New("the locks of this repository have names that cannot be stored on this system")
@@ -134,11 +134,11 @@ func (d *repository) listLocks(ctx context.Context, list *tree) error {
 	return nil
 }
 
-// findLockRoots notes where the folders of the locks begin; which of them are read is
-// up to [repository.walk].
+// findLockRoots parses the list of locks. It returns maps by the locked path: an empty text for each
+// lock, and the ids of the root folders of their branches, which [repository.walk] reads if necessary.
 func (d *repository) findLockRoots(refs string) (locks, roots map[string]string) {
 	locks, roots = map[string]string{}, map[string]string{}
-	for ref := range strings.Lines(refs) { // other blanks, such as a no-break space, can be in a name
+	for ref := range strings.Lines(refs) { // only the line break is trimmed, because a name may end with another blank
 		name, root, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(ref, "\n"), localLocks), ":")
 		locks[name] = ""
 		if objectID.MatchString(root) {
@@ -151,8 +151,8 @@ func (d *repository) findLockRoots(refs string) (locks, roots map[string]string)
 	return locks, roots
 }
 
-// findDescriptions looks for the added file of each lock's branch while all folders are here: a later
-// session would have to fetch them once more. The file itself has not been fetched.
+// findDescriptions records the id of the file that describes each lock while all folders are present,
+// because a later session would have to fetch them again. It does not fetch the file itself.
 func (d *repository) findDescriptions(ctx context.Context, list *tree) error {
 	var all []*want
 	for name := range list.locks {

@@ -23,49 +23,48 @@ import (
 )
 
 const (
-	// Remote is the name of the remote: not "origin", for which a user's configuration may have
-	// settings.
+	// Remote is the name of the remote. It is not "origin", because the user's configuration may have
+	// settings for that.
 	Remote    = "state"
 	wantedRef = "refs/statecrypt/wanted"
 
-	// dirPattern is the pattern for os.MkdirTemp and filepath.Match. A matching directory is held by
-	// a running process, or was left by one that ended.
+	// dirPattern is the pattern of throw-away repositories for os.MkdirTemp and filepath.Match. Either
+	// a running process holds a matching directory, or an ended one left it behind.
 	dirPattern = "statecrypt-git-*.held"
 
-	maxListing = 256 << 20 // bytes: about three million files
-	maxNames   = 1 << 20   // bytes: about ten thousand branches and tags
+	maxListing = 256 << 20 // bytes of a list of files: about three million files
+	maxNames   = 1 << 20   // bytes of a list of names: about ten thousand branches and tags
 
-	// slow is how many bytes of a snapshot take so much longer than a single file that it is
-	// worth a warning: 0.6 s instead of 0.07 from the same disk, on two busy cores (git 2.39),
-	// and a second over 100 Mbit/s.
+	// slow is the size, in bytes, of a whole snapshot whose download causes a warning. A snapshot of
+	// this size takes 0.6 s from the same disk instead of 0.07 for one file, on two busy cores (git
+	// 2.39), and a second over 100 Mbit/s.
 	slow = 10 << 20
 )
 
-// repository is a throw-away bare repository. It is made by the first fetch, by
-// hand rather than with git init, which would copy the user's template with its
-// hooks.
+// repository is a throw-away bare repository. The first fetch creates it, without git init, which would
+// copy the user's template with its hooks.
 type repository struct {
 	run    *run
 	remote remote
 	access *access
-	ssh    string // GIT_SSH_COMMAND; "" leaves it as it is
-	dir    string // "" if there is none
+	ssh    string // GIT_SSH_COMMAND; "" does not change it
+	dir    string // "" before it is created
 	held   *os.File
 	format string // "sha1" or "sha256"
 
-	withoutLocks  bool     // the locks cannot be stored here, or are not asked for
-	beside        []string // more refspecs
+	withoutLocks  bool     // whether locks are not fetched: they are not needed, or cannot be stored on this system
+	beside        []string // further refspecs to fetch
 	reach         reach
 	refusedBefore bool
-	complete      bool            // all files of the commit are here
-	allHere       bool            // all folders are
-	here          map[string]bool // ids of folders that need not be fetched, if not all are here
+	complete      bool            // whether all files of the commit are present
+	allHere       bool            // whether all folders of the commit are present
+	here          map[string]bool // ids of the folders that are present, if not all are
 
-	tooLarge map[string]bool // ids of files that were wanted, and are not here for that reason
-	others   []string        // names of branches and tags, if ref is not among them; nil if unknown
+	tooLarge map[string]bool // by id of a requested file, whether it was too large to be fetched
+	others   []string        // short names of the server's branches and tags, for errors about a missing ref; nil if unknown
 }
 
-// prepare finds out git's settings, once per visit.
+// prepare checks git's version and sets d.access and d.ssh, once per visit.
 func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	if d.access != nil {
 		return nil
@@ -98,7 +97,7 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 func (d *repository) isUnverified(ctx context.Context) bool {
 	address := d.access.address(d.remote)
 	if out, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", address); err == nil {
-		actual := strings.TrimSpace(string(out)) // with url.<base>.insteadOf
+		actual := strings.TrimSpace(string(out)) // after url.<base>.insteadOf
 		if d.access.elsewhere = d.access.ownPassword && actual != address; !d.access.elsewhere {
 			address = actual
 		}
@@ -106,7 +105,7 @@ func (d *repository) isUnverified(ctx context.Context) bool {
 	if !strings.HasPrefix(address, "https://") {
 		return false
 	}
-	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // any value turns it on
+	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // any value disables the verification
 		return true
 	}
 	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", address)
@@ -139,9 +138,9 @@ func (d *repository) create() error {
 	return nil
 }
 
-// makeDir makes a directory and holds it. Between the two, another process may
-// take it for one that was left, so there is more than one try. Where directories
-// cannot be locked, nobody can claim it either.
+// makeDir creates a directory and holds it. It tries three times, because another process may claim a
+// directory before it is held. If directories cannot be locked, held is nil, and no other process can
+// claim the directory either.
 func (r *run) makeDir() (dir string, held *os.File, err error) {
 	for range 3 {
 		dir, err = os.MkdirTemp(r.tempDir, dirPattern) // mode 0700
@@ -155,10 +154,10 @@ func (r *run) makeDir() (dir string, held *os.File, err error) {
 	return dir, held, nil
 }
 
-// removeDead removes the directories that processes left which were killed.
+// removeDead removes the directories of processes that were killed.
 func (r *run) removeDead() {
 	parent := cmp.Or(r.tempDir, os.TempDir())
-	entries, _ := os.ReadDir(parent) // the next step will report it
+	entries, _ := os.ReadDir(parent) // creating a directory will report the error
 	for _, e := range entries {
 		if matches, _ := filepath.Match(dirPattern, e.Name()); !matches {
 			continue
@@ -171,13 +170,14 @@ func (r *run) removeDead() {
 	}
 }
 
-// configure writes the configuration. Objects may be absent; if they are promised, they are
-// fetched when they are used.
+// configure writes the configuration. If promised is true, git fetches absent objects when it needs
+// them.
 func (d *repository) configure(promised bool) error {
 	return os.WriteFile(filepath.Join(d.dir, "config"), []byte(d.config(promised)), 0o600)
 }
 
-// config puts the address into a quoted value, where it cannot be an option.
+// config returns the text of the configuration. The address is a quoted value in it, so it cannot be an
+// option.
 func (d *repository) config(promised bool) string {
 	extensions, promisor := "", ""
 	if promised {
@@ -187,13 +187,13 @@ func (d *repository) config(promised bool) string {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
 	address := cmp.Or(d.access.placeholder, d.access.address(d.remote))
-	if d.access.ownPassword { // url.<base>.pushInsteadOf does not apply beside it
+	if d.access.ownPassword { // with pushurl, no url.<base>.pushInsteadOf applies
 		promisor += "\tpushurl = \"" + d.access.placeholder + "\"\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
-	// The other end of a local fetch is our child. It must neither run a program to pack objects nor
-	// fetch objects itself, because the repository, which may be a stranger's, names the program. A
-	// repository that is written to runs its hooks.
+	// The server side of a local fetch is our child. It must neither run a program to pack objects nor
+	// fetch objects, because the repository, perhaps of a stranger, names that program. A push runs the
+	// hooks of the repository.
 	programs := ""
 	if d.remote.protocol == "file" {
 		programs = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; GIT_ALLOW_PROTOCOL=none git-upload-pack\"\n" +
@@ -209,8 +209,8 @@ func (d *repository) remove() string {
 	if d.dir == "" {
 		return ""
 	}
-	_ = d.held.Close() // Windows removes no open file
-	// A child that was just killed may still have been writing.
+	_ = d.held.Close() // Windows cannot remove an open file
+	// A child that was just killed may still be writing.
 	err := os.RemoveAll(d.dir)
 	for wait := time.Millisecond; err != nil && wait < time.Second; wait *= 2 {
 		time.Sleep(wait)
@@ -224,8 +224,8 @@ func (d *repository) remove() string {
 	return ""
 }
 
-// fetchTree fetches the commit and its trees. A ref that the server lists after a fetch has not found it
-// was made in between, and is fetched again.
+// fetchTree fetches the commit and its trees. If the server lists a ref that a fetch has just not
+// found, the ref was created in between, and is fetched again.
 func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	if d.format == "" && at.isID && len(at.candidates[0]) == 64 {
 		d.format = "sha256"
@@ -244,7 +244,7 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	return list, d.listLocks(ctx, list)
 }
 
-// fetchAny fetches the first of the names that the ref may stand for that the server has.
+// fetchAny fetches the first candidate of the ref that the server has.
 func (d *repository) fetchAny(ctx context.Context, at ref) (said string, err error) {
 	for _, full := range at.candidates {
 		said, err = d.fetchRef(ctx, full, at.isID)
@@ -274,7 +274,7 @@ func (d *repository) adapt(err error, at ref) bool {
 		}
 	case says(err, filterRefused) && d.reach == walk:
 		d.reach = allFolders
-	case says(err, filterIgnored) && says(err, outOfOrder) && d.reach != wholeSnapshot: // git has named the filter nevertheless
+	case says(err, filterIgnored) && says(err, outOfOrder) && d.reach != wholeSnapshot: // git printed both messages
 		d.reach = wholeSnapshot
 	default:
 		return false
@@ -283,7 +283,7 @@ func (d *repository) adapt(err error, at ref) bool {
 }
 
 // fetchRef fetches a ref and all locks, because further files may be requested later, and a repository
-// without locks costs nothing. A commit that was named by its id needs no locks.
+// without locks costs nothing. For a commit id, no locks are fetched.
 func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said string, err error) {
 	args := []string{"--depth=1"}
 	if filter := d.reach.filter(); filter != "" {
@@ -344,13 +344,13 @@ func (d *repository) idOf(ctx context.Context, name string) (string, error) {
 	return "", errNoCommit
 }
 
-// listingLimit returns the largest length of the list of files for the fetched objects. A folder that
-// occurs many times is fetched once, and listed each time.
+// listingLimit returns the largest length in bytes of the list of files for the fetched objects. A
+// folder that occurs many times is fetched once, but listed each time.
 func (d *repository) listingLimit() int64 {
 	return min(meter.Expanded(d.packed()), maxListing)
 }
 
-// packed is how many bytes were fetched.
+// packed returns the number of fetched bytes.
 func (d *repository) packed() (size int64) {
 	packs, _ := filepath.Glob(filepath.Join(d.dir, "objects", "pack", "*.pack"))
 	for _, pack := range packs {
@@ -361,8 +361,9 @@ func (d *repository) packed() (size int64) {
 	return size
 }
 
-// fetchBlobs fetches these objects, except those over their limits in wanted. If one is too large,
-// git fetches none and does not tell which one it is, so each half is tried by itself.
+// fetchBlobs fetches the files in wanted, which maps ids to the largest sizes in bytes, and records in
+// d.tooLarge which are larger. If one is too large, git fetches none and does not tell which one it is,
+// so fetchBlobs tries each half separately.
 func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) error {
 	if len(wanted) == 0 || d.complete {
 		return nil
@@ -391,9 +392,8 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 }
 
 // fetch runs git fetch and returns its stderr. It sends credentials in a header, which costs no extra
-// request but would be sent to the target of a redirect as well, so git must not follow redirects.
-// If the server redirects, git tries again with a credential helper, whose answer is bound to one
-// address.
+// request but would be sent to the target of a redirect as well, so git must not follow redirects. If
+// the server redirects, fetch tries again with a credential helper, which answers for one address only.
 func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ...string) (string, error) {
 	if err := d.create(); err != nil {
 		return "", err
@@ -402,8 +402,8 @@ func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ..
 	return d.ask(ctx, ids, nil, most, command)
 }
 
-// ask calls talk, and once more if the server redirects: the credentials then come from a helper that
-// is bound to one address.
+// ask calls talk, and calls it again if the server redirects: the credentials then come from a helper,
+// which answers for one address only.
 func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
 	said, err := d.talk(ctx, ids, read, most, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected && !d.access.stays {
@@ -413,9 +413,9 @@ func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) e
 	return said, err
 }
 
-// isListed reports whether the server lists the ref after all. It records the short names of its other
-// branches and tags in others, in the server's order, for errors about the ref; nil if the ref is not a
-// branch or a tag, and if the server does not list them.
+// isListed reports whether the server lists the ref after all. For errors about the ref, it records the
+// short names of the other branches and tags in d.others, in the server's order; nil if the ref cannot
+// be a branch or a tag, or if the server does not list them.
 func (d *repository) isListed(ctx context.Context, at ref) (is bool) {
 	d.others = nil
 	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
@@ -457,7 +457,7 @@ var errTooManyNames = errors.New("the repository has too many branches and tags"
 func (d *repository) eachRef(ctx context.Context, do func(id, name string) error, args ...string) error {
 	command := append([]string{"git", "-c", "protocol.version=0", "ls-remote", "-q"}, args...)
 	_, err := d.ask(ctx, nil, func(stdout io.Reader) error {
-		lines := bufio.NewScanner(stdout) // a ref fits into a line of git's protocol, which is shorter than the Scanner's limit
+		lines := bufio.NewScanner(stdout) // a ref fits into a line of git's protocol, which is shorter than the limit of a Scanner
 		for lines.Scan() {
 			if id, name, ok := strings.Cut(lines.Text(), "\t"); ok {
 				if err := do(id, name); err != nil {
@@ -470,7 +470,7 @@ func (d *repository) eachRef(ctx context.Context, do func(id, name string) error
 	return err
 }
 
-// shortName is the name of a branch or a tag, and else full.
+// shortName returns the name of a branch or a tag without its prefix, and other names as they are.
 func shortName(full string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// Kind is the s3 source.
+// Kind returns the s3 source.
 func Kind() source.Kind { return Vendor().Kind() }
 
-// Vendor is the store that Kind reads from.
+// Vendor returns the store that Kind reads from.
 func Vendor() object.Vendor {
 	return object.Vendor{
 		Table: table(), Credentials: credentials(), Locate: locate,
@@ -57,7 +57,7 @@ func table() attr.Table {
 	}
 }
 
-// Variables of the backend.
+// These are variables of the backend, and the attribute with the customer's key.
 const (
 	customerKeyVar  = "AWS_SSE_CUSTOMER_KEY"
 	endpointVar     = "AWS_ENDPOINT_URL_S3"
