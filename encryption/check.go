@@ -22,8 +22,8 @@ type Finding struct {
 	// and the place in the text.
 	Err *attr.Error
 
-	// Target is "state", "plan", "remote_state_data_sources.default", "remote_state_data_source NAME"
-	// or "", and the beginning of that target's errors. If it is set and Doubt is not, the
+	// Target is "state", "plan", "remote_state_data_sources.default", "remote_state_data_source
+	// NAME" or "". The errors of that target begin with it. If it is set and Doubt is not, the
 	// target cannot open or seal any file. If it is "", one entry cannot be used, which matters
 	// only if a file needs the entry; see [Target.Check].
 	Target string
@@ -137,8 +137,8 @@ func (f *findings) add(target, address string, err error) {
 	}
 }
 
-// ofKeyProvider records the mistakes in a key provider. It records none for an address without
-// a block: that is a literal key, or a mistake in the reference.
+// ofKeyProvider records the mistakes in a key provider. It records none for an address without a
+// block: the address belongs to a literal key, or the reference is a mistake.
 func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
 	if e.config.KeyProviders[address] == nil {
 		return
@@ -182,7 +182,7 @@ func (f *findings) doubt(t Target) {
 		return
 	}
 	seen := map[string]bool{}
-	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // the method, and the methods of its then
+	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // the method and the methods at then
 		seen[address] = true
 		m, err := e.methods[address]()
 		for _, odd := range e.oddities(m) {
@@ -273,8 +273,8 @@ func (t Target) fail(format string, args ...any) error {
 	return &attr.Error{Address: t.name, Pos: t.pos, Err: fmt.Errorf(format, args...)}
 }
 
-// noMethod returns an error that explains why no method has this name. It does not suggest
-// the others, which are selected beside it or lead to it.
+// noMethod returns an error that explains why no method has this name. It does not suggest the
+// methods in others, which are selected beside it or lead to it.
 func (e *Encryption) noMethod(method string, others ...string) error {
 	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
@@ -291,7 +291,7 @@ func (e *Encryption) noMethod(method string, others ...string) error {
 	}
 	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
 	then := cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, there))
-	if strings.HasPrefix(method, "method."+syntax.Unencrypted+".") { // which need not be configured everywhere
+	if strings.HasPrefix(method, "method."+syntax.Unencrypted+".") { // plaintext needs no block everywhere
 		then = ""
 	}
 	return notConfigured(outside.Line(method, maxName), there, then)

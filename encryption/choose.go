@@ -14,10 +14,10 @@ import (
 
 type candidate struct {
 	method
-	broken     error // why the method cannot be built
+	broken     error // the reason why the method cannot be built; nil if it can
 	primary    bool
-	whole      bool // it is given the whole file, not the data of an envelope
-	recognizes bool // the file has the method's own format
+	whole      bool // whether it is given the whole file, not the data of an envelope
+	recognizes bool // whether the file has the method's own format
 }
 
 // candidate tells how the method at an address relates to a file. Env is nil if the file is
@@ -188,7 +188,7 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	return notOurs()
 }
 
-// names returns the first names in the metadata, in parentheses after a space; "" for none.
+// names returns the first names in the metadata, in parentheses after a space, and "" if there are none.
 func (env *envelope) names() string {
 	if len(env.Meta) == 0 {
 		return ""

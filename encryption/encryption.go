@@ -77,16 +77,16 @@ func areSettings(c *config.Config) bool {
 // [Encryption.Close] forgets these keys.
 //
 // The files that it seals with a key provider such as pbkdf2 share a salt, which it makes when it
-// seals the first of them, and so a key; see [Target.Separate]. With one key, at most 2^32 files may
-// be sealed. A program that seals as many loads its settings again.
+// seals the first of them, and therefore a key; see [Target.Separate]. With one key, at most 2^32
+// files may be sealed. A program that seals as many loads its settings again.
 type Encryption struct {
 	config       config.Config
 	kinds        map[string]driver.Block[driver.Method]      // nil in a zero Encryption
-	keyKinds     map[string]driver.Block[driver.KeyProvider] // the same
-	keyProviders map[string]func() (keyProvider, error)      // :: address → built once
-	methods      map[string]func() (method, error)           // :: address, or a kind without settings → built once
-	derived      *memo.Secrets                               // :: see fileKeys.identity → key
-	closers      *closers                                    // of all entries that were built; nil in a zero Encryption
+	keyKinds     map[string]driver.Block[driver.KeyProvider] // nil in a zero Encryption
+	keyProviders map[string]func() (keyProvider, error)      // key providers by address, each built once
+	methods      map[string]func() (method, error)           // methods by address or kind, each built once
+	derived      *memo.Secrets                               // keys by the text that [fileKeys.identity] returns
+	closers      *closers                                    // closers of all built entries; nil in a zero Encryption
 }
 
 type keyProvider struct {
@@ -95,7 +95,7 @@ type keyProvider struct {
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
 	values      attr.Values
-	document    func() json.RawMessage // of a [driver.Salter], the same each time; nil for other kinds
+	document    func() json.RawMessage // returns the same document each time; nil unless the kind is a [driver.Salter]
 }
 
 type method struct {
@@ -103,8 +103,8 @@ type method struct {
 
 	address    string
 	kind       driver.Block[driver.Method] // zero if the registry lacks it
-	plaintext  bool                        // it reads unencrypted data
-	then       string                      // the address of the method for the decrypted file; "" if that is plaintext
+	plaintext  bool                        // whether it reads unencrypted data
+	then       string                      // the address of the method for the decrypted file; "" if it is plaintext
 	references []string                    // addresses of the key providers that it uses
 	values     attr.Values
 }
@@ -170,7 +170,7 @@ func alone(kind string, build func() (method, error)) func() (method, error) {
 	}
 }
 
-// ownBlock is the advice for a method that is named by its kind, and needs settings.
+// ownBlock returns the advice for a method that is named by its kind, and needs settings.
 func ownBlock(kind string) string {
 	return fmt.Sprintf("configure a method of this kind, and name its address, such as method.%s.main", kind)
 }
@@ -239,8 +239,8 @@ func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Meth
 	return m, nil
 }
 
-// methodAt returns the method at a configured address. One that cannot be built has only the parts
-// that its settings give.
+// methodAt returns the method at a configured address. A method that cannot be built has only the
+// parts that its settings give.
 func (e *Encryption) methodAt(address string) method {
 	m, _ := e.methods[address]()
 	return m

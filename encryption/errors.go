@@ -49,7 +49,7 @@ type reasonError struct {
 
 func (e *reasonError) Unwrap() []error { return []error{e.error, e.reason} }
 
-// Tell leaves out the reason.
+// Tell returns the text of the error, without the reason.
 func (e *reasonError) Tell(text func(error) string) string { return text(e.error) }
 
 // because returns an error with a text of its own that wraps reason.
@@ -59,14 +59,14 @@ func because(reason error, format string, args ...any) error {
 
 // Attempt describes a method that did not open a file.
 type Attempt struct {
-	Method string // address
-	Err    error  // why; if it wraps ErrNoKey, the next method was tried
+	Method string // the address of the method
+	Err    error  // the reason; if it wraps ErrNoKey, the next method was tried
 }
 
 // Step is a step of opening or sealing a file.
 type Step string
 
-// The steps of opening a file, in order.
+// These are the steps of opening a file, in order.
 const (
 	StepConfiguration Step = "configuration" // a method does not exist or cannot be used, or enforced forbids it
 	StepEnvelope      Step = "envelope"      // the file is damaged, or the settings do not cover files of its kind
@@ -96,7 +96,7 @@ func (e *Error) Tell(text func(error) string) string {
 	return b.String()
 }
 
-// indented is a text of several lines in a list: each line stays below the entry of the list.
+// indented returns a text of several lines for an entry of a list, with its further lines below the entry.
 func indented(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -110,9 +110,9 @@ func indented(text string) string {
 // Unwrap returns Err. It wraps the error of the last attempt if that attempt was final.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure returns an error at the step of the last attempt. If ctx has ended, the reason is
-// the error of ctx and not that of the attempt: a program that is stopped may claim that it
-// has no key.
+// failure returns an error at the step of the last attempt. If ctx has ended, the reason is the
+// error of ctx, and not the error of the attempt, because a program that is stopped may claim that
+// it has no key.
 func failure(ctx context.Context, attempts []Attempt, text string) error {
 	last := attempts[len(attempts)-1].Err
 	step := stepOf(last)

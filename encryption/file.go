@@ -19,14 +19,14 @@ import (
 // FileKind is the kind of a file that can be told without a key.
 type FileKind int
 
-// The kinds of files.
+// These are the kinds of files.
 const (
-	KindUnknown       FileKind = iota // none of the others; it may be a format of its own
+	KindUnknown       FileKind = iota // another kind, perhaps with a format of its own
 	KindEmpty                         // no bytes at all
 	KindEncrypted                     // an OpenTofu envelope
 	KindState                         // a plaintext state
 	KindPlan                          // a plaintext plan
-	KindBackendRecord                 // .terraform/terraform.tfstate, which says where the state is
+	KindBackendRecord                 // .terraform/terraform.tfstate, which names the place of the state
 )
 
 // String returns a few words for users, such as "plaintext state".
@@ -49,8 +49,8 @@ func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plai
 type Info struct {
 	Kind         FileKind
 	Version      string   // encryption_version of an envelope; "" for any other kind
-	Serial       *int64   // of an envelope; nil when absent
-	Lineage      string   // of an envelope; "" when absent
+	Serial       *int64   // the serial of an envelope; nil if absent
+	Lineage      string   // the lineage of an envelope; "" if absent
 	KeyProviders []string // names in the metadata of an envelope, sorted
 }
 
@@ -88,7 +88,7 @@ func Inspect(file []byte) (Info, error) {
 type envelope struct {
 	Serial  *int64            `json:"serial,omitempty"`  // cleartext copy; absent in plans
 	Lineage string            `json:"lineage,omitempty"` // cleartext copy; absent in plans
-	Meta    map[string][]byte `json:"meta"`              // :: alias or address of a key provider → JSON document
+	Meta    map[string][]byte `json:"meta"`              // JSON documents by alias or address of a key provider
 	Data    []byte            `json:"encrypted_data"`
 	Version string            `json:"encryption_version"`
 
@@ -99,8 +99,8 @@ type envelope struct {
 
 const envelopeVersion = "v0"
 
-// decode returns the encrypted data of a file that was read. With inPlace, it writes them over
-// the file, which saves a copy nearly as large as the file.
+// decode returns the encrypted data of a file that was read. With inPlace, it overwrites the file
+// with the data, which saves a copy nearly as large as the file.
 func (env *envelope) decode(inPlace bool) ([]byte, error) {
 	if len(env.encoded) == 0 {
 		return nil, nil
@@ -118,12 +118,12 @@ func (env *envelope) decode(inPlace bool) ([]byte, error) {
 	// Each eight digits are read before their six bytes are written.
 	n, err := base64.StdEncoding.Decode(into, text)
 	if err == nil && base64.StdEncoding.EncodedLen(n) != len(text) {
-		err = base64.CorruptInputError(0) // it passes over line breaks, which no JSON string holds
+		err = base64.CorruptInputError(0) // Decode skips line breaks, which no JSON string holds
 	}
 	return into[:n], err
 }
 
-// verify checks the encrypted data of a file that was read, a few digits at a
+// verify returns an error if the encrypted data of a file is not base64. It reads a few digits at a
 // time.
 func (env *envelope) verify() error {
 	text, ok := env.digits()
@@ -139,7 +139,7 @@ func (env *envelope) verify() error {
 			return err
 		}
 		text = text[len(part):]
-		if base64.StdEncoding.EncodedLen(n) != len(part) || len(text) > 0 && n < len(into) { // padding is for the end
+		if base64.StdEncoding.EncodedLen(n) != len(part) || len(text) > 0 && n < len(into) { // padding must be at the end
 			return base64.CorruptInputError(0)
 		}
 	}
@@ -175,7 +175,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return KindPlan, nil, nil
 	}
 	var encoded, backend, modules json.RawMessage
-	isState, isOther := false, false // other programs have a version as well
+	isState, isOther := false, false // files of other programs may also have a version
 	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
 		name = jsonwalk.Fold(name)
 		isState = isState || isOfState(name)
@@ -193,13 +193,13 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return false
 	})
 	if err != nil {
-		return KindUnknown, nil, nil //nolint:nilerr // it may be a format of its own
+		return KindUnknown, nil, nil //nolint:nilerr // the file may have a format of its own
 	}
 	var header struct {
 		envelope
 		StateVersion json.RawMessage `json:"version"`
 	}
-	// A value of the wrong type is an error, and yet the rest is decoded.
+	// A value of the wrong type is an error, but the rest is decoded.
 	err = json.Unmarshal(small, &header)
 	header.encoded = encoded
 	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
@@ -232,8 +232,9 @@ func isOfState(name string) bool {
 	return false
 }
 
-// remains returns the kind that a damaged file had: a plaintext state that has a byte order
-// mark before it, other bytes behind it, or no end; or a plan likewise.
+// remains returns the kind that a damaged file had: a plaintext state with a byte order mark before
+// it, other bytes after it, or without its end; or a plan with other bytes after it or without its
+// end.
 func remains(file []byte) FileKind {
 	hasVersion, isState := false, false
 	_ = jsonwalk.Members(bytes.TrimPrefix(file, []byte("\xef\xbb\xbf")), func(name string, value []byte) (bool, error) {
@@ -241,7 +242,7 @@ func remains(file []byte) FileKind {
 		hasVersion = hasVersion || name == "version" && isNumber(value)
 		isState = isState || isOfState(name)
 		return true, nil
-	}) // up to where it is broken
+	}) // until the first mistake
 	switch {
 	case hasVersion && isState:
 		return KindState
@@ -251,8 +252,8 @@ func remains(file []byte) FileKind {
 	return KindUnknown
 }
 
-// isBroken reports whether a file that is no state and no plan begins as JSON or as a zip
-// archive, and is invalid as such. Other files may have a format of their own.
+// isBroken reports whether a file that is no state and no plan begins like JSON and is invalid, or
+// begins like a zip archive. Other files may have a format of their own.
 func isBroken(file []byte) bool {
 	if beginsAsArchive(file) {
 		return true
@@ -288,7 +289,7 @@ func describeOther(file []byte) error {
 	return recognize.Is("it is JSON of something else", "check which file is read")
 }
 
-// isEmpty explains an empty file.
+// isEmpty is the explanation of an empty file in errors.
 const isEmpty = "Terraform and OpenTofu never write an empty file, so something cut it off, such as a shell that writes with > to the " +
 	"file that is read"
 
@@ -314,7 +315,7 @@ func isRecord(backend, modules json.RawMessage) bool {
 		return false
 	}
 	var empty []struct{ Outputs, Resources map[string]struct{} }
-	const most = 1000 // bytes; an empty root module takes a hundred or so
+	const most = 1000 // bytes; an empty root module takes about 100
 	if len(modules) > most || len(modules) > 0 && json.Unmarshal(modules, &empty) != nil {
 		return false
 	}
@@ -383,7 +384,7 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 // of the file that such errors repeat.
 func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		if strings.Contains(syntax.Error(), "max depth") { // it has no other mark
+		if strings.Contains(syntax.Error(), "max depth") { // nothing else distinguishes this error
 			return errors.New("it is nested too deeply")
 		}
 		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
@@ -391,12 +392,12 @@ func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
 		return syntax
 	}
-	_, notBase64 := errors.AsType[base64.CorruptInputError](err) // Go 1.27 has it in an error about the type
+	_, notBase64 := errors.AsType[base64.CorruptInputError](err) // Go 1.27 wraps it in an error about the type
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && !notBase64 {
 		if kind.Field == "" {
 			return errors.New("it is JSON, but not an object, which begins with {")
 		}
-		name := strings.TrimPrefix(kind.Field, "envelope.") // before it, there is the name of the Go struct
+		name := strings.TrimPrefix(kind.Field, "envelope.") // the name of the Go struct precedes it
 		return fmt.Errorf("%s must be %s", quoted(name), jsonwalk.Expected(kind))
 	}
 	return errors.New("a value is not base64")

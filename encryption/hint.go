@@ -23,8 +23,8 @@ func (t Target) withFacts(err error, c candidate, env *envelope) error {
 	return fault.Later(err, func() []fault.Fact { return t.facts(err, c, env) })
 }
 
-// facts are the suspects in the settings of a method that did not open a file and, if it had
-// no key, why another key may be the right one. Only the first is said.
+// facts returns the suspects in the settings of a method that did not open a file and, if it had no
+// key, the reasons why another key may be the right one. Errors show only the first fact.
 func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact) {
 	e := t.encryption
 	facts = e.suspects(c.method)
@@ -45,8 +45,9 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact
 	return facts
 }
 
-// factOfKey is why another key may be the right one, nil for nothing. Nothing is known of a key
-// provider of which the file stores nothing.
+// factOfKey returns a fact that tells why another key may be the right one, and nil if nothing
+// points to one. If nothing is true, the file stores no metadata of the key provider that was
+// tried.
 func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	e := t.encryption
 	if env == nil {
@@ -61,7 +62,7 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	case empty:
 	case !e.belongs(env):
 		return env.noKeyProvider()
-	case nothing && own >= 0 && user >= own: // it is a fallback of this one, and has the name that it had
+	case nothing && own >= 0 && user >= own: // a later method uses the key provider that stored the metadata
 	case nothing && other != "":
 		return fault.KeyElsewhere{Address: other, Stored: e.storesAs(other), Selected: user >= 0}
 	case nothing:
@@ -117,8 +118,8 @@ func first(all []string, fits func(string) bool) string {
 	return ""
 }
 
-// namesake returns the address of a configured key provider that may have stored its metadata
-// under the name of another one of its kind, and "" if there is none.
+// namesake returns the address of a configured key provider that may have stored its metadata under
+// the name of other, which has the same kind, and "" if there is none.
 func (e *Encryption) namesake(env *envelope, other string) string {
 	if other == "" || e.isStatic(other) {
 		return ""
@@ -171,7 +172,7 @@ func (e *Encryption) used(methods []string) (all []string) {
 func (e *Encryption) withUpstream(addresses []string) []string {
 	addresses = slices.Clone(addresses)
 	for i := 0; i < len(addresses); i++ {
-		provider, _ := e.keyProvider(addresses[i]) // one that cannot be built has no references
+		provider, _ := e.keyProvider(addresses[i]) // a key provider that cannot be built has no references
 		for _, upstream := range provider.references {
 			if !slices.Contains(addresses, upstream) {
 				addresses = append(addresses, upstream)
@@ -198,7 +199,7 @@ func (e *Encryption) oddities(m method) (all []entries.Oddity) {
 	return all
 }
 
-// suspects are the oddities as facts beside an error.
+// suspects returns the oddities of a method as facts for an error.
 func (e *Encryption) suspects(m method) (facts []fault.Fact) {
 	for _, odd := range e.oddities(m) {
 		facts = append(facts, odd.Suspect())

@@ -27,7 +27,7 @@ type providerError struct {
 
 func (e *providerError) Error() string {
 	if c, ok := errors.AsType[*attr.Error](e.err); ok && c.Address != "" {
-		return e.err.Error() // it names the address, and the argument
+		return e.err.Error() // the error names the address and the argument
 	}
 	return e.address + ": " + e.err.Error()
 }
@@ -37,8 +37,8 @@ func (e *providerError) Unwrap() error { return e.err }
 // fileKeys finds the keys of one file that is being opened.
 type fileKeys struct {
 	encryption *Encryption
-	meta       map[string][]byte        // :: alias or address of a key provider → stored JSON document
-	warners    map[string]driver.Warner // :: address of a key provider that took part; nil if they are not needed
+	meta       map[string][]byte        // stored JSON documents by the alias or the address of the key provider
+	warners    map[string]driver.Warner // key providers that take part, by address; nil if they are not needed
 	methods    []string                 // the selected methods
 }
 
@@ -102,7 +102,7 @@ func (c *closers) add(built any) {
 	}
 }
 
-// close closes all without holding the lock, because a Closer may take long while other
+// close closes all closers without holding the lock, because a Closer may take long while other
 // entries are built.
 func (c *closers) close() {
 	c.mu.Lock()
@@ -113,7 +113,7 @@ func (c *closers) close() {
 	}
 }
 
-// keyError adds the address to err, unless err names a key provider already: in a chain, the
+// keyError returns err with the address, unless err names a key provider already: in a chain, the
 // innermost one failed.
 func keyError(address string, err error) error {
 	if e, ok := err.(*providerError); ok {
@@ -152,11 +152,11 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	return id, nil
 }
 
-// stored returns the metadata that a key provider stored in the file: under its alias, under
-// its address or, if the key provider was renamed, in the one entry that it recognizes among
-// those whose names no configured key provider uses. If there is none, it looks among the
-// entries with the names of configured key providers that no selected method uses, because
-// another module may use that name for this key. It returns nil if several entries fit.
+// stored returns the metadata that a key provider stored in the file: under its alias, under its
+// address or, if the key provider was renamed, in the only entry that it recognizes among the
+// entries whose names no configured key provider uses. If there is none, it looks among the entries
+// with the names of configured key providers that no selected method uses, because another module
+// may use that name for this key. It returns nil if several entries fit.
 func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	if doc, ok := k.meta[provider.metadataKey]; ok {
 		return doc
@@ -190,8 +190,8 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	return found
 }
 
-// claimant returns the address of the configured key provider that stores its metadata under
-// name, the first of several in the order of the alphabet, and "" if there is none.
+// claimant returns the address of the configured key provider that stores its metadata under name,
+// the first of several in alphabetical order, and "" if there is none.
 func (e *Encryption) claimant(name string) (found string) {
 	for address, entry := range e.config.KeyProviders {
 		stores := metadataKey(entry, e.keyKinds) == name || address == name
@@ -233,10 +233,10 @@ func addresses(entries map[string]*entries.Entry) []string { return slices.Sorte
 type newKeys struct {
 	encryption *Encryption
 	separate   bool
-	rehearses  map[string]json.RawMessage // see [Target]
+	rehearses  map[string]json.RawMessage // the metadata of a rehearsal, see [Target]; nil otherwise
 	path       []string
-	made       map[string][]byte // :: address → key
-	meta       map[string][]byte // :: alias or address → JSON document to store
+	made       map[string][]byte // keys by the address of the key provider
+	meta       map[string][]byte // JSON documents to store, by alias or address
 }
 
 func (k *newKeys) key(ctx context.Context, address string) ([]byte, error) {

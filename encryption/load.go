@@ -103,8 +103,8 @@ func VarEnvironment(environ []string) With {
 	})
 }
 
-// AllowCommands lets commands run that only the environment names, in all layers. Pass it if
-// the environment is as trusted as the program's code.
+// AllowCommands allows commands that only the environment names, in all layers. Pass it if the
+// environment is as trusted as the program's code.
 func AllowCommands() With {
 	return config.NewWith(func(o *config.Options) { o.AllowCommands = true })
 }

@@ -17,7 +17,7 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 		if c.broken != nil {
 			return nil, &Error{Step: StepConfiguration, Attempts: attempts, Err: c.broken}
 		}
-		last := i == len(candidates)-1 // nobody needs the file after it
+		last := i == len(candidates)-1 // no other method needs the file afterwards
 		data, err := c.data(file, env, inPlace && last)
 		if err != nil {
 			return nil, &Error{Step: StepEnvelope, Attempts: attempts, Err: damaged(err)}

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// Separate returns a copy of the target that makes a salt, and so a key, for each file that it seals.
+// Separate returns a copy of the target that makes a new salt, and therefore a new key, for each file that it seals.
 func (t Target) Separate() Target {
 	t.separate = true
 	return t
@@ -26,12 +26,12 @@ func (t Target) Prepare(ctx context.Context) {
 	}
 	for address := range providers {
 		keys := &newKeys{encryption: t.encryption, made: map[string][]byte{}, meta: map[string][]byte{}}
-		go func() { _, _ = keys.key(ctx, address) }() // an error comes back when a file is sealed
+		go func() { _, _ = keys.key(ctx, address) }() // sealing a file returns the error again
 	}
 }
 
-// IsSalted reports whether the target seals with nothing but keys that a [driver.Salter] derives from
-// the settings. Such a key can always be made: no service, program or file is asked for it.
+// IsSalted reports whether the target seals only with keys that a [driver.Salter] derives from the
+// settings. Such a key can always be made: no service, program or file is asked for it.
 func (t Target) IsSalted() bool {
 	providers, err := t.salters()
 	return err == nil && len(providers) > 0
@@ -61,10 +61,11 @@ func (t Target) salters() (map[string]keyProvider, error) {
 	return providers, nil
 }
 
-// Rehearsal returns the target that opened the file, to find out before a change whether the file can be
-// sealed after it. It seals with the keys of the file, which are there already, if the target
-// [Target.IsSalted] and would derive the next key with the same parameters; otherwise, it seals as ever.
-// A file of a rehearsal must not be kept, because it shares the salt of the opened file.
+// Rehearsal returns the target that opened the file, to find out before a change whether the file
+// can be sealed after it. It seals with the keys of the file, which are there already, if the
+// target [Target.IsSalted] and would derive the next key with the same parameters; otherwise, it
+// seals like the target itself. A file of a rehearsal must not be kept, because it shares the salt
+// of the opened file.
 func (o *Opened) Rehearsal() Target {
 	t := o.target
 	if !o.Encrypted || o.UsedFallback {
@@ -128,8 +129,8 @@ func (t Target) passphrases(i int) (found []string, known bool) {
 	return found, true
 }
 
-// salted returns a key that is derived from a salt, and the document that holds the salt: that of all
-// files that the Encryption seals, or, of a target that is separate, a new one.
+// salted returns a key that is derived from a salt, and the document that holds the salt. The
+// document is the same for all files that the Encryption seals, unless the target is separate.
 func (k *newKeys) salted(ctx context.Context, address string, provider keyProvider, salter driver.Salter) ([]byte, json.RawMessage, error) {
 	upstream := map[string][]byte{}
 	for _, reference := range provider.references {

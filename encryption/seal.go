@@ -15,9 +15,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// Reseal seals a changed state or plan with the target that opened the file, as
-// [Target.Encrypt] does. Without any settings, where Encrypt returns [ErrNotConfigured], a file
-// that was plaintext stays plaintext, as in OpenTofu, and the result is a copy of plain.
+// Reseal seals a changed state or plan with the target that opened the file, like [Target.Encrypt].
+// Without any settings, where Encrypt returns [ErrNotConfigured], a file that was plaintext stays
+// plaintext, as in OpenTofu, and the result is a copy of plain.
 //
 // With settings, the primary method seals, even if a fallback opened the file. An encrypted
 // file becomes plaintext only if the primary method is unencrypted.
@@ -38,8 +38,8 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	return bytes.Clone(plain), nil
 }
 
-// seal encrypts plain with the method at its then, if it has one, and the result of that with
-// the method at address.
+// seal encrypts plain with the method at address. If that method has an argument then, the method
+// that it names encrypts plain first.
 func (t Target) seal(ctx context.Context, address string, plain []byte) ([]byte, error) {
 	e := t.encryption
 	m, encrypter, err := e.encrypter(address)
@@ -96,8 +96,8 @@ func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envel
 	size := len(plain) + methodRoom
 	room := size
 	if env != nil {
-		// The data is at the end: base64 is written from the start, and does
-		// not catch up with what it reads.
+		// The data is at the end: base64 is written from the start, and never overtakes the data
+		// that it is made from.
 		room = envelopeRoom + base64.StdEncoding.EncodedLen(size)
 	}
 	memory := make([]byte, room)
@@ -111,7 +111,7 @@ func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envel
 		file, err = env.append(file, data)
 	}
 	used := len(file)
-	if cap(file) != room { // it outgrew its room, and is elsewhere
+	if cap(file) != room { // the file outgrew its room, so it is in other memory
 		used = 0
 	}
 	clear(memory[used:]) // the method may have left plaintext there

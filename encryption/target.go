@@ -19,13 +19,13 @@ import (
 type Target struct {
 	encryption *Encryption
 	kind       FileKind // KindState or KindPlan; KindUnknown opens and seals both
-	name       string   // for errors; "" when the caller chose the methods
+	name       string   // the name for errors; "" if the caller chose the methods
 	methods    []string
 	enforced   bool
-	passes     bool // plaintext passes without a method, as in OpenTofu, because there are no settings
+	passes     bool // whether plaintext passes without a method, as in OpenTofu, because there are no settings
 	kept       *keptKeys
-	separate   bool                       // each file has a salt of its own
-	rehearses  map[string]json.RawMessage // :: address of a key provider → metadata of the opened file; see [Opened.Rehearsal]
+	separate   bool                       // whether each file has a salt of its own
+	rehearses  map[string]json.RawMessage // metadata by the address of the key provider; see [Opened.Rehearsal]
 	pos        attr.Pos
 }
 
@@ -54,16 +54,16 @@ func (t Target) Methods() []string { return slices.Clone(t.methods) }
 
 // Opened is a file that was opened.
 type Opened struct {
-	Data         []byte           // the plaintext; for a file that was plaintext, it may be the file itself
+	Data         []byte           // the plaintext; for a plaintext file, it may be the file itself
 	Kind         FileKind         // the kind of Data: KindState or KindPlan
 	Encrypted    bool             // false when the file was plaintext
-	Method       string           // address of the method that opened it; if that has then, the outermost one; "" without settings
-	UsedFallback bool             // Method is not the primary
-	Attempts     []Attempt        // methods that were tried before and had no key
-	Warnings     []driver.Warning // of the methods that opened it, see [driver.Warner]
+	Method       string           // the address of the (outermost) method that opened the file; "" without settings
+	UsedFallback bool             // whether Method is a fallback
+	Attempts     []Attempt        // the methods that were tried before and had no key
+	Warnings     []driver.Warning // warnings of the methods and key providers that opened the file, see [driver.Warner]
 
 	target Target            // the target that opened the file
-	meta   map[string][]byte // :: alias or address of a key provider → document that the envelope stores
+	meta   map[string][]byte // documents that the envelope stores, by the alias or the address of the key provider
 }
 
 // Decrypt opens a file with the first method that has a key for it, and does not change the
@@ -77,9 +77,9 @@ func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, false)
 }
 
-// DecryptInPlace works as [Target.Decrypt], in the memory of the file, which avoids a copy.
-// Data of the result may be a part of that memory. The rest of it may be overwritten, also if
-// there is an error, so the caller must not use it afterwards.
+// DecryptInPlace works like [Target.Decrypt], in the memory of the file, which avoids a copy. Data
+// of the result may be a part of that memory. The rest of it may be overwritten, even if there is
+// an error, so the caller must not use it afterwards.
 func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, true)
 }
@@ -88,7 +88,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	ctx = meter.Into(ctx, meter.For(ctx, len(file))) // one for all methods that are tried, and for what is inside
+	ctx = meter.Into(ctx, meter.For(ctx, len(file))) // one meter for all methods, also for the file inside
 	kind, env, damage := identify(file)
 	candidates := t.choose(kind, file, env)
 	opened := &Opened{Data: file}
@@ -116,7 +116,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	return opened, nil
 }
 
-// begin returns an error if the target or ctx is not fit to open or seal a file.
+// begin returns an error if the target has a mistake or ctx is nil.
 func (t Target) begin(ctx context.Context) error {
 	err := t.check()
 	if err == nil && ctx == nil {

@@ -38,8 +38,8 @@ type KeyProvider interface {
 // Method turns encrypted data into plaintext. Its methods are called from several
 // goroutines at once.
 type Method interface {
-	// Decrypt opens data, which it may overwrite. An error that wraps
-	// [ErrNoKey] means that the key does not fit; anything else is final.
+	// Decrypt opens data, which it may overwrite. An error that wraps [ErrNoKey] means that the key
+	// does not fit; any other error is final.
 	Decrypt(ctx context.Context, keys Keys, data []byte) ([]byte, error)
 }
 
@@ -51,8 +51,7 @@ type Keys func(ctx context.Context, address string) ([]byte, error)
 // The interfaces below are optional abilities of key providers and methods, which are found
 // by type assertion.
 
-// KeyMaker is a key provider that can make keys for new files. Others open files
-// only.
+// KeyMaker is a key provider that can make keys for new files. Other key providers only open files.
 type KeyMaker interface {
 	// NewKey returns a fresh key, which the caller owns, and a JSON document from which Key
 	// finds the same key again. The document is stored in the file in cleartext; nil stores
@@ -60,22 +59,21 @@ type KeyMaker interface {
 	NewKey(ctx context.Context, keys Keys) (key []byte, store json.RawMessage, err error)
 }
 
-// Salter is a KeyMaker that derives its keys from the settings and a random salt, which the file stores, and
-// asks nobody else but key providers that it builds on. All files that are sealed with the same settings in one run
-// share a salt, so that one derivation opens all of them.
+// Salter is a KeyMaker that derives its keys from the settings and a random salt, which the file
+// stores, and that asks only the key providers that it builds on. All files that are sealed with
+// the same settings in one run share a salt, so that one derivation opens all of them.
 type Salter interface {
 	KeyMaker
-	// NewDocument returns a document as NewKey returns it, with a new salt.
+	// NewDocument returns a document like NewKey, with a new salt.
 	NewDocument() json.RawMessage
-	// IsCurrent reports whether NewDocument might return stored: whether these differ in nothing but the salt.
+	// IsCurrent reports whether stored differs from a document of NewDocument only in the salt.
 	IsCurrent(stored json.RawMessage) bool
 }
 
-// Encrypter is a method that can seal.
+// Encrypter is a method that can seal files.
 type Encrypter interface {
-	// Encrypt seals plain, which it may overwrite. Behind plain, up to its
-	// capacity, there is often room to seal it in place. Any error ends the
-	// sealing.
+	// Encrypt seals plain, which it may overwrite. The capacity of plain often has room to seal it
+	// in place. Any error ends the sealing.
 	Encrypt(ctx context.Context, keys Keys, plain []byte) ([]byte, error)
 }
 
@@ -109,8 +107,7 @@ type Warning struct {
 	Text  string // complete sentences; programs put the address of the entry before them
 }
 
-// Deriver is a key provider whose keys may serve other uses than opening
-// files.
+// Deriver is a key provider whose keys may serve other purposes than opening files.
 type Deriver interface {
 	// Stored returns metadata from which Key gives the same key each time. A kind either makes
 	// it from salt, or returns the argument wrapped; it requires that the other argument is nil.
@@ -118,8 +115,8 @@ type Deriver interface {
 	Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error)
 }
 
-// Block is one kind of key provider or method: its attributes, and how to
-// build one from them.
+// Block is one kind of key provider or method: its attributes, and the function that builds it from
+// them.
 type Block[T any] struct {
 	attr.Table
 

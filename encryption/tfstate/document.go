@@ -9,15 +9,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// document has the keys of all formats. Keys that are not here are skipped.
+// document holds the members of all formats. Other members are skipped.
 type document struct {
 	Version          *int            `json:"version"`
 	TerraformVersion string          `json:"terraform_version"`
 	Serial           int64           `json:"serial"`
 	Lineage          string          `json:"lineage"`
-	Outputs          json.RawMessage `json:"-"` // format 4; a part of the file
-	Modules          json.RawMessage `json:"-"` // formats 1 to 3; likewise
-	Resources        json.RawMessage `json:"-"` // format 4; likewise
+	Outputs          json.RawMessage `json:"-"` // JSON of format 4, a part of the file
+	Modules          json.RawMessage `json:"-"` // JSON of formats 1 to 3, a part of the file
+	Resources        json.RawMessage `json:"-"` // JSON of format 4, a part of the file
 }
 
 // module holds the outputs of one module in formats 1 to 3, by name.
@@ -38,8 +38,8 @@ func errForm(key string) error {
 	return edited(fmt.Errorf("the state's %q are not in the form of its format version", key))
 }
 
-// edited adds advice to the error for a state that Terraform and OpenTofu do not write. A state
-// that exceeds a limit of this package may be genuine.
+// edited returns err with advice for a state that Terraform and OpenTofu do not write. It adds no
+// advice if the state exceeds a limit of this package, because such a state may be genuine.
 func edited(err error) error {
 	if errors.Is(err, ErrCost) || errors.Is(err, ErrDigits) || errors.Is(err, errNesting) {
 		return err
@@ -47,8 +47,8 @@ func edited(err error) error {
 	return fmt.Errorf("%w; Terraform and OpenTofu write no such state: it was edited or damaged; restore an intact copy", err)
 }
 
-// checkVersion tells a file that is no state from a state that is too new. The
-// error of decoding matters only if it concerns the version.
+// checkVersion returns an error for a file that is not a state, and for a state in a later format.
+// It considers the error of decoding only if it concerns the whole file or the version.
 func checkVersion(doc *document, decoding error) error {
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](decoding)
 	switch {
@@ -71,7 +71,7 @@ func checkVersion(doc *document, decoding error) error {
 	return nil
 }
 
-// syntaxError gives the place, not the text that encoding/json quotes from it.
+// syntaxError returns an error with the place of a mistake, without the text that encoding/json quotes.
 func syntaxError(data []byte, err error) error {
 	const no = "this is not a state file: "
 	switch {
@@ -86,7 +86,7 @@ func syntaxError(data []byte, err error) error {
 	return errors.New(no + "its JSON ends too early; fetch it again, or restore an intact copy")
 }
 
-// typeError names the key of a value that has the wrong type. Keys are ours.
+// typeError returns an error that names the key of a value of the wrong type. The key is one that this package reads.
 func typeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return edited(fmt.Errorf("%q must be %s", wrong.Field, jsonwalk.Expected(wrong)))

@@ -9,8 +9,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// typeOf reads the type of an output. Thousands of outputs share a few, and
-// reading one takes longer than reading a value of it.
+// typeOf returns the type of an output. It keeps the types, because thousands of outputs share a
+// few, and reading a type takes longer than reading a value.
 func (s *shared) typeOf(raw json.RawMessage, b *budget) (cty.Type, error) {
 	text := string(raw)
 	if ty, ok := s.types.Load(text); ok {
@@ -23,15 +23,15 @@ func (s *shared) typeOf(raw json.RawMessage, b *budget) (cty.Type, error) {
 	return ty, err
 }
 
-// decodeType reads the type of an output or of a dynamic value. raw is valid
-// JSON. Attributes that the type calls optional are plain ones in a value.
+// decodeType returns the type of an output or of a dynamic value. Raw must be valid JSON. Optional
+// attributes of the type become plain attributes.
 func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	if err := b.typ(len(raw), nesting(raw)); err != nil {
 		return cty.NilType, err
 	}
 	unusable := errors.New("it is not a type as Terraform writes one")
 	defer func() {
-		// cty panics where an optional attribute isn't among the attributes.
+		// cty panics if an optional attribute is not among the attributes.
 		if recover() != nil {
 			ty, err = cty.NilType, unusable
 		}
@@ -43,8 +43,7 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	return ty.WithoutOptionalAttributesDeep(), nil
 }
 
-// dynamic reads a value whose type is given next to it: {"value":…,"type":…},
-// in either order.
+// dynamic returns a value whose type is next to it: {"value":…,"type":…}, in either order.
 func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 	if kind != '{' {
 		return cty.NilVal, errors.New("an object of value and type is required")

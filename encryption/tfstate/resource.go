@@ -20,18 +20,18 @@ import (
 type storedResource struct {
 	address.Address
 
-	provider  string // the address of its configuration
-	instances []byte // a part of the file
+	provider  string // the address of the provider configuration
+	instances []byte // JSON of the instances, a part of the file
 
-	twice bool // in the state
+	twice bool // whether the state has the resource twice
 }
 
 // resourceIndex holds the resources of a state by address, without an instance
 // key.
 type resourceIndex map[string]*storedResource
 
-// indexed reads the list of a state's resources. Their instances are decoded when
-// they are needed.
+// indexed returns the resources in the list of a state. Their instances are decoded when they are
+// needed.
 func indexed(list []byte) (resourceIndex, error) {
 	index := resourceIndex{}
 	err := eachResource(list, func(one *storedResource) error {
@@ -43,13 +43,13 @@ func indexed(list []byte) (resourceIndex, error) {
 	return index, err
 }
 
-// eachResource reads the list of a state's resources, without their instances. An
-// error of visit ends it.
+// eachResource calls visit for each resource in the list of a state, without decoding its
+// instances. An error of visit ends it.
 func eachResource(list []byte, visit func(*storedResource) error) error {
 	if list == nil || string(list) == "null" {
 		return nil
 	}
-	modules := map[string]string{} // :: as the file has it → as it is compared
+	modules := map[string]string{} // canonical module paths by the path in the file
 	var refused error
 	reader := jsonwalk.NewReader(list)
 	if err := reader.Array(func() error {
@@ -58,7 +58,7 @@ func eachResource(list []byte, visit func(*storedResource) error) error {
 			return err
 		}
 		if one.Mode != address.Managed && one.Mode != address.Data {
-			return nil // a kind that later versions may have
+			return nil // later versions may have other modes
 		}
 		module, known := modules[one.Module]
 		if !known {
@@ -74,8 +74,8 @@ func eachResource(list []byte, visit func(*storedResource) error) error {
 	return nil
 }
 
-// readResource reads one element of a state's resources, and returns an error for an element
-// that is not a resource, before a file makes it read millions of them.
+// readResource returns one element of a state's resources. It returns an error for an element that
+// is not a resource, so that a file cannot make it read millions of them.
 func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	r := &storedResource{}
 	if err := reader.Object(func(name string) (err error) {
@@ -110,13 +110,13 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	return r, nil
 }
 
-// Resource finds the resource at an address, as Terraform and OpenTofu print
-// one, of at most 16 KiB: module.net["a"].aws_vpc.main[0], or without the last
-// index for all its instances. "" is the only resource of a state that has one.
+// Resource returns the resource at an address of at most 16 KiB, in the form in which Terraform and
+// OpenTofu print it: module.net["a"].aws_vpc.main[0], or without the last index for all instances.
+// "" stands for the only resource of a state, and is an error if the state has several or none.
 //
-// It fails for states in formats 1 to 3, which have all attributes as text
-// without types, and for a resource with more than 100,000 instances. If the
-// state has no such resource, the error shows the nearest address.
+// It returns an error for states in formats 1 to 3, which have all attributes as text without
+// types, and for a resource with more than 100,000 instances. If the state has no such resource,
+// the error shows the nearest address.
 func (s *State) Resource(address string) (*Resource, error) {
 	if err := s.hasResources(); err != nil {
 		return nil, err
@@ -166,11 +166,12 @@ func (index resourceIndex) only() (*Resource, error) {
 	return nil, fmt.Errorf("the state has %d resources; choose one with address", len(index))
 }
 
-// nearby helps to find a resource that has another name, is in another module, or is data.
+// nearby returns the part of an error that names similar addresses, or resources of the same type
+// and name elsewhere, or other resources of the state.
 func (index resourceIndex) nearby(a address.Address) string {
 	var alike, elsewhere []string
 	for at, stored := range index {
-		// Only these can be near, and to compare long ones costs their product.
+		// Only addresses of similar length can be near, and comparing two addresses costs the product of their lengths.
 		if d := len(at) - len(a.Resource()); d >= -3 && d <= 3 && len(at) < maxShown {
 			alike = append(alike, at)
 		}
@@ -216,11 +217,11 @@ type Resource struct {
 type storedInstance struct {
 	IndexKey      json.RawMessage `json:"index_key"`
 	Deposed       string          `json:"deposed"`
-	Provider      string          `json:"provider"` // OpenTofu only, where instances differ
+	Provider      string          `json:"provider"` // only in states of OpenTofu, if instances differ in it
 	SchemaVersion uint64          `json:"schema_version"`
 
 	attributes json.RawMessage
-	flat       json.RawMessage // attributes_flat, which some have instead
+	flat       json.RawMessage // attributes_flat, which old states have in place of attributes
 	sensitive  json.RawMessage
 	key        address.Key
 }
@@ -254,7 +255,7 @@ func (i *storedInstance) readKey() error {
 	return err
 }
 
-// find chooses one instance by its key, or all without one.
+// find returns the instance with a key, or all instances for the zero key.
 func (r *storedResource) find(key address.Key) (*Resource, error) {
 	at := r.Address
 	at.Key = key
@@ -277,8 +278,7 @@ func (r *storedResource) find(key address.Key) (*Resource, error) {
 	return found, nil
 }
 
-// choose keeps the instances that the address means, and returns the keys of
-// all.
+// choose adds to r the instances that its address means, and returns the keys of all instances.
 func (r *Resource) choose(instances []byte) ([]address.Key, error) {
 	seen := map[address.Key]bool{}
 	if err := eachInstance(instances, func(one storedInstance) error {
@@ -340,11 +340,11 @@ func noInstance(a address.Address, keys []address.Key) error {
 		syntax.List(texts, maxListed, show))
 }
 
-// Address is where the resource, or the instance, stands in the state, as Terraform and
-// OpenTofu print it: module.net["a"].aws_vpc.main[0].
+// Address returns the address of the resource, or of the instance, in the form in which Terraform
+// and OpenTofu print it: module.net["a"].aws_vpc.main[0].
 func (r *Resource) Address() string { return r.address.String() }
 
-// Size is the length of the attributes in the file, in bytes.
+// Size returns the length of the attributes in the file, in bytes.
 func (r *Resource) Size() int {
 	size := 0
 	for _, i := range r.instances {
@@ -353,8 +353,8 @@ func (r *Resource) Size() int {
 	return size
 }
 
-// Marked reports whether the state says which attributes are sensitive. States
-// of Terraform 0.13 and older do not: any attribute may be a secret then.
+// Marked reports whether the state tells which attributes are sensitive. In states of Terraform
+// 0.13 and older, which do not, any attribute may be a secret.
 func (r *Resource) Marked() bool {
 	return !slices.ContainsFunc(r.instances, func(i storedInstance) bool { return len(i.sensitive) == 0 || string(i.sensitive) == "null" })
 }
@@ -432,7 +432,7 @@ func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error)
 	if err != nil {
 		return open, sensitive, err
 	}
-	ty, err := impliedType(i.attributes, "its attributes", b) // Terraform requires the type of each value next to it
+	ty, err := impliedType(i.attributes, "its attributes", b) // the state has no types of attributes
 	if err != nil {
 		return open, sensitive, err
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// entry4 is an output in format 4, the only one that gives it a type. A key
-// that is absent leaves a nil message; null leaves "null".
+// entry4 is an output in format 4, the only format with types of outputs. An absent member leaves a
+// nil message, and null leaves "null".
 type entry4 struct {
 	Value      json.RawMessage `json:"value"`
 	Type       json.RawMessage `json:"type"`
 	Sensitive  bool            `json:"sensitive"`
-	Deprecated string          `json:"deprecated"` // OpenTofu only
+	Deprecated string          `json:"deprecated"` // only in states of OpenTofu
 }
 
 func outputs4(raw json.RawMessage) (map[string]Output, error) {
@@ -38,7 +38,7 @@ func outputs4(raw json.RawMessage) (map[string]Output, error) {
 	return outputs, wrong
 }
 
-// readEntry4 finds value and type of an output and decodes the rest.
+// readEntry4 returns an output whose value and type are not decoded.
 func readEntry4(raw json.RawMessage) (entry4, error) {
 	var e entry4
 	err := jsonwalk.Decode(raw, &e, map[string]*json.RawMessage{"value": &e.Value, "type": &e.Type}, "sensitive", "deprecated")

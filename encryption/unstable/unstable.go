@@ -13,23 +13,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
-// Blocks as the user wrote them, not yet decoded.
+// These types describe blocks as the user wrote them, not yet decoded.
 type (
 	Entry   = entries.Entry   // a block
-	Setting = entries.Setting // an attribute of it
-	Scope   = entries.Scope   // the values that the environment may give it
+	Setting = entries.Setting // an attribute of a block
+	Scope   = entries.Scope   // the values that the environment may give a block
 )
 
-// Settings that were read.
+// These types describe settings that were read.
 type (
-	Config  = config.Config  // all of them
+	Config  = config.Config  // all settings
 	Target  = config.Target  // the methods for one kind of data
 	Options = config.Options // the kinds, blocks and values that a text may use
 
-	NotSettingsError = config.NotSettingsError // describes a text without any settings
+	NotSettingsError = config.NotSettingsError // the error for a text without any settings
 )
 
-// Module stands for the folder of the module in values of a backend block.
+// Module is the text that stands for the folder of the module in values of a backend block.
 const Module = config.Module
 
 // SecretVariable returns the name of a set environment variable of a table that holds, or names,
@@ -41,7 +41,7 @@ func SecretVariable(table attr.Table, env attr.LookupEnv) string {
 // ExpectConfig returns an error for a file in HCL that is nested too deeply to be parsed.
 func ExpectConfig(text []byte) error { return config.ExpectConfig(text) }
 
-// ExpectJSON returns the same error for HCL in JSON.
+// ExpectJSON returns an error for a file of HCL in JSON that is nested too deeply to be parsed.
 func ExpectJSON(text []byte) error { return config.ExpectJSON(text) }
 
 // CheckTable returns an error if a table contradicts itself.
@@ -63,12 +63,12 @@ func Tables(registry encryption.Registry) (keyProviders, methods []attr.Table) {
 // With makes an option of a layer from a function that changes [Options].
 func With(change func(*Options)) encryption.With { return config.NewWith(change) }
 
-// Read reads settings from layers, as [encryption.Load] does.
+// Read reads settings from layers, like [encryption.Load].
 func Read(registry encryption.Registry, layers ...encryption.Layer) (*Config, error) {
 	return config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
 }
 
-// Layer is one of settings that were read, or were written elsewhere than in text.
+// Layer returns a layer with settings that were read before, or that do not come from text.
 func Layer(settings *Config) encryption.Layer {
 	return config.NewLayer[encryption.With](func(Options) (*Config, error) { return settings, nil })
 }

@@ -117,7 +117,7 @@ func (p *provider) key(
 	if err != nil {
 		return nil, nil, err
 	}
-	where := p.transit + "/" + operation + "/" + p.keyName // which the client encodes
+	where := p.transit + "/" + operation + "/" + p.keyName // the client encodes it
 	answer, err := p.server.put(ctx, client, token, where, body)
 	if err != nil {
 		return nil, nil, p.server.explain(ctx, err, where, p.keyName)

@@ -37,8 +37,8 @@ type ageKeys struct {
 	textsFrom string // the variable that gives the texts; "" if the settings do
 	filesFrom string // the variable that names the files; "" if the settings do
 
-	command []string // prints identities; empty for none
-	useSSH  bool     // SSH keys in the home directory, too
+	command []string // the command that prints identities; empty for none
+	useSSH  bool     // whether SSH keys in the home directory are identities, too
 	env     attr.LookupEnv
 }
 
@@ -50,8 +50,8 @@ func newAgeKeys(v attr.Values) ageKeys {
 	}
 }
 
-// open opens a data key with the identities that there are. Files are read
-// each time, because they may be written later.
+// open opens a data key with all available identities. It reads their files at each call, because
+// they may be written later.
 func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed string) ([]byte, error) {
 	found, problems := a.identities()
 	if len(a.command) > 0 {
@@ -90,13 +90,13 @@ func openAge(sealed string, identities []age.Identity) ([]byte, error) {
 	return io.ReadAll(content)
 }
 
-// ageParts returns the number of recipients of an age file. Each is tried.
+// ageParts returns the number of recipients of an age file. Each of them is tried.
 func ageParts(sealed string) int {
 	file, _ := io.ReadAll(armor.NewReader(strings.NewReader(sealed)))
 	return bytes.Count(file, []byte("\n-> "))
 }
 
-// advise adds advice if sops itself would have tried another key.
+// advise returns err with advice. If sops itself would have tried another key, the advice tells how to use it.
 func (a ageKeys) advise(err error, advice, recipient string) error {
 	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH {
 		return fault.With(err, "use_ssh_keys = true tries the SSH keys of the home directory")
@@ -109,8 +109,8 @@ func (a ageKeys) advise(err error, advice, recipient string) error {
 	return fault.With(err, advice)
 }
 
-// run has the user's program print identities. The recipient is passed as sops
-// passes it.
+// run returns the identities that the user's program prints. It passes the recipient in the same
+// way as sops.
 func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]age.Identity, error) {
 	patience, err := runs.patience(kindAge, "set age_identities or age_identity_files")
 	if err != nil {
@@ -125,7 +125,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
 	case err != nil:
-		// Its output may be a key.
+		// The output of the program may be a key.
 		return nil, errors.New("age_identity_command: the program failed, or printed too much")
 	}
 	ids, err := parseAge(printed)
@@ -135,7 +135,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	return ids, nil
 }
 
-// identities returns all usable identities, and an error for each other one. The errors contain
+// identities returns all usable identities, and an error for each unusable one. The errors contain
 // no part of an identity.
 func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	for i, text := range a.texts {
@@ -163,13 +163,13 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		read(name, variable(sshKeyFile))
 	}
 	for _, name := range a.usual() {
-		ids, _ := readAge(name) // it need not exist
+		ids, _ := readAge(name) // the file need not exist
 		found = append(found, ids...)
 	}
 	return found, problems
 }
 
-// variable returns the text for an environment variable that gives a value, and "" for none.
+// variable returns the text for an environment variable in an error, and "" if name is empty.
 func variable(name string) string {
 	if name == "" {
 		return ""
@@ -219,8 +219,8 @@ func readAge(name string) ([]age.Identity, error) {
 
 var errProtected = errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
 
-// parseAge reads age identities, as in a key file or with spaces in between,
-// or an SSH private key. Its errors continue a sentence.
+// parseAge returns the age identities in a key file, which may also have spaces between them, or
+// the SSH private key in it. Its errors continue a sentence about the file.
 func parseAge(content []byte) ([]age.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {

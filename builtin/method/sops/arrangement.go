@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// In JSON and YAML, sops binds a value to the names above it, joined by colons,
-// and the MAC to the sequence of values. Neither knows the elements of a list,
-// nor anything that is empty. So brackets can be moved without a key: part of an
-// object goes to the next element, "a": {"b": …} becomes "a:b": …, and nulls
-// fill the gaps. The method therefore accepts only objects as Terraform and OpenTofu write them.
-// The tests list the changes that remain possible.
+// In JSON and YAML, sops binds a value to the names above it, joined by colons, and the MAC to the
+// sequence of values. Neither covers the elements of a list as such, nor empty values. Brackets can
+// therefore be moved without a key: part of an object goes to the next element, "a": {"b": …}
+// becomes "a:b": …, and nulls fill the gaps. The method therefore accepts only objects as Terraform
+// and OpenTofu write them. The tests list the changes that remain possible.
 
-// arrange checks how a decrypted state is arranged, and makes its marks
-// independent of it. Anything else is left as it is.
+// arrange returns an error unless a decrypted state is arranged as Terraform and OpenTofu write it.
+// It replaces the marks of sensitive values by marks that do not depend on the arrangement. It
+// leaves other documents unchanged.
 func arrange(state object) error {
 	version := 0.0
 	switch v := state.get("version").(type) {
@@ -26,7 +26,7 @@ func arrange(state object) error {
 		return misplaced("version", "a number is required")
 	}
 	if version < 1 || version > 4 {
-		return nil // the reader of states refuses it, if it is meant to be one
+		return nil // if it is meant to be a state, the reader of states refuses it
 	}
 	if err := stateShape.check("", state); err != nil {
 		return err
@@ -52,8 +52,8 @@ func misplaced(where, what string) error {
 
 // shape describes an object of the state format as Terraform and OpenTofu write it.
 type shape struct {
-	names []string // in their order; others come last, in any
-	must  []string // of names, those that always have a value
+	names []string // known names in their order; other names follow in any order
+	must  []string // the names that always have a value
 }
 
 var (
@@ -66,8 +66,8 @@ var (
 		"sensitive_attributes"}, must: []string{"schema_version"}}
 )
 
-// each checks the elements of a list, which may be absent, and replaces each by the result of
-// also.
+// each checks the elements of a list, which may be absent. If also is set, it replaces each element
+// by the result of also.
 func (s shape) each(list any, where string, also func(object) (object, error)) error {
 	all, ok := list.([]any)
 	if !ok && list != nil {
@@ -93,7 +93,8 @@ func (s shape) each(list any, where string, also func(object) (object, error)) e
 	return nil
 }
 
-// check looks at the names alone: there is one such object.
+// check returns an error for a name that Terraform and OpenTofu do not write, such as a known name
+// in another case. It does not check the order of names.
 func (s shape) check(where string, branch object) error {
 	for _, item := range branch {
 		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, item.name) })
@@ -127,7 +128,8 @@ func (s shape) inOrder(where string, branch object) error {
 	return nil
 }
 
-// checkInstance returns the instance with its marks.
+// checkInstance returns an instance with its new marks, or an error if it is not arranged as
+// Terraform and OpenTofu write it.
 func checkInstance(instance object, unmarked bool) (object, error) {
 	const where = "instances of a resource"
 	attributes, ok := instance.get("attributes").(object)
@@ -172,10 +174,10 @@ func marks(stored any, attributes object, unmarked bool) any {
 	return paths
 }
 
-// names returns the texts under one name, "value", however many lists they
-// are in: sops binds them to no more than that.
+// names returns the texts below the single name "value", in any number of lists, because sops binds
+// them only to that name.
 func names(stored any) (all []string) {
-	_ = walk(stored, nil, func(value any, path []string) error { // which never fails
+	_ = walk(stored, nil, func(value any, path []string) error { // this function never fails
 		if name, ok := value.(string); ok && len(path) == 1 && path[0] == "value" {
 			all = append(all, name)
 		}
@@ -184,8 +186,8 @@ func names(stored any) (all []string) {
 	return all
 }
 
-// checkSorted checks that the objects in lists have their names in order, and
-// that no name may have come from inside its neighbour.
+// checkSorted returns an error if an object in a list has names out of order, or if a name may have
+// come from inside a neighbouring object.
 func checkSorted(value any, where string, inList bool) error {
 	switch v := value.(type) {
 	case []any:
@@ -225,7 +227,7 @@ func namesAround(branch object) map[string]bool {
 	return around
 }
 
-const maxColons = 64 // in a name that are looked at
+const maxColons = 64 // colons in a name that are checked
 
 // fromInside reports whether name may consist of the name of an object around it, a colon, and
 // a name inside that object.

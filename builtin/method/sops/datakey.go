@@ -91,7 +91,7 @@ func (m *method) key(from masterKey, runs *programs) key {
 	return k
 }
 
-// identityOf is equal for files that have the same data key for the same reasons.
+// identityOf returns a hash that is equal for files with the same encrypted data keys.
 func identityOf(groups []group, threshold int) string {
 	h := sha256.New()
 	fmt.Fprintln(h, threshold)
@@ -104,7 +104,7 @@ func identityOf(groups []group, threshold int) string {
 	return string(h.Sum(nil))
 }
 
-// dataKeyOf uses keys until there are enough parts of the data key.
+// dataKeyOf returns the data key of a file. It opens parts of the key until their number reaches threshold.
 func dataKeyOf(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	var parts [][]byte
 	failed := &groupsError{needed: threshold, all: len(groups)}
@@ -139,7 +139,7 @@ func dataKeyOf(ctx context.Context, groups []group, threshold int) ([]byte, erro
 	return dataKey, nil
 }
 
-// part returns the part of the first key that gives it, or why none does.
+// part returns the part of the data key that the first usable key opens, or the errors of all keys that were tried.
 func (g group) part(ctx context.Context) (part []byte, failed []keyError) {
 	for _, k := range g.keys {
 		part, err := k.open(ctx)

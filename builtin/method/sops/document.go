@@ -12,8 +12,8 @@ import (
 // These limits apply to a file. They are checked before any key is used.
 const (
 	maxGroups  = 64
-	maxKeys    = 128      // in all groups together
-	maxWrapped = 32 << 10 // bytes of an encrypted data key; one for many PGP keys takes some thousand
+	maxKeys    = 128      // keys in all groups together
+	maxWrapped = 32 << 10 // bytes of an encrypted data key; a data key for many PGP keys takes several thousand
 	maxName    = 16 << 10 // bytes of a key's address, role and encryption context
 	keyLength  = 32       // bytes of a data key
 )
@@ -23,9 +23,9 @@ type document struct {
 	state     object // everything but the metadata
 	meta      metadata
 	groups    [][]masterKey
-	threshold int // key groups that are needed
+	threshold int // the number of key groups that are needed
 	selection *selection
-	binary    bool // sops encrypted the whole file as one value
+	binary    bool // whether sops encrypted the whole file as one value
 }
 
 // load parses a file and checks everything that can be checked without a key.
@@ -61,7 +61,7 @@ func checkNames(value any, path []string) error {
 	if len(path) > 2 {
 		return nil
 	}
-	seen := map[string]bool{} // :: folded name → it holds something
+	seen := map[string]bool{} // whether the value has content, by the folded name
 	for _, item := range branch {
 		folded, content := strings.ToLower(strings.ToUpper(item.name)), hasContent(item.value)
 		if other, twice := seen[folded]; twice && !(other && content) {
@@ -72,7 +72,7 @@ func checkNames(value any, path []string) error {
 	return nil
 }
 
-// hasContent reports whether there is anything that the MAC covers.
+// hasContent reports whether a value contains anything that the MAC covers.
 func hasContent(value any) bool {
 	switch v := value.(type) {
 	case object:
@@ -101,7 +101,7 @@ func checkSealed(value any, path []string) error {
 		"if sops was meant to leave it unencrypted, set allow_unencrypted_values = true", at(path))
 }
 
-// at names a place in the file for a message.
+// at returns a place in the file for a message.
 func at(path []string) string { return quote(strings.Join(path, ".")) }
 
 const maxText = 200 // bytes of a text of the file that are shown

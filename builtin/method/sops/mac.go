@@ -54,8 +54,8 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 	return nil
 }
 
-// decrypt opens a value and those in it; named is whether the selection matches one of the names that
-// lead to it.
+// decrypt decrypts a value and all values inside it. Named tells whether the selection matches one
+// of the names on the path to the value.
 func (w *walker) decrypt(value any, named bool) (any, error) {
 	var err error
 	switch v := value.(type) {

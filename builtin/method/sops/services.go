@@ -201,7 +201,8 @@ func (s services) vault(k masterKey) (opener, error) {
 	}, nil
 }
 
-// savedToken returns the token that "vault login" saved, and "" if there is none: then the server asks for one.
+// savedToken returns the token that "vault login" saved, and "" if there is none. The server tells
+// if it requires a token.
 func savedToken() string {
 	token, _ := keyfile.ReadText("~/.vault-token")
 	return strings.TrimSpace(string(token))

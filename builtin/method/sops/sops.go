@@ -37,7 +37,7 @@ type method struct {
 	services services
 	partial  bool // whether unencrypted values are allowed
 
-	dataKeys *memo.Secrets // data keys by the [identity] of key groups
+	dataKeys *memo.Secrets // data keys by the hash that [identityOf] returns
 }
 
 var (

@@ -13,7 +13,7 @@ type member struct {
 // comment is a value that sops took for a comment of YAML when it encrypted it.
 type comment string
 
-// get returns the value under a name, nil if there is none.
+// get returns the value under a name, and nil if there is none.
 func (o object) get(name string) any {
 	for _, item := range o {
 		if item.name == name {
@@ -46,7 +46,7 @@ func walk(value any, path []string, visit func(value any, path []string) error) 
 	return nil
 }
 
-// withoutComments takes the comments out of lists, which YAML may have there.
+// withoutComments returns a value without the comments in its lists, where YAML may have them.
 func withoutComments(value any) any {
 	switch v := value.(type) {
 	case object:

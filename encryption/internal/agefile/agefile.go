@@ -28,9 +28,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// MaxWorkFactor is the largest scrypt work factor that a file sealed with a passphrase may
-// demand: scrypt takes 1 GiB of memory and some seconds for it. The program age uses 18, and
-// rage a factor that takes a second on the machine.
+// MaxWorkFactor is the largest scrypt work factor that a file sealed with a passphrase may demand:
+// scrypt takes 1 GiB of memory and several seconds for it. The program age uses 18, and rage a
+// factor that takes a second on the machine.
 const MaxWorkFactor = 20
 
 // Attrs returns the attributes that [NewIdentities] and [Recipients] read. The text recipients
@@ -51,8 +51,8 @@ func Attrs(recipients string) []attr.Attr {
 	}
 }
 
-// Recipients parses the attribute recipients, whose elements are the lines of a file for
-// age: comments are left out.
+// Recipients returns the recipients in the attribute recipients. An element may be a line of a
+// recipients file of age; comments are left out.
 func Recipients(v attr.Values) ([]age.Recipient, error) {
 	var all []age.Recipient
 	for i, text := range v.Strings("recipients") {
@@ -141,7 +141,7 @@ func hasSeveral(text string) bool {
 	return keys > 1 || strings.ContainsAny(text, "\r\n")
 }
 
-// reader reads file without its armor.
+// reader returns a reader of file without its armor.
 func reader(file []byte) io.Reader {
 	if recognize.IsArmored(file) {
 		return armor.NewReader(bytes.NewReader(file))
@@ -237,7 +237,7 @@ const maxShown = 200 // bytes of a file's content in an error
 // shown returns the text of an error of age, which contains pieces of the file, escaped and cut.
 func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 
-// describe lists the types of a file's recipients.
+// describe returns a clause about the types of a file's recipients, for an error.
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if slices.Equal(types, []string{"X25519"}) {

@@ -34,8 +34,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// functions returns the functions that configuration text may call. They behave as OpenTofu's
-// functions of the same names. Relative paths begin in dir, and with "" in the working directory.
+// functions returns the functions that configuration text may call. They behave like OpenTofu's
+// functions of the same names. Relative paths are relative to dir or, if dir is "", to the working
+// directory.
 func functions(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"abs":             stdlib.AbsoluteFunc,
@@ -143,8 +144,8 @@ func ofFiles(dir string) map[string]function.Function {
 	return all
 }
 
-// elsewhere lists OpenTofu's functions that are missing here. No known encryption block calls
-// one, or they return another value at each call, and so would give another key.
+// elsewhere lists OpenTofu's functions that are missing here. No known encryption block calls them,
+// or they return another value at each call, which would give another key.
 const elsewhere = " alltrue anytrue base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets " +
 	"ephemeralasnull fileset index issensitive list map matchkeys plantimestamp rsadecrypt setproduct sum templatestring " +
 	"textdecodebase64 textencodebase64 timecmp timestamp transpose type uuid uuidv5 "
@@ -208,8 +209,8 @@ func replaceFunction() function.Function {
 	})
 }
 
-// identityFunction stands for sensitive and nonsensitive: nothing of this
-// text is ever shown, whether or not it is marked.
+// identityFunction returns the function for sensitive and nonsensitive. It returns its argument,
+// because values in this text are never shown, marked or not.
 func identityFunction() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}},
@@ -226,7 +227,7 @@ func decodeBase64(s string) (string, error) {
 	return string(b), nil
 }
 
-// callError is why a function fails, without values of the text.
+// callError is the reason why a function call failed. It contains no values of the text.
 type callError struct{ text string }
 
 func (e *callError) Error() string { return e.text }
@@ -239,7 +240,7 @@ func decodeURL(s string) (string, error) {
 	return text, nil
 }
 
-// testFunction is one that compares two texts.
+// testFunction returns a function that compares two texts.
 func testFunction(f func(a, b string) bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "part", Type: cty.String}},
@@ -250,9 +251,9 @@ func testFunction(f func(a, b string) bool) function.Function {
 	})
 }
 
-var errArgument = errors.New("of another type, or out of range") // which is said in other words
+var errArgument = errors.New("of another type, or out of range") // ofCall replaces this text
 
-// valueFunction is one of values of any type, at least so many.
+// valueFunction returns a function that takes least or more values of any type, of which the first must not be null.
 func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) function.Function {
 	call := func(args []cty.Value) (cty.Value, error) {
 		switch {
@@ -268,7 +269,7 @@ func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) funct
 	})
 }
 
-// typedByValue is a function whose type is known only when it was called, with arguments that are known.
+// typedByValue returns a function whose type is known only after a call with known arguments.
 func typedByValue(call func(args []cty.Value) (cty.Value, error), spec function.Spec) function.Function {
 	known := func(args []cty.Value) (cty.Value, error) {
 		if slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsKnown() }) {
@@ -337,7 +338,7 @@ func length(args []cty.Value) (cty.Value, error) {
 	return cty.NilVal, errArgument
 }
 
-// decoder is a function that decodes a text which expect does not refuse.
+// decoder returns a function that decodes a text, unless expect returns an error for the text.
 func decoder(f function.Function, expect func(text []byte) error) function.Function {
 	decode := func(args []cty.Value) (cty.Value, error) {
 		if err := expect([]byte(args[0].AsString())); err != nil {
@@ -348,7 +349,8 @@ func decoder(f function.Function, expect func(text []byte) error) function.Funct
 	return typedByValue(decode, function.Spec{Params: []function.Parameter{{Name: "text", Type: cty.String}}})
 }
 
-// expectYAML is about aliases, each of which may double the value, and about characters that begin a level.
+// expectYAML returns an error for a text with many aliases, each of which may double the value, or
+// with many characters that begin a level.
 func expectYAML(text []byte) error {
 	const most = 10_000
 	begins := 0
@@ -424,7 +426,7 @@ func templateFunction(dir string) function.Function {
 	})
 }
 
-// from returns path, and dir joined with it if it is relative.
+// from returns path or, if path is relative, dir joined with path.
 func from(dir, path string) string {
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
 		path = filepath.Join(dir, path)

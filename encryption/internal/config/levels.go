@@ -16,31 +16,32 @@ const mostLevels = 1000
 
 var errDeep = fmt.Errorf("it is nested more than %d levels deep", mostLevels)
 
-// ExpectConfig refuses a file in native syntax that nests too deep.
+// ExpectConfig returns an error for a file in native syntax that is nested more than 1,000 levels deep.
 func ExpectConfig(text []byte) error {
 	tokens, _ := hclsyntax.LexConfig(text, "", hcl.InitialPos)    // the parser reports mistakes
 	return expect(tokens, bracket{closes: hclsyntax.TokenCBrace}) // a file is the content of a block
 }
 
-// ExpectExpression refuses such an expression.
+// ExpectExpression returns an error for an expression in native syntax that is nested more than 1,000 levels deep.
 func ExpectExpression(text []byte) error {
 	tokens, _ := hclsyntax.LexExpression(text, "", hcl.InitialPos)
 	return expect(tokens, bracket{closes: hclsyntax.TokenEOF})
 }
 
-// ExpectTemplate refuses such a template.
+// ExpectTemplate returns an error for a template that is nested more than 1,000 levels deep.
 func ExpectTemplate(text []byte) error {
 	tokens, _ := hclsyntax.LexTemplate(text, "", hcl.InitialPos)
 	return expect(tokens, bracket{closes: hclsyntax.TokenEOF})
 }
 
-// ExpectJSON refuses a file in JSON that nests too deep, or that has such a template in a string.
+// ExpectJSON returns an error for a file in JSON if the file, or a template in one of its strings,
+// is nested more than 1,000 levels deep.
 func ExpectJSON(text []byte) error {
 	var open []byte
 	for at := 0; at < len(text); at++ {
 		switch c := text[at]; c {
 		case '{', '[':
-			open = append(open, c+2) // which is the one that closes it
+			open = append(open, c+2) // the bracket that closes c
 		case '}', ']':
 			if n := len(open) - 1; n >= 0 && open[n] == c {
 				open = open[:n]
@@ -59,7 +60,8 @@ func ExpectJSON(text []byte) error {
 	return nil
 }
 
-// stringLength is where the parser of HCL takes a string of JSON to end.
+// stringLength returns the length of the string at the beginning of a JSON text, with its quotation
+// marks, as the parser of HCL reads it.
 func stringLength(text []byte) int {
 	escaped := false
 	for i, c := range text[1:] {
@@ -82,10 +84,10 @@ func expectString(quoted []byte) error {
 	return ExpectTemplate([]byte(text))
 }
 
-// bracket is one that is open.
+// bracket is an open bracket.
 type bracket struct {
 	closes hclsyntax.TokenType
-	chain  int // links, each of which deepens the expression inside
+	chain  int // the number of links in the current expression, each of which is a level
 }
 
 var closing = map[hclsyntax.TokenType]hclsyntax.TokenType{
@@ -94,7 +96,7 @@ var closing = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
 }
 
-// links are the tokens of a chain, such as a sum, of which each adds a level without a bracket.
+// links lists the tokens that add a level without a bracket, as in a sum.
 var links = []hclsyntax.TokenType{
 	hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPercent, hclsyntax.TokenAnd,
 	hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan,
@@ -102,7 +104,8 @@ var links = []hclsyntax.TokenType{
 	hclsyntax.TokenOBrack, // an index
 }
 
-// expect counts open brackets, and in each of them the links of the expression. Around is the outermost level.
+// expect returns an error if open brackets, with the links of the expressions in them, are more
+// than 1,000 levels deep. Around is the outermost level.
 func expect(tokens hclsyntax.Tokens, around bracket) error {
 	open, deep := []bracket{around}, 0
 	add := func(n int) {

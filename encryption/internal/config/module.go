@@ -59,7 +59,7 @@ type module struct {
 	variables map[string]*variable
 	locals    map[string]hcl.Expression
 	values    map[string]cty.Value // values of the locals that were evaluated
-	inside    int                  // locals that are being evaluated, each for the one before it
+	inside    int                  // the number of locals that are being evaluated, each for the local before it
 }
 
 func (m *module) read() error {
@@ -131,15 +131,15 @@ func (m *module) readVariable(block *hcl.Block) {
 	m.variables[name].declare(block)
 }
 
-// workspace returns the named workspace; if it is "", the workspace that is selected in the
-// folder; and else "default".
+// workspace returns the named workspace or, if named is "", the workspace that is selected in the
+// folder, or else "default".
 func (m *module) workspace(named string) string {
 	selected, _ := keyfile.Read(filepath.Join(m.dir, ".terraform", "environment")) // usually absent
 	return cmp.Or(named, strings.TrimSpace(string(selected)), "default")
 }
 
-// moduleFiles returns the paths of a module's files in the order in which they are merged:
-// first all that are no override files, then each override file by itself.
+// moduleFiles returns the paths of a module's files in the order in which they are merged: first
+// all files that are no override files, then each override file by itself.
 func moduleFiles(dir string) (layers [][]string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

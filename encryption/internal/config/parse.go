@@ -25,8 +25,8 @@ import (
 
 // Options sets the kinds, blocks and values that a configuration text may use.
 type Options struct {
-	KeyProviders []attr.Table // the kinds that entries may have
-	Methods      []attr.Table // likewise
+	KeyProviders []attr.Table // the kinds of key providers that the text may have
+	Methods      []attr.Table // the kinds of methods that the text may have
 	Backends     []attr.Table // the kinds of a backend block; if empty, the text must not have one
 
 	// Backend is called with the backend block, which is not part of the encryption settings.
@@ -39,7 +39,7 @@ type Options struct {
 	// Environment and Arguments set var.* as OpenTofu's TF_VAR_name, -var and -var-file do. In
 	// a module, its files of values win over the environment, the arguments over both, a later
 	// argument over an earlier one, and Variables over all.
-	Environment map[string]string // :: name of a variable → text
+	Environment map[string]string // texts by the name of the variable
 	Arguments   []string          // "-var=name=text", read by the type of the variable, or "-var-file=path"
 
 	// FromEnvironment is true if only an environment variable names the text, which is then as
@@ -50,7 +50,7 @@ type Options struct {
 	// that is selected in the module's folder.
 	Workspace string
 
-	// AllowCommands lets commands run that only the environment names.
+	// AllowCommands allows commands that only the environment names.
 	AllowCommands bool
 
 	// Uses is called for each variable that an expression refers to, with its name ("" for var
@@ -63,7 +63,7 @@ type Options struct {
 // the block, alone or inside a terraform block. Blank text gives a nil Config. Errors give
 // positions in the text with the name filename.
 //
-// Programs that the text names will run. For TF_ENCRYPTION, which everybody who can set an
+// Programs that the text names will run. For TF_ENCRYPTION, which anybody who can set an
 // environment variable can write, use [ParseEnvironment].
 //
 // Parse returns an [*attr.Error] for each unknown block, and for each unknown argument of a
@@ -261,7 +261,7 @@ type parser struct {
 // isLayer reports whether the text counts as part of the environment.
 func (p *parser) isLayer() bool { return p.fromEnvironment || p.opts.FromEnvironment }
 
-// Module stands for the folder of the module in values of a backend block.
+// Module is the text that stands for the folder of the module in values of a backend block.
 const Module = "${module}"
 
 // backend reads the backend block, which is not part of the encryption settings, and returns a
@@ -431,7 +431,7 @@ func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
 		}
 		read := p.scope.place
 		switch {
-		case a.Secrecy == attr.LocalSecret: // a secret is no path
+		case a.Secrecy == attr.LocalSecret: // a local secret is not a path
 			read = p.scope.value
 		case a.Form == attr.KeyProvider:
 			read = p.keyReference(e.Address + "." + a.Name)
@@ -465,8 +465,8 @@ func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) entries.S
 	return whole
 }
 
-// bodySchema returns the schema of a body with these attributes. It allows nested settings both
-// as a block and as an attribute, because OpenTofu writes some each way.
+// bodySchema returns the schema of a body with these attributes. It allows nested settings both as
+// a block and as an attribute, because OpenTofu has nested settings in both forms.
 func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 	var s hcl.BodySchema
 	for _, a := range attrs {
@@ -544,7 +544,7 @@ func (p *parser) content(body hcl.Body, schema *hcl.BodySchema, attrs ...attr.At
 
 func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attrs ...attr.Attr) {
 	said := map[string]bool{}
-	// HCL collects diagnostics in a map.
+	// HCL collects diagnostics in a map, so their order is random.
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte })
 	for _, d := range diags {
 		// These details hold names of arguments and blocks, never values.
@@ -619,7 +619,7 @@ func (p *parser) meantArgument(name string, attrs []attr.Attr) string {
 	return ""
 }
 
-// thereAre lists the arguments and blocks that a block may have.
+// thereAre returns the part of an error that lists the arguments and blocks that a block may have.
 func thereAre(schema *hcl.BodySchema) string {
 	var names []string
 	for _, a := range schema.Attributes {

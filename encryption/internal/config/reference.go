@@ -13,11 +13,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// The functions of this file read references as syntax, without looking the entries up, because
-// the text of one layer may name an entry of another. A missing entry is an error when it is
+// The functions in this file read references as syntax, without looking up the entries, because the
+// text of one layer may name an entry of another layer. A missing entry is an error when it is
 // used.
 
-// keyReference reads the address of a key provider, or a literal key, which gets the address own.
+// keyReference returns a function that reads the address of a key provider, or a literal key, which
+// gets the address own.
 func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error) {
 	return func(expr hcl.Expression) (cty.Value, error) {
 		v, err := p.address(expr, "key_provider", syntax.IsKeyProviderAddress, errKeyRequired)
@@ -38,8 +39,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	return p.address(expr, "method", syntax.IsMethodAddress, syntax.ErrMethodRequired)
 }
 
-// address reads the address of an entry, written bare, as a string or as a template. It returns the error
-// required beside a known value that is no address.
+// address reads the address of an entry, written bare, as a string or as a template. For a known
+// value that is not an address, it returns the value and the error required.
 func (p *parser) address(expr hcl.Expression, root string, isAddress func(string) bool, required error) (cty.Value, error) {
 	if address, ok := traversal(expr, root); ok {
 		return cty.StringVal(address), nil
@@ -68,7 +69,7 @@ func cutShort(expr hcl.Expression) hcl.Traversal {
 	return t
 }
 
-// meant adds to an error the address that a kind and a name are probably the end of.
+// meant returns err with the address that probably ends with the names in written.
 func meant(err error, root string, written hcl.Traversal) error {
 	if name, ok := written[len(written)-1].(hcl.TraverseAttr); ok && len(written) == 2 {
 		return fmt.Errorf("%w. Did you mean %s.%s.%s?", err, root, written.RootName(), name.Name)
@@ -102,8 +103,8 @@ func literalKey(v cty.Value) (literal, error) {
 	return l, nil
 }
 
-// targetMethod returns the address of a target's method. It records a mistake, and then
-// returns "".
+// targetMethod returns the address of a target's method. If there is none, it records the mistake
+// and returns "".
 func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
 	v, err := p.methodReference(written.Expr)
 	if err != nil || !v.IsKnown() || v.IsNull() {
@@ -116,8 +117,8 @@ func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
 	return v.AsString()
 }
 
-// traversal returns the address that expr names as syntax: root.type.name.
-// JSON strings and templates that hold nothing but a reference count as well.
+// traversal returns the address that expr names as syntax: root.type.name. JSON strings and
+// templates that hold only a reference count as well.
 func traversal(expr hcl.Expression, root string) (string, bool) {
 	if wrapped, ok := expr.(*hclsyntax.TemplateWrapExpr); ok {
 		expr = wrapped.Wrapped

@@ -22,10 +22,10 @@ import (
 // path.* and terraform.workspace.
 type scope struct {
 	given   values  // the values of variables
-	unknown bool    // there will be variables, and which they are is unknown
+	unknown bool    // whether the variables are not known yet
 	module  *module // nil for text
 	uses    func(variable, file string)
-	also    string // another name that can be used, "" if there is none
+	also    string // an additional name that expressions may use; "" if there is none
 	context *hcl.EvalContext
 }
 
@@ -38,7 +38,7 @@ func (p *parser) newScope(given values, m *module) scope {
 	}
 	if m != nil {
 		dir = m.dir
-		here := cty.StringVal(".").Mark(ofModule{}) // the value that OpenTofu has, which runs in the folder
+		here := cty.StringVal(".").Mark(ofModule{}) // the value in OpenTofu, which runs in the folder
 		values["path"] = cty.ObjectVal(map[string]cty.Value{"module": here, "root": here, "cwd": cty.StringVal(absolute(dir))})
 		values["terraform"] = cty.ObjectVal(map[string]cty.Value{"workspace": cty.StringVal(m.workspace(p.opts.Workspace))})
 	}
@@ -101,7 +101,7 @@ func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
 	err := s.checkCalls(expr)
 	locals := map[string]cty.Value{}
-	for _, t := range expr.Variables() { // all, because Options.Uses is called for each
+	for _, t := range expr.Variables() { // even after a mistake, because Options.Uses is called for each variable
 		wrong := s.check(t, expr)
 		if name, ok := memberOf(t, "local"); ok && wrong == nil {
 			locals[name], wrong = s.local(name)
@@ -120,8 +120,8 @@ func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
 	return v, nil
 }
 
-// checkCalls returns an error for a call of an unknown function. The function try would take it
-// for an absent value, and the result would be another key.
+// checkCalls returns an error for a call of an unknown function. Otherwise, the function try would
+// take the call for an absent value, and the result would be another key.
 func (s scope) checkCalls(expr hcl.Expression) error {
 	native, ok := expr.(hclsyntax.Expression)
 	if !ok {
@@ -248,7 +248,7 @@ func instead(t hcl.Traversal, expr hcl.Expression) string {
 	return "variables of the shell are not filled in; if the dollar sign is meant, double it"
 }
 
-// memberOf returns the name in root.name.
+// memberOf returns the name in root.name, and false for any other traversal.
 func memberOf(t hcl.Traversal, root string) (string, bool) {
 	if len(t) < 2 || t.RootName() != root {
 		return "", false

@@ -6,10 +6,11 @@
 //   - entry: a block as the user wrote it, not yet decoded.
 //   - setting: one attribute as written, by the configuration or by a layer of TF_ENCRYPTION.
 //   - given: a setting with the attribute that it sets, and its path in the entry.
-//   - layer: settings that are merged over others; here, TF_ENCRYPTION. A layered entry has a setting of it.
+//   - layer: settings that are merged over others; here, TF_ENCRYPTION. A layered entry has a
+//     setting of TF_ENCRYPTION.
 //   - scope: the values that the environment may give an entry.
 //   - group: attributes that the environment fills together or not at all; it is closed if a setting is one of them.
-//   - handed: given to a client or a program, as a secret is.
+//   - handed: passed to a client or a program, such as a secret.
 //   - oddity: a probable mistake in a text, which is a suspect beside an error.
 package entries
 

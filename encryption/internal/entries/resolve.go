@@ -27,7 +27,7 @@ type Scope struct {
 	// environment. No attribute of it is required, and no secret in it is protected.
 	OnlyEnvironment bool
 
-	// AllowCommands lets commands run that only the environment names.
+	// AllowCommands allows commands that only the environment names.
 	AllowCommands bool
 }
 
@@ -58,8 +58,8 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 //     TF_ENCRYPTION names is [ErrCommand].
 //   - variable asks about the environment variable of an absent attribute.
 //   - Command, LeadsToCommand and Refuse: kinds ask about facts that no table contains, such as
-//     values that name a command, or files that a client finds by itself. Source/s3 asks by
-//     Refuse about the region of a data source, which is another entry than the secret.
+//     values that name a command, or files that a client finds by itself. Package source/s3 uses
+//     Refuse for the region of a data source, which belongs to another entry than the secret.
 //   - [SecretVariable] asks about variables for which nothing names a server.
 //
 // The home of a source, in internal/source/grant.go, finds out which server the variables are
@@ -135,7 +135,7 @@ func inner(block attr.Attr, whole Setting) map[string]Setting {
 func (e *Entry) secrets(t attr.Table) []Given {
 	sends := sendsSecrets(t.Attrs)
 	if !sends && !e.isLayered() {
-		return nil // the usual case, of data sources
+		return nil // as in most data sources
 	}
 	var all []Given
 	for _, w := range e.written(t) {
@@ -210,9 +210,9 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	return nil
 }
 
-// beside describes a setting of TF_ENCRYPTION beside a secret of the configuration. The members
-// of a group must not come from both: if a secret in TF_ENCRYPTION uses var.*, its whole group
-// must be in TF_ENCRYPTION.
+// beside describes a setting of TF_ENCRYPTION beside a secret of the configuration. If the secret
+// comes from the configuration, no member of its group may come from TF_ENCRYPTION, not even a
+// harmless one.
 func (w Given) beside(secret Given) world.Attribute {
 	isSame := w.Path == secret.Path
 	return world.Attribute{
@@ -240,10 +240,10 @@ func textOf(v cty.Value) string {
 	return ""
 }
 
-// groups describes the groups of [attr.Attr.Group] by their names.
+// groups describes the groups of [attr.Attr.Group], by name.
 type groups struct {
-	closed  map[string]bool // the settings set a member
-	secrets map[string]bool // a member is, or names, a secret
+	closed  map[string]bool // whether the settings set a member of the group
+	secrets map[string]bool // whether a member of the group is, or names, a secret
 }
 
 func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
@@ -316,15 +316,15 @@ func (v *values) LeadsToCommand(names ...string) error {
 	return nil
 }
 
-// refusesProgram reports whether a program is an error that only the environment names if named is true.
+// refusesProgram reports whether a program must not run. Named tells whether only the environment names it.
 func (s Scope) refusesProgram(named bool) bool {
 	return world.Decide(layer, world.Attribute{IsCommand: named}, world.Beside{AllowsCommand: s.AllowCommands}).Answer == world.Refused
 }
 
 func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
 
-// handed returns the index of the first secret of the configuration that names covers, and -1
-// if there is none. Names are those of [attr.Values.Hands].
+// handed returns the index of the first secret of the configuration whose path or block is in
+// names, and -1 if there is none. Without names, any secret counts, see [attr.Values.Hands].
 func (v *values) handed(names []string) int {
 	return slices.IndexFunc(v.resolver.secrets, func(w Given) bool {
 		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
@@ -356,8 +356,8 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 	return ""
 }
 
-// refuse returns the error for a setting of the environment, named by what, that would fill
-// attribute beside the secret w.
+// refuse returns the error for a setting of the environment that would fill attribute beside the
+// secret w. Its first argument describes the setting.
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
 		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+

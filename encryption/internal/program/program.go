@@ -41,7 +41,7 @@ const (
 // Command is a program, with its arguments, that speaks one of the two protocols, or
 // another one by [Command.Talk].
 type Command struct {
-	Argv     []string // no shell; the first is looked up in PATH
+	Argv     []string // the program, looked up in PATH without a shell, and its arguments
 	Magic    string   // the name of one of OpenTofu's protocols in its header
 	World    world.World
 	Patience time.Duration // the longest run; zero for one minute
@@ -49,7 +49,7 @@ type Command struct {
 	killDelay time.Duration // for tests; zero for the constant
 }
 
-// notRun is an [ErrFailed] about a program that did not start.
+// notRun is an [ErrFailed] for a program that did not start.
 type notRun struct{}
 
 func (notRun) Error() string { return "the program did not run" }
@@ -129,7 +129,7 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 			defer close(begun)
 			d.Begin(stdin)
 		}()
-		err = cmd.Wait() // which closes stdin
+		err = cmd.Wait() // Wait closes stdin
 		<-begun
 	}
 	if limited.Err() != nil {
@@ -149,10 +149,11 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 		err = fmt.Errorf("%w: %v", ErrFailed, exit.ProcessState)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s could not be run: it cannot be executed on this system; a script begins with a line such as #!/bin/sh", c.name())
-	case errors.Is(err, fs.ErrNotExist): // of the script, or of its program
+	case errors.Is(err, fs.ErrNotExist): // the interpreter in the first line of a script does not exist
 		return fmt.Errorf("%s could not be run: the program that its first line names is not there; the line must not end with a carriage "+
 			"return, as lines of Windows do", c.name())
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is an agent that it started, which holds the pipe
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		// ErrWaitDelay means that a process it started, such as an agent, still holds the pipe.
 		return fmt.Errorf("%s could not be run: %w", c.name(), err)
 	default:
 		err = d.End()
@@ -169,8 +170,8 @@ type ear struct {
 
 	stdin io.WriteCloser
 	stop  context.CancelCauseFunc
-	delay time.Duration // for a program to end after the dialog
-	err   error         // of Hear
+	delay time.Duration // the time that a program has to end after the dialog
+	err   error         // the error of Hear
 }
 
 func (e *ear) Write(p []byte) (int, error) {
@@ -196,16 +197,16 @@ func (e *ear) Write(p []byte) (int, error) {
 type question struct {
 	input   []byte
 	magic   string
-	limit   int // bytes of the answer
+	limit   int // the most bytes of the answer
 	output  any
 	secrets [][]byte
 
-	header bool // the header was read, and is right
+	header bool // whether the header was read and is right
 	body   []byte
 }
 
 func (q *question) Begin(stdin io.WriteCloser) {
-	_, _ = stdin.Write(q.input) // it need not read
+	_, _ = stdin.Write(q.input) // the program need not read it
 	_ = stdin.Close()
 }
 
@@ -254,7 +255,7 @@ func (q *question) readHeader() error {
 	case len(line) > maxHeader:
 		return fmt.Errorf("%w: its first line is not the header", ErrProtocol)
 	case found:
-		// Not strict: later versions may add fields to the header.
+		// Unknown fields are accepted, because later versions may add fields to the header.
 		var h struct {
 			Magic   string `json:"magic"`
 			Version int    `json:"version"`
@@ -296,8 +297,8 @@ func (q *question) End() error {
 		"in base64", ErrProtocol)
 }
 
-// Clean also leaves out the long words of the answer: a shell script with "set -x", for example,
-// prints the key on stderr.
+// Clean returns stderr without secrets and without the long words of the answer, because a shell
+// script with "set -x", for example, prints the key on stderr.
 func (q *question) Clean(said []byte) []byte {
 	said = Without(said, q.secrets...)
 	const long = 16

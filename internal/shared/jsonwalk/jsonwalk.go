@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// Members calls member for each member of the object in data, in order, with its decoded name
-// and its value, a part of data, until member returns false or an error. It does not read the
-// rest of data, and checks values as [Reader.Skip] does.
+// Members calls member for each member of the object in data, in order, with its decoded name and
+// its value, a part of data, until member returns false or an error. It does not read the rest of
+// data, and checks values like [Reader.Skip].
 //
 // It returns the error of member, or a [*SyntaxError]. Its time is linear in the length of data,
 // and its memory in the length of the longest name.
@@ -41,9 +41,9 @@ func Members(data []byte, member func(name string, value []byte) (more bool, err
 	return r.End()
 }
 
-// Fold returns the name, in small ASCII letters, of the member that encoding/json takes
-// name for: it compares without regard to case, and two letters that are not ASCII are
-// another case of s and k.
+// Fold returns the name in the form in which encoding/json compares it: with ASCII letters in
+// lowercase, and with s and k in place of two letters beyond ASCII that count as another case of
+// them.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -58,8 +58,8 @@ func Fold(name string) string {
 	}, name)
 }
 
-// IsCutOff reports whether the error of package json is about text that ends in the middle,
-// and not about another mistake at the end, such as a brace too many.
+// IsCutOff reports whether the error of package json concerns text that ends in the middle, and not
+// about another mistake at the end, such as an extra brace.
 func IsCutOff(err error) bool {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	return ok && syntax.Error() == "unexpected end of JSON input"
@@ -83,8 +83,9 @@ func Expected(err *json.UnmarshalTypeError) string {
 	return "another kind of value"
 }
 
-// Place returns the byte, counted from 1, with which the character begins that an error of
-// package json is about. Go 1.26 counts one byte of the character, Go 1.27 all.
+// Place returns the position, counted from 1, of the first byte of the character at which package
+// json found an error. The offset in the error includes one byte of the character in Go 1.26, and
+// all its bytes in Go 1.27.
 func Place(data []byte, err *json.SyntaxError) int {
 	at := max(min(int(err.Offset), len(data)), 1)
 	for ; at > 1 && !utf8.RuneStart(data[at-1]); at-- {
@@ -111,8 +112,8 @@ func Decode(data []byte, into any, large map[string]*json.RawMessage, small ...s
 	return json.Unmarshal(picked, into)
 }
 
-// Pick returns data with only those members for which want is true, as an object
-// for encoding/json to decode. It goes through all of data.
+// Pick returns an object with only the members of data for which want returns true, for
+// encoding/json to decode. It reads all of data.
 func Pick(data []byte, want func(name string, value []byte) bool) ([]byte, error) {
 	picked := []byte{'{'}
 	err := Members(data, func(name string, value []byte) (bool, error) {

@@ -13,31 +13,31 @@ import (
 	"time"
 )
 
-// grace is how long the last caller stays with work that it has cancelled: a
-// little longer than a program has that is asked to stop (see package world).
+// grace is the time that the last caller waits for work that it has cancelled: a little longer than
+// the time that a stopped program has to clean up (see package world).
 const grace = 1500 * time.Millisecond
 
 // Memo remembers results by key for as long as it lives, or until there are too
 // many. The zero value is ready to use; a Memo must not be copied once used.
 type Memo[K comparable, V any] struct {
-	// Limit is how many results are remembered, 0 for all. Beyond that, the least
-	// recently used are evicted.
+	// Limit is the number of results that are remembered; 0 stands for all. Beyond it, the least
+	// recently used results are forgotten.
 	Limit int
 
-	// Forgotten is told each result that ended well and is no longer remembered;
-	// callers may still have it. Nil if nobody wants to know.
+	// Forgotten is called with each result of successful work that is forgotten; callers may still
+	// have the result. It may be nil.
 	Forgotten func(V)
 
 	mu    sync.Mutex
-	calls map[K]*call[V] // under way, or ended well
-	asked int            // how often, so far
+	calls map[K]*call[V] // calls that are under way or were successful
+	asked int            // the number of calls of Do so far
 }
 
 // call is one run of the work. Memo.mu guards waiters and asked; result, err and
 // panicked are written before done is closed and only read after it.
 type call[V any] struct {
 	waiters  int
-	asked    int // Memo.asked, when it was last asked for
+	asked    int // the value of Memo.asked when the result was last asked for
 	cancel   context.CancelFunc
 	done     chan struct{}
 	result   V
@@ -78,7 +78,7 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 	return none, context.Cause(ctx)
 }
 
-// Fresh works as [Memo.Do], for results that expire, such as tokens: if fresh returns false for
+// Fresh works like [Memo.Do], for results that expire, such as tokens: if fresh returns false for
 // the kept result, it is dropped, and the work is done again, once.
 func (m *Memo[K, V]) Fresh(ctx context.Context, key K, fresh func(V) bool, work func(context.Context) (V, error)) (V, error) {
 	v, err := m.Do(ctx, key, work)
@@ -86,7 +86,7 @@ func (m *Memo[K, V]) Fresh(ctx context.Context, key K, fresh func(V) bool, work 
 		return v, err
 	}
 	m.mu.Lock()
-	if c, ok := m.calls[key]; ok && c.ended() && !fresh(c.result) { // somebody else may have been here already
+	if c, ok := m.calls[key]; ok && c.ended() && !fresh(c.result) { // another caller may have replaced it already
 		m.forget(key, c)
 	}
 	m.mu.Unlock()
@@ -116,7 +116,8 @@ func (m *Memo[K, V]) join(ctx context.Context, key K, work func(context.Context)
 	return c
 }
 
-// shrink makes room for some more. It must be called with m.mu held.
+// shrink forgets the least recently used results, down to three quarters of the limit. It must be
+// called with m.mu held.
 func (m *Memo[K, V]) shrink() {
 	oldest := slices.SortedFunc(maps.Keys(m.calls), func(a, b K) int { return m.calls[a].asked - m.calls[b].asked })
 	for _, key := range oldest[:len(oldest)-m.Limit*3/4] {
@@ -126,8 +127,8 @@ func (m *Memo[K, V]) shrink() {
 	}
 }
 
-// Clear forgets everything. Work that is under way goes on for those who wait for
-// it, and is not remembered.
+// Clear forgets everything. Work that is under way goes on for the callers that wait for it, and
+// its result is not kept.
 func (m *Memo[K, V]) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,9 +137,8 @@ func (m *Memo[K, V]) Clear() {
 	}
 }
 
-// leave forgets and cancels work that nobody waits for any more, and reports
-// whether it did. It forgets before the work has noticed, so that nobody can
-// join work which is already cancelled.
+// leave removes one waiter. If it was the last one, leave forgets and cancels the work, and returns
+// true. It forgets the work at once, so that nobody can join cancelled work.
 func (m *Memo[K, V]) leave(key K, c *call[V]) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +151,7 @@ func (m *Memo[K, V]) leave(key K, c *call[V]) bool {
 	return true
 }
 
-// forget must be called with m.mu held. By now the key may belong to newer work.
+// forget removes c, unless its key belongs to newer work. It must be called with m.mu held.
 func (m *Memo[K, V]) forget(key K, c *call[V]) {
 	if m.calls[key] != c {
 		return

@@ -23,19 +23,19 @@ func Line(s string, max int) string {
 	return escape(kept, false) + mark
 }
 
-// Value is [Line] for the value of an attribute, which others may put anywhere: it
-// has no "::" at all.
+// Value works like [Line], and escapes every "::", because the value of an attribute may appear
+// anywhere in a text.
 func Value(s string, max int) string {
 	return strings.ReplaceAll(Line(s, max), "::", `:\u003a`)
 }
 
-// Quoted is [Line] in double quotes, as Go writes strings.
+// Quoted works like [Line], and returns the text in double quotes, as Go writes strings.
 func Quoted(s string, max int) string {
 	kept, mark := cut(s, max)
 	return `"` + escape(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(kept), false) + mark + `"`
 }
 
-// End works as [Line], for the output of a program, without white space around it. It keeps the
+// End works like [Line], for the output of a program, without white space around it. It keeps the
 // end, where programs tell why they stopped, and begins with "…" if s is cut.
 func End(s string, max int) string {
 	s = strings.TrimSpace(s)

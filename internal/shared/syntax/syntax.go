@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// The names that OpenTofu allows for key providers and methods.
+// These patterns match the names that OpenTofu allows for key providers and methods, and their addresses.
 var (
 	namePattern          = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 	keyAddressPattern    = lazyregexp.New(`^key_provider\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
@@ -55,8 +55,8 @@ func IsMethod(s string) bool { return IsMethodAddress(s) || IsName(s) }
 // address, such as "key_provider.pbkdf2.main".
 func IsKeyProviderAddress(s string) bool { return keyAddressPattern.MatchString(s) }
 
-// ErrMethodRequired is the mistake of an attribute that names a method and
-// holds something else than the address of a method.
+// ErrMethodRequired is the error for an attribute that must name a method, and whose value is not
+// the address of one.
 var ErrMethodRequired = errors.New("a method is required, such as method.aes_gcm.main")
 
 // Suggest returns ". Did you mean …?" with the candidate nearest to name, and
@@ -85,8 +85,9 @@ func Configured(address string, addresses []string) string {
 	return "; there are: " + List(addresses, most, func(address string) string { return address })
 }
 
-// List returns the first texts, at most so many, each in the form that show gives it, and says how many
-// more there are. It calls show for these texts alone, so that a long list from a file costs little.
+// List returns a list of the first most texts, each as show returns it, with the number of the
+// others at its end. It calls show only for the texts in the list, so that a long list from a file
+// costs little.
 func List(all []string, most int, show func(string) string) string {
 	var shown []string
 	for _, one := range all[:min(most, len(all))] {
@@ -98,8 +99,7 @@ func List(all []string, most int, show func(string) string) string {
 	return strings.Join(shown, ", ")
 }
 
-// swapped returns an address with its kind in the place of its name and the other way
-// round, "" if it has not both.
+// swapped returns an address with its kind and its name exchanged, and "" if it does not have both.
 func swapped(address string) string {
 	parts := strings.Split(address, ".")
 	if len(parts) != 3 {
@@ -108,7 +108,7 @@ func swapped(address string) string {
 	return strings.Join([]string{parts[0], parts[2], parts[1]}, ".")
 }
 
-// Or lists choices, each as text has it.
+// Or returns the choices, each as text returns it, with "or" between them.
 func Or(choices []string, text func(string) string) string {
 	out := make([]string, len(choices))
 	for i, choice := range choices {
@@ -117,12 +117,11 @@ func Or(choices []string, text func(string) string) string {
 	return strings.Join(out, " or ")
 }
 
-// Nearest returns the candidate that name is probably a misspelling of, "" if none is
-// near.
+// Nearest returns the candidate that name is probably a misspelling of, and "" if none is near.
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 3
 	for _, c := range candidates {
-		// Of a short name, most letters would be others.
+		// In a short name, two changes would leave few letters.
 		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < best && 2*d <= len(name) {
 			nearest, best = c, d
 		}

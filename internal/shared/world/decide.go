@@ -9,14 +9,14 @@ import (
 type Attribute struct {
 	IsWritten  bool // the settings contain the attribute, or another member of its group
 	IsHarmless bool // the variable's value endangers no secret
-	IsIdentity bool // it is a secret, names one, belongs to one, or counts for one server only
+	IsIdentity bool // the attribute is a secret, names one, belongs to one, or counts for one server only
 	IsCommand  bool // the variable's value names a program, or leads to one
 	IsFollowed bool // a client reads the variable by itself, and cannot be kept from it
 	IsShown    bool // the variable's value contains var.*, and ends up in files, errors or requests
 	IsSplit    bool // the secret beside it is a member of the same group
 }
 
-// Beside describes the company of a variable.
+// Beside describes the circumstances in which a variable is read.
 type Beside struct {
 	Secret        bool // a secret of the configuration, which is sent
 	Withholds     bool // the [World] of the client, or of the entry, does not contain the variable
@@ -28,21 +28,22 @@ type Beside struct {
 // Verdict is the answer of [Decide].
 type Verdict struct {
 	Answer Answer
-	Rule   string // the name of the rule that has led to the answer
+	Rule   string // the name of the rule that led to the answer
 }
 
-// Answer tells what becomes of a variable.
+// Answer tells whether a variable is used.
 type Answer string
 
 // These are the answers.
 const (
 	Used    Answer = "used"
 	Ignored Answer = "ignored"
-	Refused Answer = "refused" // it is an error
+	Refused Answer = "refused" // the variable is an error
 )
 
-// Decide tells what becomes of a variable that would fill an attribute, and which rule says so.
-// Everything that takes a value from the environment asks it. The first rule that applies counts.
+// Decide returns the answer for a variable that would fill an attribute, and the rule that led to
+// it. All code that takes a value from the environment calls it. The first rule that applies
+// counts.
 //
 // The variable is named, such as "AWS_REGION". It may be "TF_ENCRYPTION", for a setting in it, or the name
 // of a file that a client finds by itself. It is "" if no variable is set.
@@ -76,7 +77,7 @@ func Decide(variable string, a Attribute, b Beside) Verdict {
 	case b.Secret && a.IsShown:
 		return Verdict{Refused, "shown"}
 
-	// An identity is never mixed.
+	// The parts of an identity must come from one place.
 	case b.Secret && a.IsSplit:
 		return Verdict{Refused, "split"}
 

@@ -10,7 +10,7 @@ import (
 // Client is a library, or a part of one, that cannot be kept from variables.
 type Client string
 
-// The clients that variables steer.
+// These are the clients that variables steer.
 const (
 	AzureSignIn      Client = "the sign-in of Azure's client"
 	AzureIdentity    Client = "the managed identities of Azure's client"
@@ -19,13 +19,13 @@ const (
 	Authorities      Client = "Go's verification of certificates"
 )
 
-// Variables are some that steer a client.
+// Variables are environment variables that steer a client.
 type Variables struct {
 	Names  string // separated by spaces
 	Client Client
-	Except string // values that change nothing
+	Except string // values that change nothing, separated by spaces
 	Why    string
-	Error  string // behind the [World.Reason], with the variable
+	Error  string // the format of the error after [World.Reason], for the name of the variable
 }
 
 const (
@@ -33,8 +33,8 @@ const (
 	ofGoogle = "Google's client would follow the variable %s; unset it, or set credentials or access_token"
 )
 
-// Steering are the variables that are an error for a client that would follow them although
-// its World does not have them: see [World.Refuse].
+// Steering returns the variables that are an error for a client that would follow them although its
+// World does not contain them: see [World.Refuse].
 func Steering() []Variables {
 	return []Variables{
 		{Client: AzureSignIn, Error: ofAzure, Names: "AZURE_REGIONAL_AUTHORITY_NAME MSAL_FORCE_REGION",
@@ -54,7 +54,7 @@ func Steering() []Variables {
 	}
 }
 
-// Refuse returns an error if a variable is set that c would follow although w withholds it, as [Decide] has it.
+// Refuse returns an error if a variable is set that c would follow although w withholds it, by the rules of [Decide].
 func (w World) Refuse(c Client) error {
 	for _, some := range Steering() {
 		if some.Client != c {

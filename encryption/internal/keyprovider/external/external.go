@@ -74,8 +74,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return &provider{Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse}, command: command}, err
 }
 
-// Key runs the program for the key of a file. A program that is missing or
-// fails has no key for the file; one that takes too long might have one.
+// Key runs the program for the key of a file. If the program is missing or fails, the error wraps
+// ErrNoKey; a program that takes too long might have the key.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	var m metadata
 	if stored != nil {
@@ -126,8 +126,8 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 	return err == nil && !ofAge
 }
 
-// parse checks the shape of this kind's metadata. Its content is up to the
-// program.
+// parse returns the metadata in stored, and an error if it does not have the shape of this kind.
+// The program decides about its content.
 func parse(stored json.RawMessage) (m metadata, err error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(stored, &members) != nil || len(members) != 1 || members["external_data"] == nil || json.Unmarshal(stored, &m) != nil {
@@ -139,7 +139,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 var errDamaged = fmt.Errorf("%w: its metadata does not come from an external key provider; restore an intact copy", driver.ErrDamaged)
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
-	input := []byte("null") // also for stored metadata of null, as OpenTofu's Encode has it
+	input := []byte("null") // also for stored metadata of null, as in OpenTofu
 	if m.ExternalData != nil {
 		var err error
 		if input, err = json.Marshal(m); err != nil {

@@ -27,26 +27,26 @@ import (
 
 const (
 	minPassphrase = 16      // bytes
-	minIterations = 200_000 // for new keys; a file may hold fewer
+	minIterations = 200_000 // the minimum for new keys; a file may have fewer
 
-	// These limits apply to the numbers in a file, which everybody who can write the file
-	// chooses. Ten million iterations take about four seconds on a laptop.
+	// These limits apply to the numbers in a file, which anybody who can write the file can choose.
+	// Ten million iterations take about four seconds on a laptop.
 	defaultMaxIterations = 10_000_000
 	maxKeyLength         = 1024 // bytes
 	maxSaltLength        = 4096 // bytes
 
-	// These are the least lengths for derived keys.
+	// These are the minimums for the metadata that Stored returns.
 	minDerivedSalt = 16 // bytes
 	minDerivedKey  = 16 // bytes
 )
 
-const kind = "a pbkdf2 key provider" // in errors
+const kind = "a pbkdf2 key provider" // the name of the kind in errors
 
 // maxKept is the number of derived keys that the key providers of a Block keep together.
 const maxKept = 1000
 
-// Block returns the pbkdf2 key provider. All key providers that the Block builds share derivations: where a
-// passphrase, a salt and the parameters are the same, the key is derived once.
+// Block returns the pbkdf2 key provider. All key providers that the Block builds share derivations:
+// the key for a passphrase, a salt and parameters is derived once.
 func Block() driver.Block[driver.KeyProvider] {
 	derived := memo.NewSecrets(maxKept)
 	build := func(v attr.Values) (driver.KeyProvider, error) { return build(v, derived) }
@@ -82,7 +82,7 @@ type provider struct {
 	fresh         metadata // the parameters of new keys, without a salt
 	saltLength    int
 	maxIterations int64
-	derived       *memo.Secrets // :: digest of a passphrase and metadata → key
+	derived       *memo.Secrets // keys by the digest of a passphrase and metadata
 }
 
 var (
@@ -92,7 +92,7 @@ var (
 	_ driver.Deriver    = (*provider)(nil)
 )
 
-// hashFunctions are by the name that a file stores.
+// hashFunctions maps the name that a file stores to the hash function.
 var hashFunctions = map[string]func() hash.Hash{"sha512": sha512.New, "sha256": sha256.New}
 
 func checkHash(name string) error {
@@ -123,7 +123,7 @@ func build(v attr.Values, derived *memo.Secrets) (driver.KeyProvider, error) {
 	return p, nil
 }
 
-// Key derives the key that stored describes.
+// Key derives the key that document describes.
 func (p *provider) Key(ctx context.Context, keys driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *provider) Key(ctx context.Context, keys driver.Keys, document json.RawM
 	return p.derive(ctx, keys, m)
 }
 
-// NewKey derives a key from a new salt.
+// NewKey derives a key with a new salt.
 func (p *provider) NewKey(ctx context.Context, keys driver.Keys) ([]byte, json.RawMessage, error) {
 	document := p.NewDocument()
 	key, err := p.Key(ctx, keys, document)
@@ -150,7 +150,7 @@ func (p *provider) NewDocument() json.RawMessage {
 	m := p.fresh
 	m.Salt = make([]byte, p.saltLength)
 	_, _ = rand.Read(m.Salt)       // never fails
-	document, _ := json.Marshal(m) // of numbers, bytes and a name
+	document, _ := json.Marshal(m) // never fails for numbers, bytes and a name
 	return document
 }
 
@@ -163,7 +163,7 @@ func (p *provider) IsCurrent(stored json.RawMessage) bool {
 	return m.Iterations == p.fresh.Iterations && m.HashFunction == p.fresh.HashFunction && m.KeyLength == p.fresh.KeyLength
 }
 
-// Close overwrites and forgets the derived keys.
+// Close overwrites and forgets the derived keys, including the keys of other key providers of the same Block.
 func (p *provider) Close() { p.derived.Clear() }
 
 // Recognizes reports whether document is metadata of this kind.
@@ -172,8 +172,8 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 	return err == nil
 }
 
-// Stored returns metadata for derived keys: the configured parameters with salt, or wrapped, if
-// its parameters would be allowed for new keys.
+// Stored returns metadata for derived keys: the configured parameters with salt, or wrapped. Either
+// must have a salt and a key of at least 16 bytes and 200,000 iterations.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	m := p.fresh
 	switch {

@@ -65,9 +65,9 @@ func build(v attr.Values) (driver.Method, error) {
 	return &method{keys: v.String("keys"), encrypt: encrypt, decrypt: decrypt}, err
 }
 
-// Decrypt gives data to the program. Unlike a key provider's, its failures and
-// its wrong answers all mean that the next method is tried, as in OpenTofu:
-// a program has no other way to say that the key is the wrong one.
+// Decrypt has the program decrypt data. After a failure or a wrong answer of the program, the next
+// method is tried, as in OpenTofu: a program cannot tell in another way that the key is the wrong
+// one.
 func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be cut off", driver.ErrNoKey)
@@ -79,7 +79,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 	return plain, err
 }
 
-// Encrypt gives plain to the program.
+// Encrypt has the program encrypt plain.
 func (m *method) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	return m.run(ctx, keys, m.encrypt, plain)
 }
