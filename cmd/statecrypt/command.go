@@ -82,7 +82,7 @@ type call struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
-	registry       func() encryption.Registry // one, so that all settings share the keys that are derived
+	registry       func() encryption.Registry // returns the same registry each time, so that all settings share derived keys
 
 	flags            map[string][]string // values by the name of their flag; "true" for a switch that is on
 	given            []given             // the values of -var and -var-file, in their order

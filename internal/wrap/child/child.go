@@ -32,10 +32,11 @@ type Process struct {
 	Signals        *Signals
 }
 
-// Run runs the program to its end, and returns its exit code. It passes signals on to it.
+// Run runs the program to its end, passes signals on to it, and returns its exit code.
 func (p Process) Run(ctx context.Context) (int, error) { return p.run(ctx, p.Signals.relay) }
 
-// run runs the program, for which relay has signals passed on.
+// run runs the program to its end. While the program runs, relay passes signals to another function, and returns the
+// one before.
 func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (before func(os.Signal))) (int, error) {
 	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // the user named the program
 	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
@@ -58,7 +59,7 @@ func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (befo
 }
 
 // Output runs a command in a folder, and returns its standard output and its exit code. A signal ends ctx, and so
-// interrupts the command: there is nothing that it has to write.
+// interrupts the command, which has nothing to write.
 func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
 	var out bytes.Buffer
 	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
