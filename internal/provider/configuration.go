@@ -86,8 +86,8 @@ type providerBlock struct {
 	value cty.Value
 }
 
-// known returns the blocks of one kind. If they are unknown, it returns none, and records an error that names them as
-// given by the last parameter.
+// known returns the blocks of one kind. If they are unknown, it returns none, and records an error in which the last
+// parameter names them.
 func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 	list, known := blocks(block, name)
 	if !known {
@@ -177,8 +177,8 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 	}
 }
 
-// entries reads all key_provider or method blocks, and records their paths. The example for a group without blocks is
-// one.
+// entries reads all key_provider or method blocks, and records their paths. The parameter one is the example in
+// errors about groups without blocks.
 func (b providerBlock) entries(
 	places map[string]path.Path, what string, tables []attr.Table, one fault.NoBlock,
 ) map[string]*unstable.Entry {

@@ -35,8 +35,7 @@ type Process struct {
 // Run runs the program to its end, passes signals on to it, and returns its exit code.
 func (p Process) Run(ctx context.Context) (int, error) { return p.run(ctx, p.Signals.relay) }
 
-// run runs the program to its end. While the program runs, relay passes signals to another function, and returns the
-// one before.
+// run runs the program to its end. relay sets the function that gets the signals, and returns the function before.
 func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (before func(os.Signal))) (int, error) {
 	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // the user named the program
 	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
