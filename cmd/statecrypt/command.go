@@ -29,13 +29,13 @@ import (
 const (
 	exitFailure  = 1 // a file does not open, or the settings are wrong
 	exitUsage    = 2
-	exitFallback = 3 // verify: every file opens, and one only by a fallback
+	exitFallback = 3 // verify: every file opens, but at least one only with a fallback
 )
 
 //go:embed text
 var texts embed.FS // the help of each command, and the completion for each shell
 
-// command is a row in the table of commands. Its flags are the rows of its help.
+// command is a row in the table of commands. Its flags come from the rows of its help.
 type command = cli.Command[action]
 
 type action func(*call, context.Context) error
@@ -61,11 +61,11 @@ func commands() cli.Table[action] {
 	return all
 }
 
-// flagsIn returns the flags that a help explains, each in a row such as "  -config FILE  settings", as a command
-// has them.
+// flagsIn returns the flags that a help text explains, in the form of [cli.Command]. The row of a flag begins with
+// two spaces and a dash, and two spaces follow the flag and its value.
 func flagsIn(help string) string {
 	var flags []string
-	text, _ := texts.ReadFile("text/" + help) // of each command
+	text, _ := texts.ReadFile("text/" + help) // every command has a help text
 	for line := range strings.Lines(string(text)) {
 		if row, ok := strings.CutPrefix(line, "  -"); ok {
 			flag, _, _ := strings.Cut(row, "  ")
@@ -78,25 +78,25 @@ func flagsIn(help string) string {
 // call is one call of the program.
 type call struct {
 	command
-	args           []string // without flags
+	args           []string // the arguments without flags
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
-	registry       func() encryption.Registry // one, so that all settings share the keys that are derived
+	registry       func() encryption.Registry // returns the same registry each time, so that all settings share derived keys
 
-	flags            map[string][]string // :: name of a flag → its values, "true" for a switch
-	given            []given             // -var and -var-file, in their order
-	pins             states.Pins         // -lineage and -minimum-serial
-	mistake          error               // in the value of a flag
-	configInVariable bool                // -config is not given as a flag
+	flags            map[string][]string // values by the name of their flag; "true" for a switch that is on
+	given            []given             // the values of -var and -var-file, in their order
+	pins             states.Pins         // the values of -lineage and -minimum-serial
+	mistake          error               // the mistakes in values of flags
+	configInVariable bool                // STATECRYPT_CONFIG names the settings, and -config does not
 
 	used    []string             // variables of the environment that -config uses
-	noted   []setIn              // settings whose places were shown
-	backend *unstable.Entry      // the block of -config; nil if there is none
+	noted   []setIn              // variables of the settings whose files were shown
+	backend *unstable.Entry      // the backend block of -config; nil if there is none
 	doubts  []encryption.Finding // probable mistakes in the key that encrypts
 
-	printing   sync.Mutex // on stderr, where plugins of keys may speak at any time
-	unfinished bool       // a line of progress is on the terminal
+	printing   sync.Mutex // guards stderr, where key plugins may print at any time
+	unfinished bool       // whether a line of progress is on the terminal
 }
 
 // on reports whether a switch is on.
@@ -110,11 +110,11 @@ func (c *call) text(flag string) string {
 	return c.flags[flag][len(c.flags[flag])-1]
 }
 
-// isGiven reports whether a flag is given, with whatever value.
+// isGiven reports whether a flag is given, even with an empty value.
 func (c *call) isGiven(flag string) bool { return len(c.flags[flag]) > 0 }
 
-// flagSet has the flags of the command. It keeps a mistake in a value for later, because errors of package
-// flag repeat the text, which may be a secret.
+// flagSet returns the flags of the command. It keeps mistakes in values for later, because errors of package flag
+// repeat the value, which may be a secret.
 func (c *call) flagSet() *flag.FlagSet {
 	c.flags = map[string][]string{}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
@@ -137,7 +137,7 @@ func (c *call) flagSet() *flag.FlagSet {
 	return flags
 }
 
-// add checks the value of a flag, and keeps those that are more than a text.
+// add checks the value of a flag, and stores the values of -var, -var-file, -lineage and -minimum-serial.
 func (c *call) add(name, text string) (err error) {
 	switch name {
 	case "config", "from", "to":
@@ -196,7 +196,7 @@ func (c *call) parse(args []string) error {
 	}
 }
 
-// usageError is a mistake in how the program was called.
+// usageError is a mistake in the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -272,7 +272,7 @@ func (c *call) understand(args []string) error {
 	return c.mistake
 }
 
-// print prints one of the texts.
+// print prints one of the embedded texts.
 func (c *call) print(w io.Writer, name string) error {
 	text, err := texts.ReadFile("text/" + name)
 	if err == nil {
@@ -297,8 +297,8 @@ func (c *call) completion(context.Context) error {
 	return keyfile.Reason(err)
 }
 
-// completed fills a script with the commands. A line with COMMAND is repeated for each command that has flags, and one
-// with FLAG for each flag.
+// completed returns a completion script with the commands in it. A line with COMMAND is repeated for each command
+// that has flags, and a line with FLAG for each of its flags.
 func completed(script string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(script, "COMMANDS", strings.Join(commands().Names(), " "))) {
@@ -320,7 +320,7 @@ func completed(script string) string {
 	return b.String()
 }
 
-// forFish describes a flag to fish: a file, another value or nothing follows it.
+// forFish returns the options that tell fish whether a file, another value or nothing follows a flag.
 func forFish(c command, name string) string {
 	option := "-o " + name
 	if len(name) == 1 {

@@ -26,7 +26,7 @@ import (
 
 const (
 	stdinName = "-"
-	maxFile   = math.MaxInt32 // bytes of a file that is read: 2 GiB
+	maxFile   = math.MaxInt32 // the most bytes of a file: 2 GiB
 )
 
 // read returns the content of a file.
@@ -44,7 +44,7 @@ func (c *call) read(name string) ([]byte, error) {
 	return data, reason(name, err)
 }
 
-// reason is why a file that an argument names cannot be read.
+// reason returns the reason why a file that an argument names cannot be read.
 func reason(name string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
@@ -55,7 +55,7 @@ func reason(name string, err error) error {
 	return keyfile.Explain(name, err)
 }
 
-// filesIn names files of a folder that may be meant, for the end of an error.
+// filesIn returns the names of up to 3 files in a folder, one of which may be meant, as the end of an error.
 func filesIn(dir string) string {
 	const most = 3
 	var names []string
@@ -84,8 +84,8 @@ func sizeOf(in io.Reader) int64 {
 	return -1
 }
 
-// toStdout reports whether -o is absent, or names standard output in one of its ways:
-// a file that it is redirected to must not be replaced, because others write to it.
+// toStdout reports whether -o is absent, or names standard output or the file that it is redirected to. That file
+// must not be replaced, because others write to it.
 func (c *call) toStdout() bool {
 	if c.text("o") == "" || c.text("o") == stdinName {
 		return true
@@ -110,14 +110,14 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// result is a file to be written, encrypted or not. The target, which may be nil, opens the file that it
-// replaces.
+// result is the content of a file to be written, encrypted or not (data), and its plaintext (plain). The target,
+// which may be nil, opens the file that it replaces.
 type result struct {
 	data, plain []byte
 	target      *encryption.Target
 }
 
-// write writes to the file of -o, else to standard output.
+// write writes a result to the file of -o, or else to standard output.
 func (c *call) write(ctx context.Context, r result) error {
 	if c.toStdout() {
 		_, err := c.stdout.Write(r.data)
@@ -167,7 +167,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		return err
 	}
 	before, err := inspectFile("", there)
-	if err != nil { // nobody knows which state it is
+	if err != nil { // the state in it is unknown
 		before = inspection{}
 	}
 	after, _ := inspectFile("", r.data)

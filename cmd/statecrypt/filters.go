@@ -64,7 +64,8 @@ func (c *call) encrypt(ctx context.Context) error {
 	})
 }
 
-// noteOwnState is about the file in which Terraform has its state without a backend.
+// noteOwnState prints a note if the output is terraform.tfstate, the file in which Terraform keeps its state without
+// a backend.
 func (c *call) noteOwnState() {
 	if !c.on("plan") && filepath.Base(c.text("o")) == "terraform.tfstate" {
 		c.say(yellow, "note:", "Terraform itself cannot read "+shown(c.text("o"))+" any more, and OpenTofu only with these settings; statecrypt "+
@@ -72,8 +73,7 @@ func (c *call) noteOwnState() {
 	}
 }
 
-// each reads the files and calls work for each, even if others fail. It returns the
-// worst exit status.
+// each reads the files and calls work for each, even if others fail. It returns exitFailure if any file failed.
 func (c *call) each(ctx context.Context, work func(ctx context.Context, name string, file []byte) error) error {
 	switch {
 	case len(c.args) == 0 && isTerminal(c.stdin):
@@ -92,8 +92,8 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 	return worst
 }
 
-// one reads a file and works on it. A signal ends the process while it reads, and
-// after that the work.
+// one reads a file and calls work with its content. While the file is read, a signal ends the process; after that,
+// the first signal ends the work, and the second the process.
 func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
 	file, err := c.read(name)
 	if err == nil && name == stdinName && len(file) == 0 && c.Name != "inspect" {
@@ -110,7 +110,7 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 	return work(ctx, name, file)
 }
 
-// emptyInput is about standard input that has nothing in it.
+// emptyInput returns the error for empty standard input.
 func (c *call) emptyInput() error {
 	if f, ok := c.stdin.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
@@ -120,7 +120,7 @@ func (c *call) emptyInput() error {
 	return errors.New("it is empty; name the file to read, or see whether the program before it failed")
 }
 
-// wrap runs terraform or tofu with a backend that encrypts. Its exit code is ours.
+// wrap runs terraform or tofu with an encrypting backend, and returns its exit code.
 func (c *call) wrap(ctx context.Context) error {
 	o, err := c.wrapOptions()
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *call) recover(ctx context.Context) error {
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // requests end, and locks are released
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a signal ends requests, so that locks are released
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the process
 	if isTerminal(c.stdin) && isTerminal(c.stderr) {
@@ -182,7 +182,7 @@ func (c *call) ask(ctx context.Context, question string) bool {
 	_, _ = fmt.Fprint(c.stderr, "Answer yes or no: ")
 	answer := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer is no
+		text, _ := bufio.NewReader(c.stdin).ReadString('\n') // without an answer, the text is empty, which means no
 		answer <- text
 	}()
 	select {

@@ -51,7 +51,7 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 		if damage != nil {
 			found.Error = c.audience().Text(damage)
 		}
-		encoded, _ := json.Marshal(found) // of texts and numbers
+		encoded, _ := json.Marshal(found) // strings and numbers cause no error
 		text = outside.JSON(string(encoded)) + "\n"
 	case damage == nil:
 		text = found.text(c.shown(found.File), file)
@@ -60,7 +60,7 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 	return cmp.Or(damage, err)
 }
 
-// inspectBackend needs no key: of the settings, only the backend block counts.
+// inspectBackend inspects states in the backend. It needs no key: of the settings, only the backend block counts.
 func (c *call) inspectBackend(ctx context.Context) error {
 	if len(c.args) > 0 {
 		return usageError("inspect requires files or -backend, and not both")
@@ -98,7 +98,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	return worst
 }
 
-// holder is who has a lock. How it is given back is said of the state that the block names.
+// holder returns a text about the holder of a lock. For the state that the block names, it also says how the lock is
+// released.
 func (c *call) holder(l *store.Lock) string {
 	if c.isGiven("prefix") {
 		return l.Describe()
@@ -119,14 +120,14 @@ func inspectFile(name string, file []byte) (inspection, error) {
 		return found, err
 	}
 	for _, m := range builtin.Registry().Methods {
-		if m.OwnFormat != nil && !m.Vague && m.OwnFormat(file) { // its format may keep the shape of a state
+		if m.OwnFormat != nil && !m.Vague && m.OwnFormat(file) { // the format may look like a state
 			return inspection{File: name, Kind: "encrypted", Format: m.Name, info: encryption.Info{Kind: info.Kind}}, nil
 		}
 	}
 	return found, err
 }
 
-// why describes a file of an unknown kind, with the texts of errors about a state.
+// why returns a text about a file of an unknown kind, from the errors about states.
 func why(file []byte) string {
 	err := notState(file)
 	if stranger, ok := errors.AsType[recognize.Stranger](err); ok {
@@ -142,7 +143,7 @@ func why(file []byte) string {
 
 const maxWhy = 300 // bytes
 
-// text is the inspection for people.
+// text returns the inspection in a form for people.
 func (i inspection) text(name string, file []byte) string {
 	text := name + ": " + strings.Join(strings.Fields(i.Kind+" "+i.Format+" "+i.Version), " ")
 	if i.Kind == "unknown" {

@@ -26,7 +26,7 @@ import (
 // opentofu/internal/encryption/keyprovider/external/protocol.go.
 const keyProviderHeader = `{"magic":"OpenTofu-External-Key-Provider","version":1}` + "\n"
 
-// keyProviderAnswer is the document after the header.
+// keyProviderAnswer is the JSON document after the header.
 type keyProviderAnswer struct {
 	Keys struct {
 		EncryptionKey []byte `json:"encryption_key"`
@@ -37,8 +37,8 @@ type keyProviderAnswer struct {
 
 const maxStored = 1 << 20 // bytes of a key provider's metadata in a file
 
-// keyProvider is a program for OpenTofu's key provider external. OpenTofu wants a new
-// key from each call, also if it only reads.
+// keyProvider answers OpenTofu's key provider external. OpenTofu wants a new key from each call, even if it only
+// reads.
 func (c *call) keyProvider(ctx context.Context) error {
 	if c.args[0] != "age" {
 		return usageError(fmt.Sprintf("there is no key provider %s here; there is: age", shown(c.args[0])))
@@ -74,8 +74,8 @@ func (c *call) keyProvider(ctx context.Context) error {
 	return err
 }
 
-// newKey also makes keys for others alone: OpenTofu wants one if it reads by a fallback,
-// too.
+// newKey makes a key for the recipients. If none of the identities could open it, newKey prints a note and makes it
+// nevertheless, because OpenTofu wants a new key even when it reads with a fallback.
 func (c *call) newKey(ctx context.Context, provider driver.KeyProvider) (key []byte, stored json.RawMessage, err error) {
 	key, stored, err = provider.(driver.KeyMaker).NewKey(ctx, nil) //nolint:forcetypeassert // age makes keys
 	if errors.Is(err, encryption.ErrNoKey) {
@@ -87,8 +87,8 @@ func (c *call) newKey(ctx context.Context, provider driver.KeyProvider) (key []b
 	return key, stored, err
 }
 
-// openedKey is the key that stored holds, none if nothing is stored, as for a new file.
-// OpenTofu tries no fallback if the program fails, so no identity that fits is no error.
+// openedKey returns the key that stored holds, and nil for a new file. If no identity fits, it prints a note and
+// returns nil without an error, because OpenTofu tries no fallback after a failure.
 func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, stored []byte) ([]byte, error) {
 	var meta struct {
 		ExternalData json.RawMessage `json:"external_data"`
@@ -111,7 +111,7 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 	return key, err
 }
 
-// checkIdentities returns an error for texts in -i that belong elsewhere.
+// checkIdentities returns an error if -i is given an identity itself, or a file that is protected by a passphrase.
 func (c *call) checkIdentities() error {
 	for _, path := range c.flags["i"] {
 		if recognize.HoldsPrivateKey(path) {
@@ -135,7 +135,7 @@ func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 	for _, recipient := range c.flags["r"] {
 		if _, err := buildAge(map[string]cty.Value{"recipients": list([]string{recipient})}, nil); err != nil {
 			if at, ok := errors.AsType[*attr.Error](err); ok && errors.Unwrap(at.Err) != nil {
-				err = errors.Unwrap(at.Err) // without the number of the element, which is the only one
+				err = errors.Unwrap(at.Err) // without the index of the element, which is the only one
 			}
 			return nil, fmt.Errorf("-r: %w", err)
 		}
@@ -176,8 +176,7 @@ func list(texts []string) cty.Value {
 	return cty.ListVal(values)
 }
 
-// readRecipients reads a file of recipients, as "age -R" does: one in each line, beside
-// comments.
+// readRecipients returns the recipients in a file in the format of "age -R": one on each line, and comments.
 func readRecipients(path string) (recipients []string, err error) {
 	if recognize.IsRecipient(path) {
 		return nil, usageError("-R requires the name of a file, and this is a recipient itself, which -r requires")

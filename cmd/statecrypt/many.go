@@ -22,15 +22,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// The results of verify and rotate for one file.
+// These are the results of verify and rotate for one file.
 const (
 	resultOK       = "ok"
 	resultFallback = "fallback"
-	resultRefused  = "refused" // it opens, and does not meet the pins
+	resultRefused  = "refused" // the file opens, but does not meet the pins
 	resultRotated  = "rotated"
 	resultSkipped  = "skipped"
 	resultHeld     = "held"  // somebody has the lock
-	resultOther    = "other" // it is no state, among those with a prefix
+	resultOther    = "other" // a file with the prefix that is no state
 	resultFailed   = "failed"
 )
 
@@ -49,10 +49,10 @@ type finding struct {
 
 	err    error
 	notes  []string           // further warnings
-	opened *encryption.Opened // without data; nil if the file did not open, or nothing of it is worth a warning
+	opened *encryption.Opened // without its data; nil if the file was not opened
 }
 
-// add notes a file that was opened, and lets go of its content.
+// add records a file that was opened, without its content.
 func (f *finding) add(opened *encryption.Opened) {
 	f.Method = opened.Method
 	if opened.Kind == encryption.KindState {
@@ -108,8 +108,7 @@ func (c *call) noteOthers(others, all int) {
 	}
 }
 
-// maxAtOnce is how many bytes of files are worked on at once. A larger file is
-// worked on alone.
+// maxAtOnce is the most bytes of files that are worked on at once. A larger file is worked on alone.
 const maxAtOnce = 256 << 20
 
 // inOrder calls work for each file, on all processors, and yields the findings in
@@ -125,10 +124,10 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 		for i, name := range c.args {
 			workers <- struct{}{}
 			size := min(sizes[i], maxAtOnce)
-			if size < 0 { // nobody knows
+			if size < 0 { // the size is unknown
 				size = maxAtOnce
 			}
-			_ = memory.Acquire(context.Background(), size) // it waits for memory, and fails only with its context
+			_ = memory.Acquire(context.Background(), size) // this waits for memory, and fails only with its context
 			go func() {
 				found[i] <- work(name)
 				memory.Release(size)
@@ -160,7 +159,7 @@ func (c *call) sizes() []int64 {
 	return sizes
 }
 
-// readUntil reads a file until ctx ends: a pipe may bring nothing for a long time.
+// readUntil reads a file, and gives up when ctx ends: a pipe may bring nothing for a long time.
 func (c *call) readUntil(ctx context.Context, name string) (file []byte, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -188,7 +187,7 @@ func (c *call) tell(f finding) error {
 	}
 	text := c.line(f)
 	if c.on("json") {
-		encoded, _ := json.Marshal(f) // of texts and numbers
+		encoded, _ := json.Marshal(f) // strings and numbers cause no error
 		text = outside.JSON(string(encoded))
 	}
 	_, err := io.WriteString(c.stdout, text+"\n")
@@ -198,7 +197,7 @@ func (c *call) tell(f finding) error {
 	return err
 }
 
-// line is a finding for people.
+// line returns a finding in a form for people.
 func (c *call) line(f finding) string {
 	text, colour := f.Result, red
 	switch f.Result {
@@ -264,8 +263,8 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 	})
 }
 
-// inStates is [call.all] for the state in the backend, or for those with the prefix. The name
-// of the one is "".
+// inStates calls examine for the state in the backend, with the name "", or, with -prefix, for each state whose name
+// begins with the prefix.
 func (c *call) inStates(
 	ctx context.Context, settings string, target encryption.Target,
 	examine func(ctx context.Context, kept *states.States, name string) (finding, error),
@@ -280,7 +279,7 @@ func (c *call) inStates(
 	return errors.Join(err, kept.Close())
 }
 
-// inStore returns the store's name of a state.
+// inStore returns the name of a state in the store, and "" without -prefix.
 func (c *call) inStore(name string) string {
 	if !c.isGiven("prefix") {
 		return ""
@@ -288,7 +287,7 @@ func (c *call) inStore(name string) string {
 	return name
 }
 
-// states opens the backend, and has its states in the place of arguments.
+// states opens the backend, and puts the names of its states in place of the arguments.
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*states.States, error) {
 	where := states.Where{Backend: c.backend, Settings: settings}
 	if c.isGiven("prefix") {

@@ -14,8 +14,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 )
 
-// named adds to an error of package flag about an unknown flag the flag that is probably meant, or else
-// the list of flags. It does not repeat an unknown flag, which may be a secret, such as -pSECRET.
+// named replaces an error of package flag. For an unknown flag, the new error names the flag that is probably meant,
+// or else lists the flags of the command. It does not repeat an unknown flag, which may be a secret, such as
+// -pSECRET.
 func (c *call) named(err error) error {
 	if _, rest, ok := strings.Cut(err.Error(), " for -"); ok && strings.HasPrefix(err.Error(), "invalid boolean value ") {
 		name, _, _ := strings.Cut(rest, ":")
@@ -41,7 +42,7 @@ func (c *call) named(err error) error {
 	return fmt.Errorf("%s has no flag %s; it has -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
 }
 
-// flagNames returns the names of the flags of all commands.
+// flagNames returns the flags of all commands, their aliases, and the flags of other programs that foreign explains.
 func flagNames() []string {
 	names := commands().FlagNames()
 	for _, f := range foreign() {
@@ -76,7 +77,7 @@ func (c *call) meant(name string, flags []string) string {
 	if text := c.Meant(name, foreign()); text != "" && len(flags) > 0 {
 		return text
 	}
-	if len(name) == 1 { // any is one of key-provider
+	if len(name) == 1 { // the one-letter flags of key-provider are not worth a hint
 		return ""
 	}
 	if others := commands().With(name); len(others) > 0 {
@@ -85,12 +86,12 @@ func (c *call) meant(name string, flags []string) string {
 	return ""
 }
 
-// aliases are longer or shorter names :: of a flag.
+// aliases maps longer or shorter names of flags to their names.
 func aliases() map[string]string {
 	return map[string]string{"c": "config", "out": "o", "output": "o", "recipient": "r", "recipients-file": "R", "identity": "i"}
 }
 
-// foreign are flags of other programs.
+// foreign returns explanations for flags of other programs.
 func foreign() []cli.Mistake {
 	const (
 		recipients = `recipients belong in the settings: key_provider "age" "main" { recipients = [var.recipient] }`
@@ -127,8 +128,8 @@ func foreign() []cli.Mistake {
 	}
 }
 
-// checkValue returns an error if the value of a flag is itself a flag, because the value was left out. A
-// value that is written with "=" is never taken for a flag.
+// checkValue returns an error if the value of a flag is itself a flag, because the value was left out. It does not
+// recognize a flag with "=".
 func (c *call) checkValue(flag, value string) error {
 	if known := strings.TrimPrefix(strings.TrimPrefix(value, "-"), "-"); known != value && c.HasFlag(known) {
 		return fmt.Errorf("-%s requires a value, and the flag %s follows", flag, value)
@@ -180,7 +181,7 @@ func (c *call) miscounted() error {
 	return errors.New(text)
 }
 
-// noCommand is about a word in the place of a command.
+// noCommand returns the error for an unknown command.
 func noCommand(name string, names []string) string {
 	const see = "; see statecrypt -h"
 	near := syntax.Suggest(name, names)

@@ -37,7 +37,7 @@ func (c *call) outputs(ctx context.Context) error {
 // keep all their digits.
 type object map[string]json.RawMessage
 
-// pick returns some members of an object. Its errors quote nothing of it.
+// pick returns the named members of a JSON object. Its errors quote nothing of the object.
 func pick(text []byte, names ...string) (object, error) {
 	picked := object{}
 	err := jsonwalk.Members(text, func(name string, value []byte) (bool, error) {
@@ -58,7 +58,7 @@ func notState(file []byte) error {
 	return err
 }
 
-// reduce returns a state with nothing but outputs.
+// reduce returns a state that has only the selected outputs of state.
 func (c *call) reduce(state []byte) ([]byte, error) {
 	info, err := inspectFile("", state)
 	switch {
@@ -101,7 +101,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	return reduced, checkOutputs(reduced)
 }
 
-// checkOutputs refuses a state that no other configuration could read outputs from.
+// checkOutputs returns an error for a state from which no other configuration could read outputs.
 func checkOutputs(state []byte) error {
 	parsed, err := tfstate.Parse(state)
 	if err != nil {
@@ -115,8 +115,8 @@ func checkOutputs(state []byte) error {
 	return nil
 }
 
-// rootModule returns the root alone of the modules of formats 1 to 3: only its
-// outputs can be read by other configurations.
+// rootModule returns only the root module of the modules in formats 1 to 3, because other configurations can read no
+// other outputs.
 func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	var modules []json.RawMessage
 	var path []string
@@ -167,7 +167,7 @@ func (c *call) selectOutputs(in object) error {
 	return err
 }
 
-// namesIn returns the names in lists that commas separate.
+// namesIn returns the names in comma-separated lists.
 func namesIn(lists ...string) (names []string) {
 	for name := range strings.SplitSeq(strings.Join(lists, ","), ",") {
 		names = append(names, strings.TrimSpace(name))
@@ -175,7 +175,8 @@ func namesIn(lists ...string) (names []string) {
 	return names
 }
 
-// notName describes a text that users often write in place of the name of an output.
+// notName returns advice about a text that users often write in place of the name of an output, and "" for other
+// texts.
 func notName(text string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(text, "outputs."), "output.")
 	switch {
@@ -191,8 +192,8 @@ func notName(text string) string {
 	return ""
 }
 
-// isSensitive reports whether an output is marked. In format 1 it is a string, which
-// has no mark.
+// isSensitive reports whether an output is marked as sensitive, or cannot be parsed. In format 1, an output is a
+// string, which has no mark.
 func isSensitive(output json.RawMessage) bool {
 	var marked struct{ Sensitive bool }
 	return output[0] != '"' && json.Unmarshal(output, &marked) != nil || marked.Sensitive

@@ -20,16 +20,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// rotation gives files another key, or converts them.
+// rotation holds the settings with which files get another key or format.
 type rotation struct {
 	from, to encryption.Target
-	again    bool // files that have the new key, too
-	alone    bool // there are no old settings
-	apart    bool // a file that the old settings open cannot open with the first method of the new ones
-	counts   bool // a state that gets another key gets the next serial
+	again    bool // files with the new key are encrypted again, too
+	alone    bool // whether there are no old settings
+	apart    bool // no file opens both with the old settings and with the first method of the new ones
+	counts   bool // whether a state that gets another key gets the next serial
 }
 
-// stateInBackend stands for the name of a file.
+// stateInBackend stands for the name of a file in messages.
 const stateInBackend = "the state in the backend"
 
 // rotate rotates files in place, or the state in the backend.
@@ -74,7 +74,7 @@ func (c *call) rotate(ctx context.Context) error {
 		_, isStuck := errors.AsType[*states.StuckError](err)
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
-		case isStuck: // which is all that went wrong
+		case isStuck: // nothing else went wrong
 		case isHeld && c.isGiven("prefix"):
 			if f.Result = resultHeld; held.By != nil {
 				err = errors.New(held.By.Describe())
@@ -100,8 +100,8 @@ func (c *call) rotate(ctx context.Context) error {
 	return err
 }
 
-// needed looks at one of many states before its lock is taken: most may have the new key
-// already, and some are none.
+// needed returns a function that looks at a state before it takes the lock, and calls rotate only if that is
+// necessary: most of many states may have the new key already, and some files are no states.
 func (r rotation) needed(
 	kept *states.States, rotate func(ctx context.Context, name string) (finding, error),
 ) func(context.Context, string) (finding, error) {
@@ -114,7 +114,7 @@ func (r rotation) needed(
 			return finding{Result: resultFailed}, err
 		}
 		if kind, err := inspectFile(name, state); err != nil || kind.Kind != "encrypted" && kind.Kind != "state" {
-			return finding{Result: resultOther}, nil //nolint:nilerr // nobody has said that it is a state
+			return finding{Result: resultOther}, nil //nolint:nilerr // the user has not said that it is a state
 		}
 		if r.apart {
 			if _, err := r.from.Decrypt(ctx, state); err == nil {
@@ -136,7 +136,7 @@ func (r rotation) needed(
 	}
 }
 
-// rotation reads the settings.
+// rotation reads the old and the new settings.
 func (c *call) rotation() (r rotation, err error) {
 	if err := c.checkRotation(); err != nil {
 		return r, err
@@ -146,7 +146,7 @@ func (c *call) rotation() (r rotation, err error) {
 		return r, fmt.Errorf("-from: %w", err)
 	}
 	old := c.backend
-	r.to, err = c.target(c.text("to")) // last, because its backend counts
+	r.to, err = c.target(c.text("to")) // read last, because its backend is used
 	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
 		c.say(yellow, "note:", `the block backend "http" of -from is not used; -to has none`)
 	}
@@ -186,7 +186,7 @@ func (c *call) checkRotation() error {
 	return nil
 }
 
-// twice is a name that names a file again, "" if there is none.
+// twice returns the first name that repeats an earlier one, and "" if there is none.
 func twice(names []string) string {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -198,7 +198,7 @@ func twice(names []string) string {
 	return ""
 }
 
-// changeFile replaces a file by the result of change, unless that is nil.
+// changeFile replaces the content of a file with the result of change, unless that is nil.
 func (c *call) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 	before, err := os.Stat(name)
 	if err != nil {
@@ -223,8 +223,8 @@ func refusePlaintext(target encryption.Target) error {
 	return nil
 }
 
-// seal returns the new content of the file, or nil if the first method of the new settings opens the file
-// and that is enough. It overwrites the memory of the file.
+// seal returns the new content of the file, and nil if the file has the new key already and need not be encrypted
+// again. It overwrites the memory of the file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	readers := states.Recipients(file)
 	opened, isNew, err := r.open(ctx, file)
@@ -254,8 +254,8 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	return sealed, nil
 }
 
-// open opens a file, and reports whether the first method of the new settings does it. It overwrites the memory of the
-// file. It tries the settings first with which no key is derived in vain.
+// open decrypts a file, and reports whether the first method of the new settings did so. It overwrites the memory of
+// the file. It first tries the settings with which no key is derived in vain.
 func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, isNew bool, err error) {
 	var errOld error
 	if r.apart {
@@ -278,7 +278,7 @@ func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Ope
 	return opened, false, nil
 }
 
-// notOpened is about a file that the old settings do not open.
+// notOpened returns the error for a file that the old settings do not open.
 func notOpened(errOld, errNew error) error {
 	switch {
 	case errNew == nil:
@@ -292,7 +292,7 @@ func notOpened(errOld, errNew error) error {
 	return fault.List{fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
 }
 
-// isOfFile reports whether an error is about a file, and not about a method that was tried.
+// isOfFile reports whether an error is about the file, and not about a method that was tried.
 func isOfFile(err error) bool {
 	failed, ok := errors.AsType[*encryption.Error](err)
 	return ok && failed.Step == encryption.StepEnvelope && len(failed.Attempts) == 0

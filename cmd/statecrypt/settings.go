@@ -42,7 +42,7 @@ func (c *call) settings(from string) (*encryption.Encryption, error) {
 	return encryption.Load(c.registry(), code, encryption.Environment(world.Lookup(c.environ)))
 }
 
-// hasEnvironment reports whether TF_ENCRYPTION says something.
+// hasEnvironment reports whether TF_ENCRYPTION is set and not blank.
 func (c *call) hasEnvironment() bool {
 	text, _ := world.Lookup(c.environ)("TF_ENCRYPTION")
 	return strings.TrimSpace(text) != ""
@@ -54,7 +54,7 @@ func (c *call) target(from string) (encryption.Target, error) {
 	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
 		err = fault.With(err, "-config took the name that follows it: is a variable between them empty?")
 	}
-	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // whose arguments are Terraform's
+	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // the arguments of wrap are Terraform's
 		err = fault.With(err, fmt.Sprintf("-config is for the settings, and a file without it is a state or a plan: is %s the one with the "+
 			"settings?", shown(c.args[at])))
 	}
@@ -68,7 +68,7 @@ func (c *call) target(from string) (encryption.Target, error) {
 	return target, c.misplaced(withoutSettings(c.check(enc, c.on("plan")), from))
 }
 
-// withoutSettings names the file or the folder that has none.
+// withoutSettings replaces errNoSettings with an error that names the file or the folder without settings.
 func withoutSettings(err error, from string) error {
 	if !errors.Is(err, errNoSettings) || from == "" {
 		return err
@@ -77,7 +77,7 @@ func withoutSettings(err error, from string) error {
 		"block", shown(from))
 }
 
-// misplaced finds settings among the arguments if there are none elsewhere.
+// misplaced replaces errNoSettings with an error about settings among the arguments, if there are any.
 func (c *call) misplaced(err error) error {
 	switch at := slices.IndexFunc(c.args, isSettings); {
 	case !errors.Is(err, errNoSettings):
@@ -117,7 +117,7 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
 		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
-	_, err = target.Encrypt(context.Background(), nil) // it encrypts nothing, and returns the error about the settings
+	_, err = target.Encrypt(context.Background(), nil) // this encrypts nothing, but returns the error about the settings
 	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	with := unstable.With(func(o *unstable.Options) {
 		o.Arguments, o.Uses = arguments, c.uses
 		o.Backends = states.Backends() // the file may serve wrap as well
-		c.backend = nil                // of an earlier file
+		c.backend = nil                // not the block of an earlier file
 		o.Backend = func(block *unstable.Entry) { c.backend = block }
 		o.FromEnvironment = c.configInVariable
 	})
@@ -171,8 +171,8 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	return encryption.Code(string(text), from, encryption.VarEnvironment(c.environ), with), nil
 }
 
-// uses notes a variable of the settings. Which file decides a key is said, because
-// nobody named the file.
+// uses records a variable of the settings. If a file sets it, uses prints the name of the file, because the user has
+// not named it.
 func (c *call) uses(name, file string) {
 	c.used = append(c.used, "TF_VAR_"+name)
 	if at := (setIn{name, file}); file != "" && !slices.Contains(c.noted, at) {
@@ -195,8 +195,8 @@ func (c *call) noteDoubts() {
 	}
 }
 
-// noteUnused says that a -var has no effect. Its name is not repeated: it may be part of a
-// secret that was meant for another place.
+// noteUnused prints a note about a -var without effect. It does not repeat the name, which may be a part of a secret
+// that was meant for another place.
 func (c *call) noteUnused() {
 	for _, v := range c.given {
 		name, _, _ := strings.Cut(v.text, "=")
@@ -219,7 +219,7 @@ func (c *call) noteUnused() {
 	}
 }
 
-// behind says where a flag belongs that wrap has as well as Terraform.
+// behind returns advice about the place of a flag that both wrap and Terraform have, and "" for other commands.
 func (c *call) behind(flag string) string {
 	if c.Name != "wrap" {
 		return ""
@@ -227,7 +227,7 @@ func (c *call) behind(flag string) string {
 	return "; one for Terraform belongs behind its subcommand, as in statecrypt wrap -- terraform plan " + flag + " …"
 }
 
-// variables reads -var and -var-file. An error repeats nothing of a value.
+// variables returns -var and -var-file as arguments of Terraform. Its errors repeat nothing of a value.
 func (c *call) variables() (arguments []string, err error) {
 	for _, v := range c.given {
 		name, _, ok := strings.Cut(v.text, "=")

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxName   = 300      // bytes of a name that are shown
+	maxName   = 300      // bytes of a name that messages show
 	largeFile = 50 << 20 // bytes of a file that takes long enough to show progress
 
 	red, yellow, green = "31", "33", "32"
@@ -29,7 +29,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// paint colours text for a stream that is a terminal.
+// paint returns a text in a colour if the stream is a terminal with colours.
 func (c *call) paint(stream any, colour, text string) string {
 	lookup := world.Lookup(c.environ)
 	off, _ := lookup("NO_COLOR")
@@ -64,7 +64,7 @@ func (c *call) clearLine() {
 	}
 }
 
-// refuseTerminal keeps secrets off the screen.
+// refuseTerminal returns an error if secrets would be printed to a terminal without -force.
 func (c *call) refuseTerminal() error {
 	if c.toStdout() && !c.on("force") && isTerminal(c.stdout) {
 		return usageError("standard output is a terminal; redirect it, or use -o FILE, or -force to show secrets there")
@@ -72,7 +72,7 @@ func (c *call) refuseTerminal() error {
 	return nil
 }
 
-// shown is the name of a file for people.
+// shown returns the name of a file as messages show it.
 func shown(name string) string {
 	switch {
 	case name == stdinName:
@@ -83,7 +83,7 @@ func shown(name string) string {
 	return outside.Line(keyfile.Argument(name), maxName)
 }
 
-// shown is the name of a file, or of a state that a store has listed, which is no argument.
+// shown returns the name of a file, or of a state that a store has listed, as messages show it.
 func (c *call) shown(name string) string {
 	if c.isGiven("prefix") {
 		return outside.Line(name, maxName)
@@ -91,8 +91,7 @@ func (c *call) shown(name string) string {
 	return shown(name)
 }
 
-// say prints a line about the run. It is the only exit for text that may come from
-// outside.
+// say prints a line about the run. It escapes text, because that may come from outside.
 func (c *call) say(colour, what, text string) {
 	c.printing.Lock()
 	defer c.printing.Unlock()
@@ -100,7 +99,7 @@ func (c *call) say(colour, what, text string) {
 	fmt.Fprintf(c.stderr, "%s %s\n", c.paint(c.stderr, colour, what), outside.Text(text))
 }
 
-// report explains why the program fails.
+// report prints an error, in words for the user of this command.
 func (c *call) report(err error) {
 	c.say(red, "error:", c.audience().Text(err))
 }

@@ -9,17 +9,17 @@ import (
 
 // Command is a row of a [Table].
 type Command[T any] struct {
-	Name     string // of one word or two
-	Wants    string // its arguments, for people
-	Min, Max int    // how many there are
-	Flags    string // separated by spaces; the name of a flag that takes a value is followed by "=", and its value for people
+	Name     string // one word or two
+	Wants    string // the arguments, in words for people
+	Min, Max int    // the allowed numbers of arguments
+	Flags    string // separated by spaces; a flag that takes a value has "=" after its name, and maybe a name of the value
 	Does     T
 }
 
-// Many arguments are no limit.
+// Many is the Max of commands without a limit.
 const Many = 1 << 30
 
-// FlagNames are the names of its flags.
+// FlagNames returns the names of the flags of the command.
 func (c Command[T]) FlagNames() (names []string) {
 	for flag := range strings.FieldsSeq(c.Flags) {
 		name, _, _ := strings.Cut(flag, "=")
@@ -28,10 +28,10 @@ func (c Command[T]) FlagNames() (names []string) {
 	return names
 }
 
-// HasFlag reports whether it has the flag.
+// HasFlag reports whether the command has the flag.
 func (c Command[T]) HasFlag(name string) bool { return slices.Contains(c.FlagNames(), name) }
 
-// Value returns the value of a flag as people read it, such as "FILE", and whether the flag takes one.
+// Value returns the name of a flag's value in the help, such as "FILE", and reports whether the flag takes a value.
 func (c Command[T]) Value(flag string) (value string, takes bool) {
 	for known := range strings.FieldsSeq(c.Flags) {
 		if value, takes = strings.CutPrefix(known, flag+"="); takes {
@@ -64,10 +64,10 @@ func (c Command[T]) Meant(flag string, mistakes []Mistake) string {
 	return ""
 }
 
-// Table are all commands of a program.
+// Table lists all commands of a program.
 type Table[T any] []Command[T]
 
-// Find returns the command of a name, or false.
+// Find returns the command with a name, and false if there is none.
 func (t Table[T]) Find(name string) (Command[T], bool) {
 	if at := slices.Index(t.Names(), name); at >= 0 {
 		return t[at], true
@@ -83,12 +83,12 @@ func (t Table[T]) Names() (names []string) {
 	return names
 }
 
-// With are the names of the commands that have a flag.
+// With returns the names of the commands that have a flag.
 func (t Table[T]) With(flag string) []string {
 	return slices.DeleteFunc(slices.Clone(t), func(c Command[T]) bool { return !c.HasFlag(flag) }).Names()
 }
 
-// FlagNames are the names of the flags of all commands.
+// FlagNames returns the names of the flags of all commands.
 func (t Table[T]) FlagNames() (names []string) {
 	for _, c := range t {
 		names = append(names, c.FlagNames()...)

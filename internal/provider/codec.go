@@ -19,7 +19,7 @@ import (
 // sources on one state took four times as long.
 type codec struct {
 	fields []field
-	typ    cty.Type // of the fields
+	typ    cty.Type // the type of the object that Terraform makes of the fields
 }
 
 func newCodec(fields []field) codec { return codec{fields: fields, typ: typeOf(fields)} }
@@ -58,7 +58,7 @@ func (c codec) encode(arguments cty.Value, attributes map[string]cty.Value) (*tf
 	return &tfprotov6.DynamicValue{MsgPack: data}, err
 }
 
-// empty is a block without arguments.
+// empty returns a block without arguments.
 func empty(fields []field) cty.Value {
 	values := map[string]cty.Value{}
 	for _, f := range fields {
@@ -69,7 +69,7 @@ func empty(fields []field) cty.Value {
 	return cty.ObjectVal(values)
 }
 
-// misfits returns the problems of arguments that do not conform, where our texts are better than the
+// misfits returns the problems of arguments that do not conform to the schema, if our texts are better than the
 // framework's.
 func (c codec) misfits(block cty.Value) []problem {
 	if block == cty.NilVal || !block.Type().IsObjectType() {
@@ -80,10 +80,10 @@ func (c codec) misfits(block cty.Value) []problem {
 	return f.problems
 }
 
-// conforms reports whether a block passes the framework's checks against a schema. It records problems
-// with their paths: read-only attributes that are set, and required arguments that are null; for
-// others, the framework has the text. Unlike the framework, it does not report missing required
-// arguments in an unknown block.
+// conforms reports whether a block passes the framework's checks against a schema. It records two kinds of problems,
+// with their paths: read-only attributes that are set, and required arguments that are null. The framework has the
+// texts for other problems. Unlike the framework, conforms does not report missing required arguments in an unknown
+// block.
 func (f *findings) conforms(block cty.Value, fields []field, at path.Path) bool {
 	if block.IsNull() || !block.IsKnown() {
 		return !block.IsNull()
@@ -121,7 +121,7 @@ func (f *findings) allConform(blocks cty.Value, of field, at path.Path) bool {
 	return ok
 }
 
-// inPlaceOf says which argument is often meant by the name of a read-only attribute.
+// inPlaceOf returns advice about the argument that users often mean by the name of a read-only attribute.
 func inPlaceOf(attribute string) string {
 	switch attribute {
 	case "lineage":
@@ -136,8 +136,8 @@ func inPlaceOf(attribute string) string {
 	return ""
 }
 
-// blocks returns the blocks of one kind in a block, and whether they are known:
-// all of them, or none.
+// blocks returns the blocks of one kind inside a block, and whether all of them are known. If one is unknown, it
+// returns none.
 func blocks(block cty.Value, name string) ([]cty.Value, bool) {
 	list := block.GetAttr(name)
 	switch {
@@ -164,7 +164,7 @@ func given(block cty.Value, name string) (string, bool) {
 	return v.AsString(), true
 }
 
-// text returns a string argument, "" if it is not set or not known.
+// text returns a string argument, and "" if it is not set or not known.
 func text(block cty.Value, name string) string {
 	s, _ := given(block, name)
 	return s
@@ -173,7 +173,7 @@ func text(block cty.Value, name string) string {
 // isYes reports whether a bool is known and true.
 func isYes(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.True() }
 
-// isTrue returns a bool argument, otherwise if it is not set or not known.
+// isTrue returns the value of a bool argument, and otherwise if it is not set or not known.
 func isTrue(block cty.Value, name string, otherwise bool) bool {
 	v := block.GetAttr(name)
 	return isYes(v) || otherwise && (v.IsNull() || !v.IsKnown())

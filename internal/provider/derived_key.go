@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// derivedKey is ephemeral "statecrypt_derived_key".
+// derivedKey returns the ephemeral resource statecrypt_derived_key.
 func derivedKey() reading {
 	return reading{
 		name: "statecrypt_derived_key",
@@ -37,7 +37,7 @@ func derivedKey() reading {
 	}
 }
 
-// derivedKeyRequest is statecrypt_derived_key as the user wrote it.
+// derivedKeyRequest is a request of statecrypt_derived_key.
 type derivedKeyRequest struct {
 	keyProvider string
 	derivation  encryption.Derivation

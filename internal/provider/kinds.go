@@ -11,14 +11,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// kinds is everything that a user can name: kinds of key providers, methods
-// and sources. The schemas are made from it.
+// kinds holds the kinds of key providers, methods and sources that a user can name. The schemas are made from it.
 type kinds struct {
 	registry encryption.Registry
 	sources  []source.Kind
 }
 
-// forgiving returns a copy of c whose sources do not require arguments that a variable may set.
+// forgiving returns a copy of c whose sources do not require arguments for which a variable is set.
 func (c kinds) forgiving(env attr.LookupEnv) kinds {
 	c.sources = slices.Clone(c.sources)
 	for i := range c.sources {
@@ -32,7 +31,7 @@ func (c kinds) forgiving(env attr.LookupEnv) kinds {
 	return c
 }
 
-// providerFields are the arguments of the provider block.
+// providerFields returns the arguments of the provider block.
 func (c kinds) providerFields() []field {
 	keyProviders, methods := unstable.Tables(c.registry)
 	var credentials []field

@@ -28,18 +28,18 @@ func promisesTooMuch(message []byte) bool {
 	return false
 }
 
-// elements reads a value up to its elements, and returns their number. It calls itself for none of them, so deep
-// messages need no stack.
+// elements reads the start of an array or map, or else a whole value, and returns the number of elements that follow.
+// It does not call itself for them, so deep messages need no stack.
 func elements(d *msgpack.Decoder) (uint64, error) {
 	switch code, err := d.PeekCode(); {
 	case err != nil:
 		return 0, err
 	case msgpcode.IsFixedArray(code), code == msgpcode.Array16, code == msgpcode.Array32:
 		n, err := d.DecodeArrayLen()
-		return uint64(uint32(n)), err //nolint:gosec // it has 32 bits
+		return uint64(uint32(n)), err //nolint:gosec // the length has 32 bits
 	case msgpcode.IsFixedMap(code), code == msgpcode.Map16, code == msgpcode.Map32:
 		n, err := d.DecodeMapLen()
-		return 2 * uint64(uint32(n)), err //nolint:gosec // likewise
+		return 2 * uint64(uint32(n)), err //nolint:gosec // the length has 32 bits
 	}
 	return 0, d.Skip()
 }

@@ -1,5 +1,5 @@
-// Package provider is the shell between Terraform and the packages that do the
-// work. With main, it is the only place that knows the plugin framework.
+// Package provider connects Terraform to the packages that do the work. With main, it is the only package that knows
+// the plugin framework.
 //
 // These words have one meaning in all files:
 //
@@ -25,8 +25,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// The types in this file are the provider as the plugin framework knows it:
-// names and schemas. Calls that do something never get here: see Server.
+// The types in this file implement the provider for the plugin framework: names and schemas. Calls that do something
+// never get here, see [Server].
 
 const (
 	bypassed       = "The provider was bypassed"

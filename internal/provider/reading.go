@@ -18,19 +18,19 @@ type reading struct {
 	kinds     kinds
 	name, doc string
 
-	// request reads the arguments. If some are unknown, as in a validation, the request is
-	// incomplete, and the problems concern the known ones.
+	// request reads the arguments. If some are unknown, as in a validation, the request is incomplete, and the
+	// problems concern only the known arguments.
 	request func(c kinds, arguments cty.Value, env attr.LookupEnv) (request, []problem)
 }
 
-// request is a read that a user's block asks for.
+// request is a read that a block of the user describes.
 type request interface {
 	read(ctx context.Context, provider *configured) (*result, error)
 }
 
 // result holds the attributes of a data source or an ephemeral resource.
 type result struct {
-	attributes map[string]cty.Value // :: read-only attribute → value; absent ones are null
+	attributes map[string]cty.Value // values by the name of the read-only attribute; absent ones are null
 	warnings   []source.Warning
 }
 
@@ -49,7 +49,7 @@ func (r role) doc() string {
 	return "It never writes, locks or lists."
 }
 
-// sensitiveFields returns the fields of the sensitive part of a result. A data source gives it only on
+// sensitiveFields returns the fields of the sensitive part of a result. A data source fills that part only on
 // request, because Terraform stores the attributes of a data source.
 func sensitiveFields(as role, what, doc string) []field {
 	name := "sensitive_" + what
@@ -67,8 +67,9 @@ func (r *result) warn(title, format string, args ...any) {
 	r.warnings = append(r.warnings, source.Warning{Title: title, Text: fmt.Sprintf(format, args...)})
 }
 
-// validate checks those arguments that are known, also against the provider block if
-// that is complete. Nobody knows yet whether variables may be read.
+// validate returns the mistakes in those arguments that are known, and checks them also against the provider block if
+// that is complete. It does not require arguments for which a variable is set, although it is not known yet whether
+// the provider may read variables.
 func (r reading) validate(arguments cty.Value, provider *configured) diagnostics {
 	req, problems := r.request(r.kinds.forgiving(world.Here().Lookup), arguments, nil)
 	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {
@@ -82,8 +83,7 @@ func (r reading) validate(arguments cty.Value, provider *configured) diagnostics
 	return problemDiagnostics(problems)
 }
 
-// read returns the arguments with the read-only attributes filled, or nothing
-// but errors.
+// read returns the arguments with the read-only attributes filled, or else only errors.
 func (r reading) read(
 	ctx context.Context, provider *configured, arguments cty.Value,
 ) (*tfprotov6.DynamicValue, diagnostics) {

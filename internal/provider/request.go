@@ -24,20 +24,20 @@ const defaultMaxSize = 512 << 20 // bytes
 // stateRequest is the common part of all requests for states: the place of the state, the methods that
 // open it, and the pins that it must meet.
 type stateRequest struct {
-	kind   source.Kind // empty while it is not known which one is set
+	kind   source.Kind // empty if no block of a source is known
 	source source.Request
 	target *unstable.Target // nil if the request sets no method
-	name   string           // of a remote_state_data_source in the text
+	name   string           // the name of a remote_state_data_source in the text
 
-	resources bool // whether the resources of the state are wanted
+	resources bool // whether the resources of the state are needed
 
-	object *kubestate.Object // nil if there is none
+	object *kubestate.Object // the object that holds the state; nil if there is no block
 
 	expectedLineage string // "" if not pinned
 	minimumSerial   *int64
 }
 
-// identity is equal for requests that read the same state in the same way.
+// identity returns a text that is equal for requests that read the same state in the same way.
 func (r stateRequest) identity(target encryption.Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, r.resources)
@@ -49,7 +49,7 @@ func (r stateRequest) identity(target encryption.Target) string {
 	return b.String()
 }
 
-// stateFields are the arguments that make a stateRequest.
+// stateFields returns the arguments that make a stateRequest.
 func (c kinds) stateFields() []field {
 	var out []field
 	for _, kind := range c.sources {
@@ -75,7 +75,7 @@ func computed(name string, typ cty.Type, doc string) field {
 	return f
 }
 
-// arguments reads the arguments of a data source or an ephemeral resource.
+// arguments holds the arguments of a data source or an ephemeral resource while they are read.
 type arguments struct {
 	findings
 	kinds
@@ -83,7 +83,7 @@ type arguments struct {
 	block cty.Value
 }
 
-// state reads the arguments of stateFields.
+// state returns the request that the arguments of stateFields describe.
 func (a *arguments) state() stateRequest {
 	r := stateRequest{source: source.Request{MaxSize: defaultMaxSize}}
 	a.source(&r)
@@ -103,7 +103,7 @@ func (a *arguments) keepsSensitive() bool {
 	return !a.block.Type().HasAttribute("store_sensitive") || isTrue(a.block, "store_sensitive", false)
 }
 
-// source reads the one block of a source.
+// source reads the block of the only source, and records an error if there are several, or none.
 func (a *arguments) source(r *stateRequest) {
 	var chosen cty.Value
 	var names []string
@@ -149,14 +149,14 @@ func (a *arguments) object(r *stateRequest) {
 	r.object, r.source.Object = object, object
 }
 
-// values reads a block of which there is at most one, if all of it is known.
+// values reads a block that occurs at most once. It returns false if a part of the block is unknown or wrong.
 func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool) {
 	if !block.IsWhollyKnown() {
 		return nil, false
 	}
 	values, err := unstable.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
 	for _, err := range fault.All(err) {
-		if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // which the place shows
+		if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // the path shows the address
 			err = reason(err)
 			if mistake.Attr != "" {
 				err = fmt.Errorf("%s: %w", mistake.Attr, err)
@@ -194,7 +194,7 @@ func (a *arguments) encryption(r *stateRequest) {
 	}
 }
 
-// dangling finds methods and names that the provider block does not have.
+// dangling returns problems for methods and names that the provider block does not have.
 func (r stateRequest) dangling(c *configured) []problem {
 	var f findings
 	if !c.settings.layered {
@@ -212,7 +212,7 @@ func (r stateRequest) dangling(c *configured) []problem {
 func (a *arguments) pins(r *stateRequest) {
 	lineage, ok := given(a.block, "expected_lineage")
 	if ok && lineage == "" {
-		// A broken reference gives an empty pin, which would pin nothing.
+		// A broken reference results in an empty text, which would pin nothing.
 		a.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
 	}
 	r.expectedLineage = lineage

@@ -13,15 +13,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
-// resourceRequest is statecrypt_resource as the user wrote it.
+// resourceRequest is a request of statecrypt_resource.
 type resourceRequest struct {
 	stateRequest
 
-	address       string // "" for the only resource of an object
-	keepSensitive bool   // whether sensitive_attributes are filled
+	address       string // "" for the only resource of a state in an object
+	keepSensitive bool   // whether sensitive_attributes is filled
 }
 
-// resource is statecrypt_resource.
+// resource returns the data source or the ephemeral resource statecrypt_resource.
 func (c kinds) resource(as role) reading {
 	sensitive := sensitiveFields(as, "attributes", "The attributes that the state marks as sensitive, in the shape of "+
 		"`attributes`: objects have only these, and tuples have null for what is not sensitive.")
@@ -111,7 +111,7 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	return nil
 }
 
-// result finds the resource and splits its attributes by their sensitivity.
+// result returns the attributes of the resource, split by their sensitivity.
 func (r resourceRequest) result(s *openedState) (*result, error) {
 	found, err := s.Resource(r.address)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r resourceRequest) result(s *openedState) (*result, error) {
 		return nil, err
 	}
 	if r.object != nil && !found.Marked() {
-		// Secrets of the cluster are among them, and are not marked.
+		// The attributes may contain secrets of the cluster, and this state marks none of them.
 		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
 	}
 	out := s.header()

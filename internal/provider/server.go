@@ -25,14 +25,13 @@ var (
 		"them or in the provider; please report it")
 )
 
-// Server answers the calls of a CLI. The embedded plugin framework serves the schemas and reports
-// arguments that do not conform to them. Server itself validates, configures and reads.
+// Server answers the calls of a CLI. The embedded plugin framework serves the schemas and reports arguments that do
+// not conform to them. Server itself validates, configures and reads.
 //
-// Server ignores fields of the protocol's messages that it does not mention, so new fields need a look.
-// Ignored fields of requests are the client's capabilities and version, and the module's metadata,
-// for which there is no schema. Unused fields of responses are deferrals (an unknown value is an
-// error of the read that needs it, because no released CLI defers), and the fields that keep an
-// ephemeral resource open (a time to renew it, private data).
+// Server ignores fields of the protocol's messages that it does not mention, so new fields must be looked at. Ignored
+// fields of requests are the client's capabilities and version, and the module's metadata, for which there is no
+// schema. Unused fields of responses are deferrals (an unknown value is an error of the read that needs it, because
+// no released CLI defers), and the fields that keep an ephemeral resource open (a time to renew it, private data).
 type Server struct {
 	tfprotov6.ProviderServer
 	schemas
@@ -45,10 +44,10 @@ type Server struct {
 	stop    context.CancelCauseFunc
 }
 
-// schemas is all that the provider has for users.
+// schemas holds the schemas of everything that users can write.
 type schemas struct {
-	block              codec              // of the provider block
-	dataSources        map[string]reading // :: name → reading
+	block              codec              // the provider block
+	dataSources        map[string]reading // data sources by name
 	ephemeralResources map[string]reading
 }
 
@@ -101,8 +100,8 @@ func (s *Server) ValidateProviderConfig(
 	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: diags}, err
 }
 
-// ConfigureProvider begins a run. A provider in a debugger sees several. It
-// contacts nothing, and accepts values that are not known yet.
+// ConfigureProvider begins a run; with a debugger, a process has several runs. It contacts nothing, and accepts
+// values that are not known yet.
 func (s *Server) ConfigureProvider(
 	ctx context.Context, req *tfprotov6.ConfigureProviderRequest,
 ) (*tfprotov6.ConfigureProviderResponse, error) {
@@ -128,7 +127,7 @@ func (s *Server) ValidateDataResourceConfig(
 	return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: diags}, err
 }
 
-// ReadDataSource reads until Stop ends it.
+// ReadDataSource reads a data source, until Stop ends the read.
 func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	r := s.dataSources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
@@ -151,7 +150,7 @@ func (s *Server) ValidateEphemeralResourceConfig(
 	return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: diags}, err
 }
 
-// OpenEphemeralResource reads until Stop ends it.
+// OpenEphemeralResource reads an ephemeral resource, until Stop ends the read.
 func (s *Server) OpenEphemeralResource(
 	ctx context.Context, req *tfprotov6.OpenEphemeralResourceRequest,
 ) (*tfprotov6.OpenEphemeralResourceResponse, error) {
@@ -182,9 +181,8 @@ func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfp
 	return r.read(ctx, s.configured.Load(), arguments)
 }
 
-// malformed returns diagnostics for arguments that do not conform: our own, or else the framework's. The
-// framework's decoder has the limits of the other one, see [codec.decode], and must not end the
-// process either.
+// malformed returns diagnostics for arguments that do not conform: our own, or else the framework's. The framework's
+// decoder panics and allocates memory like the one in [codec.decode], and must not end the process either.
 func (c codec) malformed(
 	sent *tfprotov6.DynamicValue, arguments cty.Value, framework func() ([]*tfprotov6.Diagnostic, error),
 ) (diags []*tfprotov6.Diagnostic, err error) {
@@ -203,8 +201,8 @@ func (c codec) malformed(
 	return refusal(diags), err
 }
 
-// refusal returns the framework's diagnostics for arguments that do not conform. If the framework accepts
-// them, as it does a null block, it returns a diagnostic of its own.
+// refusal returns the framework's diagnostics for arguments that do not conform. If the framework accepts them, as it
+// accepts a null block, refusal adds a diagnostic of its own.
 func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	for _, d := range diags {
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
@@ -214,22 +212,21 @@ func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	return append(diags, problemDiagnostics([]problem{{err: errMalformed}})...)
 }
 
-// Stop ends the reads under way, and all later ones until the provider is configured again: an
-// interrupted CLI continues with all planned reads, and each would wait for its server again. Stop
-// itself does not wait.
+// Stop ends the running reads, and all later ones until the provider is configured again: an interrupted CLI
+// continues with all planned reads, and each would wait for its server again. Stop itself does not wait.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stop(errStopped)
 }
 
-// StopProvider is how a CLI passes on that the user has interrupted it.
+// StopProvider calls [Server.Stop], because the user has interrupted the CLI.
 func (s *Server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	s.Stop()
 	return s.ProviderServer.StopProvider(ctx, req)
 }
 
-// restart makes new reads possible after a Stop. Reads that Stop has ended stay so.
+// restart allows new reads after a Stop. Reads that Stop has ended stay ended.
 func (s *Server) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,14 +235,14 @@ func (s *Server) restart() {
 	}
 }
 
-// stoppable returns a context that ends with ctx and with a Stop.
+// stoppable returns a context that ends with ctx or at a Stop.
 func (s *Server) stoppable(ctx context.Context) (context.Context, func()) {
 	s.mu.Lock()
 	running := s.running
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := func() { cancel(context.Cause(running)) }
-	if running.Err() != nil { // at once, so that nothing is begun
+	if running.Err() != nil { // at once, so that nothing begins
 		stop()
 	}
 	forget := context.AfterFunc(running, stop)

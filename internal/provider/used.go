@@ -41,7 +41,7 @@ func example(path string) []string {
 	return b.Example
 }
 
-// unread returns the reason why no encryption text was read, and heard if settings were read.
+// unread returns the reason why TF_ENCRYPTION was not used, and heard if settings were read.
 func (b providerBlock) unread(areBlocks bool) environment {
 	text, _ := b.env.Get("TF_ENCRYPTION")
 	isSet, isText := strings.TrimSpace(text) != "", !b.value.GetAttr("encryption").IsNull()

@@ -24,24 +24,24 @@ var (
 	ErrUnkept    = errors.New("the store answered that the state is written, but another state, or none, is there")
 	ErrUnremoved = errors.New("the store answered that the state is removed, but it is still there")
 
-	// ErrUnlisted is that the kind of store knows one state only.
+	// ErrUnlisted means that the kind of store knows only one state.
 	ErrUnlisted = errors.New("the states cannot be listed: the http backend knows one state only; name files in its place")
 
-	// ErrUnfinished is never taken for a lost answer.
+	// ErrUnfinished means that the state was written, and its digest was not. It is never taken for a lost answer.
 	ErrUnfinished = errors.New("the state was written, but not the data that belongs to it")
 )
 
-// Denied makes an error one of [ErrDenied] without its words.
+// Denied returns an error that wraps [ErrDenied], and has only the text of err.
 func Denied(err error) error { return denied{err} }
 
 type denied struct{ error }
 
-// Unwrap returns both.
+// Unwrap returns the error itself and [ErrDenied].
 func (d denied) Unwrap() []error { return []error{d.error, ErrDenied} }
 
-// HeldError is returned if somebody else holds the lock.
+// HeldError means that somebody else has the lock.
 type HeldError struct {
-	By *Lock // nil if nobody says who
+	By *Lock // nil if the holder is unknown
 }
 
 // Error names the holder of the lock, the time, the operation, and the command that releases it.
@@ -52,13 +52,13 @@ func (e *HeldError) Error() string {
 	return e.By.Holder()
 }
 
-// AliveError is that nobody can break a lock, because it ends with its process.
+// AliveError means that only the end of its process releases a lock.
 type AliveError struct {
-	Process int   // 0 if it is not known
-	By      *Lock // the lock's own description
+	Process int   // 0 if it is unknown
+	By      *Lock // the description of the lock
 }
 
-// Error names the process, or the operation that it was started for.
+// Error names the process, if it is known, and the user, the time and the operation of the lock.
 func (e *AliveError) Error() string {
 	process := "a process"
 	if e.Process > 0 {
@@ -68,7 +68,7 @@ func (e *AliveError) Error() string {
 		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
 }
 
-// Holder is who has the lock, and how it is given back.
+// Holder returns a text about the holder of the lock, and about the command that releases it.
 func (l *Lock) Holder() string {
 	text := l.Describe()
 	if l.ID != "" && !l.OfProcess {
@@ -77,13 +77,13 @@ func (l *Lock) Holder() string {
 	return text
 }
 
-// Describe is who has the lock.
+// Describe returns a text about the holder of the lock.
 func (l *Lock) Describe() string {
 	return fmt.Sprintf("%s has held the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
 		outside.Quoted(l.ID, 100), outside.Quoted(l.Created, 100), outside.Quoted(l.Operation, 100))
 }
 
-// Unlocking says how to release a lock that an ended run has left.
+// Unlocking returns a text with the command that releases a lock that somebody has left.
 func Unlocking(id string) string {
 	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " releases it"
 }
@@ -99,7 +99,7 @@ func Proposed(command, id, otherwise string) string {
 
 var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$`)
 
-// UnansweredError is that a store did not answer: another try may succeed.
+// UnansweredError means that a store did not answer, so that another try may succeed.
 type UnansweredError struct{ Err error }
 
 func (e *UnansweredError) Error() string { return e.Err.Error() }
@@ -107,13 +107,13 @@ func (e *UnansweredError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
-// AnswerError is the answer of a store that speaks the protocol of Terraform's http backend. The child
-// receives it unchanged, and handles it.
+// AnswerError is the answer of a server that speaks the protocol of Terraform's http backend. The child receives it
+// unchanged, and handles it.
 type AnswerError struct {
 	Status int
 	Body   []byte
 	Text   string
-	Err    error // one of the others, nil if it is none
+	Err    error // the error of this package that the answer means; nil for none
 }
 
 func (e *AnswerError) Error() string {

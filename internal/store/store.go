@@ -36,33 +36,33 @@ type Kind struct {
 	Named    string   // the attribute that names a state
 	Older    string   // where old versions remain; they open with the keys that they were encrypted with
 	Counts   bool     // encrypting with another key increases the serial, as the CLIs do with this backend
-	Looks    bool     // some servers look into a state, and refuse one without serial and lineage
-	Withhold []string // variables of credentials that are for this store alone: no program of the user's gets them
+	Looks    bool     // some servers read the serial and the lineage of a state, and refuse a state without them
+	Withhold []string // variables with credentials of this store; programs of the user do not get them
 	Open     func(Settings) (Store, error)
 }
 
-// Settings are the settings that open a store.
+// Settings holds the settings that open a store.
 type Settings struct {
 	attr.Values
 
-	Folder string // of the file that has the block, where its relative paths begin
+	Folder string // the folder of the file with the block; its relative paths begin there
 	Module string // the folder of the module
 
-	Limit    int64         // bytes of a state
-	Patience time.Duration // for one request
+	Limit    int64         // the most bytes of a state
+	Patience time.Duration // the limit for one request
 
-	// Seal returns the encrypted form of a file that the store has found, for a copy of it. It returns nil
-	// if the file is no state; then, no copy replaces an older one.
+	// Seal returns the encrypted form of a file that the store has found, for a backup. It returns nil for a file
+	// that is no state; the store then keeps an older backup.
 	Seal func(ctx context.Context, found []byte) ([]byte, error)
 }
 
-// Voice has the words for the block of the settings.
+// Voice returns the words of errors for the block of the settings.
 func (s Settings) Voice() fault.Voice {
 	block := "the block " + s.Values.Address()
 	return fault.Voice{Words: map[string]string{"credentials": block, "settings": block}}
 }
 
-// Store keeps states. Opening it, and naming a state, contacts nothing.
+// Store keeps states. Opening a store and naming a state contact nothing.
 type Store interface {
 	Properties() Properties
 	State(name string) (State, error)
@@ -71,43 +71,41 @@ type Store interface {
 	// Listing requires a right of its own.
 	List(ctx context.Context, prefix string) ([]string, error)
 
-	Close() error // gives up the locks that end with the process
+	Close() error // releases the locks that end with the process
 }
 
-// Version identifies the bytes that were read. It is opaque, and "" if there was no state; an empty object may have
-// one.
+// Version identifies the bytes that were read. It is opaque. It is "" if there was no state, although an empty object
+// may have a version.
 type Version string
 
-// Properties are facts about a store. The zero value is a store without locks whose report of a write cannot be
-// checked.
+// Properties holds facts about a store. The zero value is a store without locks, whose report of a write cannot be
+// relied on.
 type Properties struct {
 	HasLocks        bool             // locks keep others out
-	Verifies        bool             // Write and Remove find out whether the store's report is true
-	EndsWithProcess bool             // nobody can leave a lock
-	Retries         map[string]int64 // :: argument of the child's backend → how often, and when, it tries again
-	Unkept          error            // replaces [ErrUnkept], the error if the store reported a write and the state is not there
+	Verifies        bool             // Write and Remove check the store's report themselves
+	EndsWithProcess bool             // locks end with their process, so nobody can leave one
+	Retries         map[string]int64 // arguments for repetitions in the child's backend, by name
+	Unkept          error            // the error in place of [ErrUnkept]; nil if that fits
 }
 
 // State is one state in a store. Its methods return the errors of this package where one fits. A state may
 // have further abilities, such as [Prover], which [As] finds.
 type State interface {
-	// String says where it is, for people. It tells the state from any other, unless the state is [Addressed].
+	// String returns the place of the state for people. It identifies the state, unless the state is [Addressed].
 	String() string
 
-	// Read returns nil if there is none.
+	// Read returns the state and its version, and nil if there is none.
 	Read(ctx context.Context) ([]byte, Version, error)
 
-	// Write replaces the state if it is still the one that was read, and otherwise
-	// returns [ErrChanged]. Without an error, the version is "" if only a look can tell whether
-	// the state is there.
+	// Write replaces the state if it is still the version that was read, and otherwise returns [ErrChanged]. It
+	// returns no version if only a read can tell whether the store has the new state.
 	Write(ctx context.Context, data []byte, read Version) (Version, error)
 
-	// Remove deletes the state if it is still the one that was read.
+	// Remove deletes the state if it is still the version that was read.
 	Remove(ctx context.Context, read Version) error
 
-	// Lock excludes others. If another run holds the lock, the error is a [HeldError]. If the lock
-	// has the same ID, an earlier request succeeded although its answer was lost, so there is no
-	// error.
+	// Lock takes the lock, which excludes others. If another run has it, the error is a [HeldError]. If the lock has
+	// the same ID, an earlier request succeeded although its answer was lost, so there is no error.
 	Lock(ctx context.Context, lock Lock) error
 
 	// Holder returns nil if nobody holds the lock, and [ErrHolderUnknown] if the store reveals the holder
@@ -118,7 +116,7 @@ type State interface {
 	Unlock(ctx context.Context, id string) error
 }
 
-// Lock is the LockInfo of Terraform and OpenTofu, which every lock holds.
+// Lock is a lock in the format of Terraform and OpenTofu (LockInfo), which all stores use.
 type Lock struct {
 	ID        string
 	Operation string
@@ -128,12 +126,12 @@ type Lock struct {
 	Created   string `json:",omitempty"` // the CLIs parse it as a time, and reject an empty one
 	Path      string
 
-	OfProcess bool `json:"-"` // whether it ends with its process, and nobody can leave it
+	OfProcess bool `json:"-"` // whether the lock ends with its process, so that nobody can leave it
 
-	text []byte // as it was sent
+	text []byte // the JSON text from which the lock was parsed
 }
 
-// ParseLock returns false if text is no lock.
+// ParseLock returns the lock in a JSON text, and false if the text is no lock.
 func ParseLock(text []byte) (Lock, bool) {
 	var l Lock
 	err := json.Unmarshal(text, &l)
@@ -141,7 +139,8 @@ func ParseLock(text []byte) (Lock, bool) {
 	return l, err == nil
 }
 
-// LockIn returns the lock in a place beside a state, such as the branch of a name.
+// LockIn returns the lock in a text beside a state. Errors name its place by kind and name, such as "branch" and the
+// name of the branch.
 func LockIn(text []byte, kind, name string) (*Lock, error) {
 	lock, ok := ParseLock(text)
 	if !ok || lock.ID == "" {
@@ -150,7 +149,7 @@ func LockIn(text []byte, kind, name string) (*Lock, error) {
 	return &lock, nil
 }
 
-// JSON is the lock as it was sent, or as the CLIs would send it.
+// JSON returns the lock as it was sent, or else as the CLIs would send it.
 func (l Lock) JSON() []byte {
 	if l.text != nil {
 		return l.text
@@ -164,7 +163,7 @@ func NewLock(operation string) Lock {
 	return Lock{ID: rand.Text(), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
 }
 
-// Me is the user of this machine, as the CLIs write it.
+// Me returns the user of this machine as the CLIs write it: login@host.
 func Me() string {
 	login, host := "statecrypt", "localhost"
 	if u, err := user.Current(); err == nil {
@@ -182,7 +181,7 @@ func (l Lock) At(path string) Lock {
 	return l
 }
 
-// Pause waits for another process to finish, unless ctx ends.
+// Pause waits for a duration, in which another process may finish. It returns an error if ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -192,7 +191,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Digest is a version for stores that have none.
+// Digest returns the SHA-256 of data in hexadecimal, as a version for stores that have none.
 func Digest(data []byte) Version {
 	sum := sha256.Sum256(data)
 	return Version(hex.EncodeToString(sum[:]))

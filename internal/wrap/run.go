@@ -29,19 +29,19 @@ type run struct {
 	signals *child.Signals
 	say     func(text string)
 
-	backend  *states.Backend // nil until it is connected, as all below
+	backend  *states.Backend // nil until connect, like the fields below
 	guard    *states.Guard
 	leftover *states.Leftover
 	unused   *states.Unused
 	plans    *plan.Files
 	proxy    *proxy.Proxy
-	hangUp   func()          // ends the proxy
-	settings module.Settings // by which the child finds the proxy
-	data     *module.RunData // nil if the state leaves
-	inherits *os.File        // by the child, nil if there is nothing
+	hangUp   func()          // stops the proxy
+	settings module.Settings // the settings with which the child finds the proxy
+	data     *module.RunData // nil with -leave
+	inherits *os.File        // a file for the child to inherit; nil for none
 
-	code int   // of the child
-	err  error // of the run so far
+	code int   // the exit code of the child
+	err  error // the errors of the run so far
 }
 
 func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
@@ -62,7 +62,7 @@ func (r *run) before() []step {
 		return append(common, (*run).checkDestination, (*run).listen, (*run).writeRecordOfUser)
 	}
 	return append(common,
-		(*run).sealLeftover, // also if the module is refused
+		(*run).sealLeftover, // even if the module is refused
 		(*run).checkModule, (*run).checkLeftover, (*run).listen, (*run).writeRecord, (*run).moveIn, (*run).copyPlans,
 		(*run).expectNoSignal)
 }
@@ -71,7 +71,7 @@ func (r *run) before() []step {
 func (r *run) after() []step {
 	common := []step{
 		(*run).lookAgain, (*run).checkWritten,
-		(*run).settleLock, // once nothing is written any more
+		(*run).settleLock, // after the last write
 		(*run).finishPlans,
 	}
 	if r.options.Wishes.Leave {
@@ -80,7 +80,7 @@ func (r *run) after() []step {
 	return append(common, (*run).followLeftover, (*run).checkRecord, (*run).checkUse)
 }
 
-// protect runs a command that has to do with the state.
+// protect runs a command that reads or writes the state.
 func (r *run) protect(ctx context.Context) (code int, err error) {
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, do := range r.before() {
@@ -97,7 +97,7 @@ func (r *run) protect(ctx context.Context) (code int, err error) {
 	return r.code, r.err
 }
 
-// runChild runs the command line, with files to inherit.
+// runChild runs the command line, with the files that the child inherits.
 func (r *run) runChild(ctx context.Context) (int, error) {
 	child := r.child()
 	if r.data != nil && r.data.Alive != nil {
@@ -110,7 +110,7 @@ func (r *run) runChild(ctx context.Context) (int, error) {
 	return child.Run(ctx)
 }
 
-// passThrough runs a command that has nothing to do with the state.
+// passThrough runs a command that neither reads nor writes the state.
 func (r *run) passThrough(ctx context.Context) (code int, err error) {
 	end := func() {}
 	if r.line.Name == "init" && !r.line.Help {
@@ -166,7 +166,7 @@ func (r *run) noteEarlier(context.Context) error {
 	return nil
 }
 
-// connect opens the store, and finds out whether the state can be written there.
+// connect opens the store. For a command that changes resources, it also tests whether a state can be written there.
 func (r *run) connect(ctx context.Context) error {
 	o, changes := r.options, r.line.Effect() == cmdline.Changes
 	ctx = notice.With(ctx, r.say)
@@ -177,7 +177,7 @@ func (r *run) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if changes { // other commands may be run by those who can only read
+	if changes { // users who can only read may run other commands
 		if err := r.backend.Rehearse(ctx, o.Keys.State); err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (r *run) readModule(ctx context.Context) error {
 	return err
 }
 
-// checkDestination refuses a module whose state has nowhere to go.
+// checkDestination returns an error if the module has no new backend for its state.
 func (r *run) checkDestination(context.Context) error {
 	if r.module.CheckBackend() == nil {
 		return errors.New("-leave requires a destination, and the module has only the empty backend block of wrap; write its new " +
@@ -229,7 +229,7 @@ func (r *run) checkDestination(context.Context) error {
 	return nil
 }
 
-// listen has the proxy listen, and tells the plans of it.
+// listen starts the proxy, and gives its settings to the plans.
 func (r *run) listen(ctx context.Context) (err error) {
 	settings, stop, err := r.proxy.Serve(ctx)
 	if err == nil {
@@ -238,7 +238,7 @@ func (r *run) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// writeRecord writes the record of the proxy, where this run alone finds it.
+// writeRecord writes the record of the proxy, which only this run reads.
 func (r *run) writeRecord(ctx context.Context) (err error) {
 	if r.data, err = r.module.Begin(r.settings); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (r *run) writeRecord(ctx context.Context) (err error) {
 		_, _, err := asked.Output(ctx, dir, words...)
 		return err
 	})
-	if r.guard.Changes || r.line.Name == "plan" { // others read the record again, and run nothing of the module
+	if r.guard.Changes || r.line.Name == "plan" { // other commands read the record again, and run nothing of the module
 		r.proxy.OnceFound(func() {
 			r.data.Forget()
 			r.plans.Forget()
@@ -277,7 +277,7 @@ func (r *run) checkLeftover(context.Context) error {
 	return r.leftover.Check(r.guard.Changes, pushed)
 }
 
-// moveIn encrypts the state that there is, if that is wished, and otherwise warns of it.
+// moveIn encrypts an existing state if the user wants that, and otherwise warns of it.
 func (r *run) moveIn(ctx context.Context) error {
 	initializes := r.line.Name == "init"
 	switch {
@@ -290,7 +290,7 @@ func (r *run) moveIn(ctx context.Context) error {
 	return nil
 }
 
-// followLeftover forgets the run if everything is where it belongs.
+// followLeftover handles the files that the run has left. Without an error, it forgets the run.
 func (r *run) followLeftover(ctx context.Context) error {
 	err := r.leftover.Follow(ctx)
 	if err == nil {
@@ -306,7 +306,7 @@ func (r *run) finishPlans(ctx context.Context) error {
 	return r.plans.Finish(ctx)
 }
 
-// The other steps have a room of their own.
+// The other steps are in packages of their own.
 func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
 func (r *run) writeRecordOfUser(ctx context.Context) error {
 	return r.recordOfUser().Write(ctx, 0)

@@ -23,7 +23,6 @@ import (
 //
 // A state that was sent while the store could not be read may appear before the next write. That write takes it for
 // the state of this run, and not of another writer.
-// takes it for the state of this run, and not of another writer.
 func New(s store.State, p store.Properties) store.State {
 	return &careful{State: s, known: p, proven: map[bool]bool{}}
 }

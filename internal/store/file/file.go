@@ -1,6 +1,6 @@
-// Package file keeps a state in a file, as the local backend of Terraform and OpenTofu
-// does: with the same lock, so that each stops at the other's, and in place, because who
-// waits for a lock waits on this file and no other.
+// Package file keeps a state in a file, like the local backend of Terraform and OpenTofu. It takes the same lock, so
+// that each excludes the other, and overwrites the file in place, because other programs wait for the lock on this
+// file.
 package file
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Kind is the file store.
+// Kind returns the file store.
 func Kind() store.Kind {
 	return store.Kind{Table: filesource.Backend(), Named: "path", Older: "the .backup beside it, and other copies", Open: open}
 }
@@ -46,7 +46,7 @@ func (*files) Properties() store.Properties {
 	return store.Properties{HasLocks: true, Verifies: true, EndsWithProcess: true}
 }
 
-// State is the file of that name, or the one that the module has without a backend.
+// State returns the file of a name, and terraform.tfstate in the folder of the module for "".
 func (s *files) State(name string) (store.State, error) {
 	path, err := s.resolve(name)
 	if err != nil {
@@ -56,12 +56,12 @@ func (s *files) State(name string) (store.State, error) {
 		path = filepath.Join(s.Module, "terraform.tfstate")
 	}
 	dir, base := filepath.Split(path)
-	const longest = 255 - len(".01234567.unwritten") // of a file beside it
+	const longest = 255 - len(".01234567.unwritten") // bytes, with room for the longer names beside it
 	if len(base) > longest {
 		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible",
 			len(base), longest)
 	}
-	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // as the CLIs have it
+	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // the name that the CLIs use
 	one := &state{
 		path: path, info: info, journal: journalOf(path), backup: path + ".backup",
 		limit: s.Limit, seal: s.Seal, through: func(f *os.File) handle { return f },
@@ -72,10 +72,11 @@ func (s *files) State(name string) (store.State, error) {
 	return one, nil
 }
 
-// resolve is where a name leads.
+// resolve returns the full path of a name. A name may begin with ~, and a relative one begins in the folder of the
+// settings.
 func (s *files) resolve(name string) (string, error) {
 	path, err := world.ExpandHome(name)
-	if err = cmp.Or(filesource.CheckPath(name), err); err != nil { // of a prefix, which no table has seen
+	if err = cmp.Or(filesource.CheckPath(name), err); err != nil { // a prefix was not checked by a table
 		return "", s.Errorf("path", "%w", err)
 	}
 	if !filepath.IsAbs(path) {
@@ -84,7 +85,7 @@ func (s *files) resolve(name string) (string, error) {
 	return path, nil
 }
 
-// List returns files that are neither hidden, nor in hidden folders, nor backups.
+// List returns the files that begin with prefix and are neither hidden, nor in hidden folders, nor backups.
 func (s *files) List(ctx context.Context, prefix string) (names []string, err error) {
 	begin, err := s.resolve(prefix)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *files) List(ctx context.Context, prefix string) (names []string, err er
 	return names, err
 }
 
-// Close releases locks as the end of the process would: the description of the holder stays.
+// Close releases locks like the end of the process: the description of the holder stays.
 func (s *files) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +128,8 @@ func (s *files) Close() error {
 	return errors.Join(errs...)
 }
 
-// handle is the locked file. All that is done to it goes through one descriptor: where a
-// lock belongs to the process, closing any other would lose it.
+// handle is the locked file. All work on it uses one descriptor: where a lock belongs to the process, closing any
+// other descriptor of the file would release it.
 type handle interface {
 	io.ReaderAt
 	io.WriterAt
@@ -139,7 +140,7 @@ type handle interface {
 	Fd() uintptr
 }
 
-// state is one file.
+// state is the state in one file.
 type state struct {
 	path, info, journal, backup string
 
@@ -149,14 +150,14 @@ type state struct {
 
 	mu    sync.Mutex
 	lent  *os.File   // the file of Lend, open until Close; nil if nobody has inherited it
-	f     handle     // nil without the lock
+	f     handle     // the locked file; nil without the lock
 	lock  store.Lock // the description of the lock
-	saved bool       // the backup has the state that this run found
+	saved bool       // whether the backup has the state that this run found
 }
 
 func (s *state) String() string { return s.path }
 
-// Keeps reports whether a file is the state, or one of those beside it.
+// Keeps reports whether a file is the state or its backup.
 func (s *state) Keeps(path string) bool {
 	for _, own := range []string{s.path, s.backup} {
 		mine, err := os.Stat(own)
@@ -168,11 +169,10 @@ func (s *state) Keeps(path string) bool {
 	return false
 }
 
-// Lend returns the file that the lock is going to be on, for a program to inherit: if this
-// process is killed, the program keeps the lock until its own end. It can only read the file, or
-// a script that writes to the descriptor by mistake would destroy the state. The caller closes it
-// once the program runs. It is nil if locks are not inherited here; if the file cannot be opened,
-// locking says why.
+// Lend returns the file that will be locked, for a child to inherit: if this process is killed, the child keeps the
+// lock until its own end. The child can only read the file, because a script that writes to the descriptor by mistake
+// would destroy the state. The caller closes the file once the child runs. Lend returns nil if locks are not
+// inherited on this system, and if the file cannot be opened; Lock returns the error then.
 func (s *state) Lend() *os.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +230,7 @@ func (s *state) content(f handle) ([]byte, error) {
 	return meter.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
 }
 
-// version returns the version of a content. Empty content has the version of a missing file.
+// version returns the version of a content, and "" for empty content, as for a missing file.
 func version(data []byte) store.Version {
 	if len(data) == 0 {
 		return ""
@@ -238,8 +238,8 @@ func version(data []byte) store.Version {
 	return store.Digest(data)
 }
 
-// Write replaces the content of the file. If this run has no lock, Write takes it for the time of the
-// write, so that it does not write to the file of another run.
+// Write replaces the content of the file. If this run has no lock, Write takes the lock during the write, so that it
+// does not write to the file of another run.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,7 +259,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (nex
 	return version(data), err
 }
 
-// Remove leaves an empty file: others may wait for the lock that is on it.
+// Remove empties the file, and does not delete it, because others may wait for the lock on it.
 func (s *state) Remove(ctx context.Context, read store.Version) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +275,7 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 	})
 }
 
-// locked does work under the lock: ours, or one for this work alone.
+// locked calls work under our lock, or under a lock for this work alone.
 func (s *state) locked(ctx context.Context, work func() error) (err error) {
 	if s.f == nil {
 		if err := s.take(ctx, store.NewLock("statecrypt")); err != nil {
@@ -286,8 +286,7 @@ func (s *state) locked(ctx context.Context, work func() error) (err error) {
 	return work()
 }
 
-// unchanged returns the content of the file, and [store.ErrChanged] if it is not the version that was
-// read.
+// unchanged returns the content of the file, and [store.ErrChanged] if that is not the version that was read.
 func (s *state) unchanged(read store.Version) ([]byte, error) {
 	if err := s.stillThere(); err != nil {
 		return nil, err
@@ -302,8 +301,8 @@ func (s *state) unchanged(read store.Version) ([]byte, error) {
 	return found, nil
 }
 
-// stillThere looks whether the locked file is the one that has the name: git, for
-// example, puts another in its place.
+// stillThere returns [store.ErrLost] if the path leads to another file than the locked one: git, for example,
+// replaces files.
 func (s *state) stillThere() error {
 	ours, err := s.f.Stat()
 	if err != nil {
@@ -315,7 +314,7 @@ func (s *state) stillThere() error {
 	return nil
 }
 
-// keepFound writes the state that this run found to the backup, encrypted.
+// keepFound writes the state that this run found to the backup, encrypted, but only once.
 func (s *state) keepFound(ctx context.Context, found []byte) error {
 	if s.saved || len(found) == 0 {
 		return nil
@@ -332,7 +331,7 @@ func (s *state) keepFound(ctx context.Context, found []byte) error {
 	return failed(s.backup, err)
 }
 
-// Lock takes the lock of the CLIs: on the file, and a file beside it that says who has it.
+// Lock takes the lock of the CLIs: it locks the file, and writes a file beside it that names the holder.
 func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -365,10 +364,10 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 	return err
 }
 
-// errHeld is that lockFile found another lock.
+// errHeld means that lockFile found another lock.
 var errHeld = errors.New("somebody holds the lock")
 
-// acquire opens the file and locks it. One that has lost its name meanwhile is not it.
+// acquire opens the file and locks it. It tries again if the path leads to another file by then.
 func (s *state) acquire() (*os.File, error) {
 	for range 100 {
 		f, err := s.openFile(os.O_RDWR | os.O_CREATE)
@@ -400,21 +399,20 @@ func (s *state) acquire() (*os.File, error) {
 	return nil, store.ErrLost
 }
 
-// share gives the lock of f to the programs that have inherited the file as well, if it is still
-// the same.
+// share also locks the file for the programs that have inherited it, if that is still the same file.
 func (s *state) share(f *os.File, ours fs.FileInfo) error {
 	if s.lent == nil {
 		return nil
 	}
 	if lent, err := s.lent.Stat(); err != nil || !os.SameFile(lent, ours) {
-		return nil //nolint:nilerr // they have a file that has lost its name
+		return nil //nolint:nilerr // the programs have inherited a file that was replaced
 	}
 	return shareLock(f, s.lent)
 }
 
 func (s *state) openFile(flags int) (*os.File, error) { return openRegular(s.path, flags) }
 
-// openRegular opens a file, which must be one: a pipe would be waited for.
+// openRegular opens a regular file. It returns an error for other files, because opening a pipe would wait.
 func openRegular(path string, flags int) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file; name one")
@@ -422,11 +420,11 @@ func openRegular(path string, flags int) (*os.File, error) {
 	return os.OpenFile(path, flags, 0o600)
 }
 
-// errForeign is about a file beside the state that is not as wrap makes it.
+// errForeign is the error for a file beside the state that wrap cannot have made.
 var errForeign = errors.New("it is a link, or no regular file, so wrap has not made it; remove it")
 
-// openItself opens a file beside the state. A link there is followed by nobody: others may have made
-// it, so that a file elsewhere is read in its place.
+// openItself opens a file beside the state. It does not follow a link, because others may have made the link to have
+// another file read.
 func openItself(path string) (*os.File, error) {
 	named, err := os.Lstat(path)
 	if err != nil {
@@ -446,8 +444,9 @@ func openItself(path string) (*os.File, error) {
 	return f, nil
 }
 
-// inInfo returns the description of the lock in the file beside the state. A process that has just taken
-// the lock may not have written it yet, and a CLI waits only for a lock that has an ID.
+// inInfo returns the description of the lock in the file beside the state, and a lock with the ID "unknown" if that
+// cannot be read: a process that has just taken the lock may not have written it yet, and a CLI waits only for a lock
+// that has an ID.
 func (s *state) inInfo() *store.Lock {
 	unknown := &store.Lock{ID: "unknown", Path: s.path}
 	f, err := openItself(s.info)
@@ -455,7 +454,7 @@ func (s *state) inInfo() *store.Lock {
 		return unknown
 	}
 	defer f.Close()
-	const most = 1 << 20 // bytes, as of other small files
+	const most = 1 << 20 // bytes, like the limit of other small files
 	text, err := meter.Read(f, -1, most)
 	if lock, ok := store.ParseLock(text); err == nil && ok && lock.ID != "" {
 		return &lock
@@ -463,14 +462,14 @@ func (s *state) inInfo() *store.Lock {
 	return unknown
 }
 
-// ofProcess is the lock of a process that has not ended.
+// ofProcess returns the description of the lock of a running process.
 func (s *state) ofProcess() *store.Lock {
 	lock := s.inInfo()
 	lock.OfProcess = true
 	return lock
 }
 
-// noteLeft is about a lock whose holder has ended without giving it back.
+// noteLeft shows a notice about a lock whose holder has ended without releasing it.
 func (s *state) noteLeft(ctx context.Context) {
 	if !recognize.Exists(s.info) {
 		return
@@ -489,7 +488,7 @@ func (s *state) release(ctx context.Context) error {
 	return s.letGo()
 }
 
-// letGo gives back the lock, also for the programs that have inherited it.
+// letGo releases the lock, also for the programs that have inherited the file.
 func (s *state) letGo() (err error) {
 	if s.f == nil {
 		return nil
@@ -502,7 +501,7 @@ func (s *state) letGo() (err error) {
 	return err
 }
 
-// Holder asks the system, and reads who it is beside the state.
+// Holder asks the system whether the file is locked, and reads the description of the holder beside it.
 func (s *state) Holder(context.Context) (*store.Lock, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -550,7 +549,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return failed(s.info, os.Remove(s.info))
 }
 
-// failed is about the file.
+// failed returns an error about the file of the state.
 func (s *state) failed(err error) error { return failed(s.path, err) }
 
 func failed(path string, err error) error {

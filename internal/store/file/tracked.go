@@ -86,7 +86,7 @@ func find(index *bufio.Reader, ids int, name string) (bool, error) {
 	if string(head.Signature[:]) != "DIRC" || head.Version < 2 || head.Version > 4 {
 		return false, errNoIndex
 	}
-	const extended, lengthOfName = 0x4000, 0xfff // in the flags
+	const extended, lengthOfName = 0x4000, 0xfff // masks of the flags
 	fixed := make([]byte, 40+ids+2)              // times, rights and sizes; the ID; flags
 	var listed []byte
 	for range head.Entries {

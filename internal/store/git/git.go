@@ -1,6 +1,5 @@
-// Package git keeps a state in a branch of a git repository, as terraform-backend-git
-// does: the same files, and the same locks, each a branch of its own. All is done in a
-// throw-away repository, and nothing is checked out.
+// Package git keeps a state in a branch of a git repository, like terraform-backend-git: with the same files and the
+// same locks, each of which is a branch. All work is done in a temporary repository, and nothing is checked out.
 package git
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Kind is the git store.
+// Kind returns the git store.
 func Kind() store.Kind {
 	return store.Kind{
 		Table: gitsource.Backend(), Named: "path", Older: "the history of the branch", Counts: true,
@@ -32,18 +31,18 @@ func Kind() store.Kind {
 }
 
 const (
-	maxWrites  = 40 // tries that lose against writes of other states
-	maxRefusal = 5  // of a branch that nobody else seems to have changed
+	maxWrites  = 40 // tries of a write, while writes of other states are faster
+	maxRefusal = 5  // refusals of a push to a branch that nobody else seems to have changed
 
-	locks = "refs/heads/locks/" // begins the names of locks
+	locks = "refs/heads/locks/" // the beginning of the names of locks
 )
 
-// branch is where states are.
+// branch is the branch that has the states.
 type branch struct {
 	store.Settings
 	server *gitsource.Server
 
-	begun atomic.Bool // the server has a branch that is no lock
+	begun atomic.Bool // whether the server has a branch that is no lock
 }
 
 func open(s store.Settings) (store.Store, error) {
@@ -61,13 +60,13 @@ func open(s store.Settings) (store.Store, error) {
 	return &branch{Settings: s, server: server}, nil
 }
 
-// Close has nothing to do: between two calls, nothing is left.
+// Close does nothing, because nothing is left between two calls.
 func (*branch) Close() error { return nil }
 
 // Properties returns the facts about a branch. Each commit is looked up after it was pushed.
 func (*branch) Properties() store.Properties { return store.Properties{HasLocks: true, Verifies: true} }
 
-// State is the file of that name.
+// State returns the file of a name.
 func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
 	if err == nil {
@@ -81,7 +80,7 @@ func (b *branch) State(name string) (store.State, error) {
 	return &state{branch: b, name: name, lockRef: locks + name}, nil
 }
 
-// List returns the files at the tip of the branch.
+// List returns the files at the tip of the branch whose names begin with prefix.
 func (b *branch) List(ctx context.Context, prefix string) (names []string, err error) {
 	err = b.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
 		names, err = v.Files(ctx, b.server.Branch)
@@ -90,34 +89,34 @@ func (b *branch) List(ctx context.Context, prefix string) (names []string, err e
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), err
 }
 
-// state is one file.
+// state is the state in one file.
 type state struct {
 	*branch
 	name, lockRef string
 
 	mu    sync.Mutex
 	held  *held  // nil without the lock
-	lost  string // the ID of a lock that was ours by the word of the server alone
-	maker *maker // nil until a commit was made
+	lost  string // the ID of a lock that the server reported as ours, although it was not there
+	maker *maker // nil until a commit is made
 }
 
-// held is our lock, and the commit that it is.
+// held is our lock, and its commit.
 type held struct {
 	store.Lock
 	commit string
-	seen   bool // on the server, by a fetch after the push
+	seen   bool // whether a fetch after the push has found it
 }
 
 func (s *state) String() string { return s.in(s.server.String()) }
 
-// Address is String with all of a long address.
+// Address returns the text of String with the full address of the repository.
 func (s *state) Address() string { return s.in(s.server.Address()) }
 
 func (s *state) in(repository string) string {
 	return fmt.Sprintf("%s in the branch %s of %s", s.name, strings.TrimPrefix(s.server.Branch, "refs/heads/"), repository)
 }
 
-// visit does something in a throw-away repository.
+// visit calls do with a temporary repository.
 func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
 	if b.Patience > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, b.Patience,
@@ -139,8 +138,8 @@ func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gits
 	return b.Voice().Speak(err)
 }
 
-// Read reads the file at the tip of the branch. The first time under a lock, it makes sure of the lock as well:
-// some servers say ok to a push that has lost a race.
+// Read reads the file at the tip of the branch. The first time under a lock, it also checks the lock, because some
+// servers report success for a push that has lost a race.
 func (s *state) Read(ctx context.Context) (data []byte, version store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +161,7 @@ func (s *state) Read(ctx context.Context) (data []byte, version store.Version, e
 	return data, version, err
 }
 
-// tip is the state as it is. The commit is "" if there is no branch yet that could be.
+// tip returns the state at the tip of the branch. The commit is "" if the branch does not exist yet, and may be made.
 func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside ...string) (*gitsource.Found, error) {
 	found, err := v.Fetch(ctx, s.server.Branch, s.name, limit, beside...)
 	if none, ok := errors.AsType[*gitsource.NoBranchError](err); ok {
@@ -174,7 +173,8 @@ func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside
 	return found, reached(err)
 }
 
-// reached marks an error of the connection to the server as one after which another try may succeed.
+// reached turns an error of the connection to the server into a [store.UnansweredError], because another try may
+// succeed.
 func reached(err error) error {
 	if gitsource.IsUnanswered(err) {
 		return &store.UnansweredError{Err: err}
@@ -182,18 +182,18 @@ func reached(err error) error {
 	return err
 }
 
-// Write makes a commit with the state.
+// Write pushes a commit with the state.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	return s.change(ctx, data, read)
 }
 
-// Remove makes one without.
+// Remove pushes a commit without the state.
 func (s *state) Remove(ctx context.Context, read store.Version) error {
 	_, err := s.change(ctx, nil, read)
 	return err
 }
 
-// change tries again if somebody else has changed the branch meanwhile, and not this state.
+// change pushes a commit. It tries again while others change the branch, but not this state.
 func (s *state) change(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,29 +215,29 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 	return next, err
 }
 
-// pause is longer after many tries, and of another length for each.
+// pause waits for a random time, which is longer after many tries.
 func pause(ctx context.Context, try int) error {
 	most := min(100*time.Millisecond<<min(try, 5), 2*time.Second)
-	return store.Pause(ctx, most/10+rand.N(most)) //nolint:gosec // so that not all try at once
+	return store.Pause(ctx, most/10+rand.N(most)) //nolint:gosec // a random time, so that not all runs try at once
 }
 
-// change is one of a state.
+// change is a change of the state.
 type change struct {
 	*state
-	data []byte // nil for none
+	data []byte // the new state; nil to remove it
 	read store.Version
 
-	sent     bool   // by an earlier attempt
-	blob     string // the state that it was to store
-	tip      string // its expected parent
-	refusals int    // of attempts after which the tip was the same
+	sent     bool   // whether an earlier attempt has pushed a commit
+	blob     string // the blob of the state in that commit
+	tip      string // the parent of that commit
+	refusals int    // the number of refused attempts in a row that left the tip unchanged
 }
 
-// errUntrue is about a server whose words nobody can rely on.
+// errUntrue means that the server reports commits that it does not have.
 var errUntrue = errors.New("the server says that it has taken the commit, and the branch does not have it; it keeps nothing, or somebody " +
 	"pushes there by force")
 
-// attempt reports whether another one may succeed that has failed.
+// attempt pushes one commit. After an error, it reports whether another attempt may succeed.
 func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Version, again bool, err error) {
 	found, err := c.state.tip(ctx, v, 0, c.besideLock())
 	if err == nil {
@@ -287,7 +287,7 @@ func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Ve
 
 const lockHere = "refs/statecrypt/lock/"
 
-// besideLock is a refspec with which a fetch brings the lock as well.
+// besideLock returns the refspec with which a fetch also brings the lock.
 func (s *state) besideLock() string { return "+" + s.lockRef + "*:" + lockHere + s.name + "*" }
 
 // checkLock returns an error if somebody else has the lock, or ours is gone. The fetch of tip has brought the
@@ -322,8 +322,8 @@ func (s *state) checkLock(ctx context.Context, v *gitsource.Visit, tip string) e
 	return cmp.Or(err, store.ErrLost)
 }
 
-// commit makes the one that follows tip, "" for none, and has another blob, "" for none, in
-// place of the state.
+// commit makes the commit after tip, which is "" for the first one, with blob as the file of the state. If blob is
+// "", the commit removes the file.
 func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob string) (string, error) {
 	root := ""
 	var parents []string
@@ -346,7 +346,7 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
 
-// Lock makes the branch of the lock.
+// Lock pushes the branch of the lock.
 func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -373,9 +373,8 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	return err
 }
 
-// begin makes the branch of the states if there are no branches but locks: many hosts make the first branch that
-// is pushed the default one, and let nobody remove it. It reports whether another try may succeed that has
-// failed.
+// begin makes the branch of the states if there are no branches except locks: many hosts make the first branch that
+// is pushed the default branch, which nobody can remove. After an error, it reports whether another try may succeed.
 func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err error) {
 	if s.begun.Load() {
 		return false, nil
@@ -411,13 +410,13 @@ func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err 
 	return p.otherFormat || p.isRace(), err
 }
 
-// isDefault is the advice about a lock that is the default branch.
+// isDefault returns advice about a lock whose branch is the default branch.
 func isDefault(branch string) string {
 	return fmt.Sprintf("the lock %s is the default branch of the repository, so the server does not remove it, and others who clone get it; "+
 		"make another branch the default one there", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))
 }
 
-// lock reports whether another try may succeed that has failed.
+// lock pushes the branch of the lock once. After an error, it reports whether another try may succeed.
 func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (again bool, err error) {
 	if again, err = s.begin(ctx, v); err != nil {
 		return again, err
@@ -429,8 +428,8 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 	}
 	commit := ""
 	if err == nil {
-		// Without a parent: terraform-backend-git, which fetches branches without their
-		// history, otherwise takes the lock of one state for the past of the others.
+		// The commit has no parent: terraform-backend-git fetches branches without their history, and would otherwise
+		// take the lock of one state for the past of the others.
 		commit, err = s.commitTree(ctx, v, "Lock "+s.name, tree)
 	}
 	if err != nil {
@@ -444,7 +443,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 	if p.otherFormat {
 		return true, err
 	}
-	if ctx.Err() != nil { // it may be there, and nobody will use it
+	if ctx.Err() != nil { // the lock may be there, and nobody would use it
 		s.takeBack(ctx, lock.ID, commit)
 		return false, err
 	}
@@ -466,7 +465,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 	return false, &store.HeldError{By: by}
 }
 
-// takeBack removes a lock that was asked for by somebody who has gone.
+// takeBack removes a lock whose requester has stopped waiting.
 func (s *state) takeBack(ctx context.Context, id, commit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -483,11 +482,12 @@ func (s *state) takeBack(ctx context.Context, id, commit string) {
 	})
 }
 
-// conflict is that a lock has a name above or below ours: git has no branch there then.
+// conflict returns an error if another lock has a name above or below ours, because git cannot have branches of both
+// names.
 func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
 	names, err := v.List(ctx, locks+"*")
 	if err != nil {
-		return nil //nolint:nilerr // the error that it was to explain is shown
+		return nil //nolint:nilerr // the caller shows the error that this was to explain
 	}
 	for _, other := range names {
 		if strings.HasPrefix(other, s.lockRef+"/") || strings.HasPrefix(s.lockRef, other+"/") {
@@ -498,7 +498,7 @@ func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
 	return nil
 }
 
-// Holder looks at the branch of the lock.
+// Holder reads the branch of the lock.
 func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) (err error) {
 		by, _, err = s.look(ctx, v)
@@ -507,7 +507,7 @@ func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	return by, err
 }
 
-// look returns who has the lock, nil if nobody has, and its commit.
+// look returns the lock and its commit, and nil if nobody has the lock.
 func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, commit string, err error) {
 	found, err := v.Fetch(ctx, s.lockRef, s.name+".lock", source.MaxLock)
 	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
@@ -525,11 +525,11 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 	return by, found.Commit, nil
 }
 
-// Unlock removes the branch of the lock if it is the one that was looked at.
+// Unlock removes the branch of the lock with this ID, unless that changes meanwhile.
 func (s *state) Unlock(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lost == id && id != "" { // there is nothing to give back
+	if s.lost == id && id != "" { // there is no lock to release
 		s.lost = ""
 		return nil
 	}
@@ -554,10 +554,11 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return err
 }
 
-// release removes a lock if it is this commit. It ignores the server's report, and looks at the result.
+// release removes the lock with this commit. It relies on a report of success only for our own lock, and otherwise
+// looks at the result.
 func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) error {
 	p, err := s.push(ctx, v, 0, s.lockRef, commit, "")
-	isOther := s.held == nil || s.held.commit != commit // one that a person wants to be gone
+	isOther := s.held == nil || s.held.commit != commit // a lock that the user releases by its ID
 	if err == nil && !isOther {
 		return nil
 	}
@@ -582,7 +583,7 @@ func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) 
 		s.held = nil
 	}
 	switch {
-	case there == "" && !p.isStale(): // the answer was lost, or is that to a repetition
+	case there == "" && !p.isStale(): // the answer was lost, or belongs to a repetition
 		return nil
 	case there == "":
 		return store.ErrMissing

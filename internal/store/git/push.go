@@ -15,11 +15,11 @@ import (
 
 // pushed is the result of a failed push.
 type pushed struct {
-	reason      string // in the words of git, or of the server; "" if it gave none
-	otherFormat bool   // the server's ids are longer, and the next try has them
+	reason      string // the words of git, or of the server; "" if it gave none
+	otherFormat bool   // whether the server has longer object IDs, which the next try uses
 }
 
-// race matches git's messages if another push was faster, or is under way.
+// race matches git's messages for a push that was slower than another one, or met one under way.
 var race = lazyregexp.New(`stale info|fetch first|non-fast-forward|already exists|failed to (update ref|lock)|cannot lock ref|` +
 	`unable to (lock|update)|incorrect old value`)
 
@@ -29,14 +29,13 @@ var aborted = lazyregexp.New(`aborted by hook`)
 // inUse matches git's message for a branch that is checked out in the repository.
 var inUse = lazyregexp.New(`checked out`)
 
-// isStale reports whether git found another commit than was expected before it sent
-// anything.
+// isStale reports whether git found another commit than the expected one before it sent anything.
 func (p pushed) isStale() bool { return strings.Contains(p.reason, "stale info") }
 
 func (p pushed) isRace() bool { return race.MatchString(p.reason) }
 
-// push makes of a branch another commit, "" for none, if it is the one that is expected,
-// "" for none.
+// push moves a branch from the commit expected, "" for a new branch, to commit, "" to remove the branch. It fails if
+// the branch is at another commit.
 func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch, expected, commit string) (pushed, error) {
 	out, err := v.Push(ctx, size, "-q", "--porcelain", "--no-verify", "--no-signed", "--no-recurse-submodules", "--no-follow-tags",
 		"--no-force-if-includes", "--no-thin", "--force-with-lease="+branch+":"+expected, gitsource.Remote, commit+":"+branch)
@@ -64,7 +63,7 @@ func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch
 	return pushed{}, s.unreached(err)
 }
 
-// unreached is about a server that lets nobody in, or that another try may reach.
+// unreached returns the error for a server that denies access, or that another try may reach.
 func (s *state) unreached(err error) error {
 	if gitsource.IsDenied(err) {
 		return fmt.Errorf("%w to %s: %w", store.ErrDenied, outside.Line(s.server.String(), 300), err)
@@ -98,7 +97,7 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 	return store.Denied(errors.New(text))
 }
 
-// rights names the rights that a push needs.
+// rights returns a text with the rights that a push needs.
 func (s *state) rights(branch, commit string) string {
 	switch {
 	case commit == "":

@@ -1,6 +1,6 @@
-// Package httpstore keeps a state on a server that speaks the protocol of Terraform's http
-// backend. That has no versions, and the word of a server proves little: a write is compared with
-// the state that is there first, lock or no lock, and looked at afterwards.
+// Package httpstore keeps a state on a server that speaks the protocol of Terraform's http backend. The protocol has
+// no versions, and a server's report proves little. So a write first compares the state on the server, even under a
+// lock, and package careful reads the state back.
 package httpstore
 
 import (
@@ -33,23 +33,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Kind is the http store.
+// Kind returns the http store.
 func Kind() store.Kind {
 	return store.Kind{
 		Table: httpsource.Backend(), Named: "address", Older: "what the server keeps", Counts: true, Looks: true, Open: open,
 	}
 }
 
-// backend is the server, with the facts that are known about its state.
+// backend is the server of one state.
 type backend struct {
 	client              http.Client
-	access              *httpsource.Access // of client
-	warned              sync.Once          // of who can read it
-	limit               int64              // bytes of an answer
+	access              *httpsource.Access // the transport of client
+	warned              sync.Once          // the warning about an unencrypted connection
+	limit               int64              // the most bytes of an answer
 	read, write, remove endpoint
-	lock, unlock        endpoint // without a URL where there is none
+	lock, unlock        endpoint // the URL is nil if there is none
 	values              attr.Values
-	held                atomic.Pointer[store.Lock] // our lock, nil if we have none
+	held                atomic.Pointer[store.Lock] // our lock; nil if we have none
 }
 
 type endpoint struct {
@@ -57,7 +57,7 @@ type endpoint struct {
 	url    *url.URL
 }
 
-// open makes the client, and no connection yet.
+// open makes the client, and does not connect.
 func open(s store.Settings) (store.Store, error) {
 	v := s.Values
 	state, errState := address(v, "address")
@@ -80,13 +80,13 @@ func open(s store.Settings) (store.Store, error) {
 	}, errors.Join(errState, errLock, errUnlock, errConnect)
 }
 
-// State is the one at the address, which the addresses of locks belong to.
+// State returns the state at the address, whose locks have addresses of their own.
 func (b *backend) State(string) (store.State, error) { return b, nil }
 
-// List is no part of the protocol.
+// List returns [store.ErrUnlisted], because the protocol cannot list states.
 func (b *backend) List(context.Context, string) ([]string, error) { return nil, store.ErrUnlisted }
 
-// Close leaves nothing behind.
+// Close closes the connections that are idle.
 func (b *backend) Close() error {
 	b.client.CloseIdleConnections()
 	return nil
@@ -94,7 +94,7 @@ func (b *backend) Close() error {
 
 func (b *backend) String() string { return source.Public(b.read.url) }
 
-// Address has the query, which may name the state, or sign the request.
+// Address returns the address with its query, which may name the state, or sign the request.
 func (b *backend) Address() string { return b.read.url.String() }
 
 // Properties returns the facts about the server, from the block.
@@ -123,7 +123,7 @@ func (b *backend) answered(status int, challenge string) string {
 	}, status, "", "").Text
 }
 
-// retries returns the arguments of Terraform's http backend that are set.
+// retries returns the arguments for repetitions that are set, by name.
 func (b *backend) retries() map[string]int64 {
 	set := map[string]int64{}
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
@@ -134,14 +134,14 @@ func (b *backend) retries() map[string]int64 {
 	return set
 }
 
-// address is the URL in an attribute, nil if there is none.
+// address returns the URL in an attribute, and nil if there is none.
 func address(v attr.Values, name string) (*url.URL, error) {
 	text := v.String(name)
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
 		return nil, nil //nolint:nilnil // no address is not a mistake
-	case err != nil || !recognize.IsHTTP(text): // the error has the text in it
+	case err != nil || !recognize.IsHTTP(text): // err contains the text
 		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
 	case unfilled.MatchString(text):
 		return nil, mistake(v, name, "it has a variable of the shell in it that was not expanded; variables are written ${var.NAME} here")
@@ -156,13 +156,13 @@ func address(v attr.Values, name string) (*url.URL, error) {
 
 var unfilled = lazyregexp.New(`\$(\{[A-Za-z_]|[A-Z_]{2,}|\()`)
 
-// mistake names the variable if the value comes from one.
+// mistake returns an error for an attribute, which names the variable if the value comes from one.
 func mistake(v attr.Values, name, what string) error {
 	return source.Grant{Values: v, Found: true}.Errorf(name, "%s", what)
 }
 
-// checkRedirect lets a redirect lead nowhere else, because credentials would go
-// along, and lets none turn a write into a read.
+// checkRedirect returns an error for a redirect to another server, because credentials would be sent there, and for a
+// redirect that turns a write into a read.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > web.MaxRedirects:
@@ -177,8 +177,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Read returns the state. Its version is [store.Identity]: a server may send back other bytes
-// than it got.
+// Read returns the state. Its version is [store.Identity], because a server may send back other bytes than it got.
 func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	a, err := b.ask(ctx, b.read, "", nil)
 	switch {
@@ -192,8 +191,8 @@ func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	return a.body, store.Identity(a.body), nil
 }
 
-// Write sends a state, with the ID of the lock. A server of files answers a POST with the file that it
-// has, and stores nothing.
+// Write sends a state, with the ID of the lock. It returns no version for an answer with another file: a server of
+// files answers a POST with the file that it has, and stores nothing.
 func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	a, err := b.change(ctx, b.write, data, read)
 	done := []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
@@ -203,13 +202,14 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 	return store.Identity(data), nil
 }
 
-// unkept names the method, which is the wrong one for a server of files.
+// unkept returns the error for a state that the server has not stored. It names the method, which may be wrong for a
+// server of files.
 func (b *backend) unkept() error {
 	return fmt.Errorf("the backend answered a %s as if the state was stored, but another state, or none, is there; %s",
 		b.write.method, b.otherMethod("see its log"))
 }
 
-// otherMethod is the advice about a write of the usual method, with more advice.
+// otherMethod returns the advice to write with PUT, unless that is the method already, and other advice.
 func (b *backend) otherMethod(otherwise string) string {
 	if b.write.method == http.MethodPut {
 		return otherwise
@@ -217,14 +217,14 @@ func (b *backend) otherMethod(otherwise string) string {
 	return `if it is a server of files (WebDAV), set update_method = "PUT"; otherwise ` + otherwise
 }
 
-// Remove has the server forget the state.
+// Remove deletes the state on the server.
 func (b *backend) Remove(ctx context.Context, read store.Version) error {
 	_, err := b.change(ctx, b.remove, nil, read)
 	return err
 }
 
-// change sends a write or a removal, if there is still the state that was read: that a server says
-// yes to a lock keeps nobody out by itself.
+// change sends a write or a removal if the server still has the version that was read: a server that agrees to a lock
+// may not keep others out.
 func (b *backend) change(ctx context.Context, to endpoint, data []byte, read store.Version) (*answer, error) {
 	switch _, now, err := b.Read(ctx); {
 	case err != nil:
@@ -243,8 +243,8 @@ func (b *backend) change(ctx context.Context, to endpoint, data []byte, read sto
 	return a, err
 }
 
-// refusedChange is an answer to a write or a removal. A conflict is no lock there, unless the server
-// says whose it is.
+// refusedChange returns the error for a refused write or removal. A conflict means a lock only if the server names
+// its holder.
 func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	text := "the backend answered " + web.Status(a.status) + " to a " + method
 	by, _ := a.holder()
@@ -266,8 +266,8 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
 }
 
-// Lock asks the server for the lock, if it has any. Only 200 gives it, as for Terraform: a server of
-// files that answers 201 has made an empty file, and locked that for somebody else.
+// Lock requests the lock from the server, if it has locks. Only status 200 grants it, as for Terraform: a server of
+// files that answers 201 has made an empty file, and locked that for another purpose.
 func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 	if b.lock.url != nil {
 		a, err := b.send(ctx, b.lock, "", lock.JSON())
@@ -284,12 +284,12 @@ func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 	return nil
 }
 
-// Holder cannot be asked for.
+// Holder returns [store.ErrHolderUnknown], because the protocol cannot ask for the holder.
 func (b *backend) Holder(context.Context) (*store.Lock, error) { return nil, store.ErrHolderUnknown }
 
-// Unlock releases a lock, ours or another one, by its ID.
+// Unlock releases the lock with an ID, which may be the lock of another run.
 func (b *backend) Unlock(ctx context.Context, id string) error {
-	body, _ := json.Marshal(struct{ ID string }{id}) // as OpenTofu does by itself
+	body, _ := json.Marshal(struct{ ID string }{id}) // the body that OpenTofu sends itself
 	held := b.held.Load()
 	ours := held != nil && held.ID == id
 	if ours {
@@ -306,7 +306,7 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	return nil
 }
 
-// send sends a request that has to succeed.
+// send sends a request, and returns an error for an answer that is no success.
 func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	a, err := b.ask(ctx, to, id, body)
 	if err == nil && !a.succeeded() {
@@ -315,7 +315,7 @@ func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte)
 	return a, err
 }
 
-// refused is an answer that is not welcome.
+// refused returns the error for an answer that is no success.
 func (b *backend) refused(a *answer) error {
 	e := &store.AnswerError{Status: a.status, Body: a.body, Text: b.answered(a.status, a.challenge)}
 	switch {
@@ -334,7 +334,7 @@ func (b *backend) refused(a *answer) error {
 var exposed = "warning: " +
 	netfail.Unencrypted("The credentials were", "the address begins with http", "read them, and replace the state").Text
 
-// answer is one of the server.
+// answer is an answer of the server.
 type answer struct {
 	status    int
 	body      []byte
@@ -343,26 +343,26 @@ type answer struct {
 
 func (a *answer) succeeded() bool { return a.status < 300 }
 
-// isHeld reports whether the answer is that somebody has the lock.
+// isHeld reports whether the answer means that somebody has the lock.
 func (a *answer) isHeld() bool {
 	return a.status == http.StatusConflict || a.status == http.StatusLocked
 }
 
-// holder is who has the lock, as far as the answer says so.
+// holder returns the lock in the answer, and false if the answer has none.
 func (a *answer) holder() (*store.Lock, bool) {
 	by, ok := store.ParseLock(a.body)
 	return &by, ok && a.isHeld()
 }
 
-// isAbsent reports whether the answer is that there is no state.
+// isAbsent reports whether the answer means that there is no state.
 func (a *answer) isAbsent() bool {
 	return a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0
 }
 
-// ask sends one request. Id is the ID of the lock.
+// ask sends one request. id is the ID of the lock, and "" for none.
 func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	req, err := to.request(ctx, id, body)
-	if err != nil { // it has the URL in it
+	if err != nil { // err contains the URL
 		return nil, errors.New("the request cannot be made; check the addresses and methods of the backend")
 	}
 	resp, err := b.client.Do(req) //nolint:gosec // the caller's own backend
@@ -374,7 +374,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
 	if meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
-		err = fmt.Errorf("the answer is refused: %s", web.Reason(err, "")) // another try would only take as long again
+		err = fmt.Errorf("the answer is refused: %s", web.Reason(err, "")) // another try would take as long again
 	} else if err != nil {
 		err = &store.UnansweredError{Err: errors.New(web.Reason(err, "set client_ca_certificate_pem"))}
 	}
@@ -394,8 +394,8 @@ func (to endpoint) request(ctx context.Context, id string, body []byte) (*http.R
 	req, err := http.NewRequestWithContext(ctx, to.method, u.String(), bytes.NewReader(body))
 	if err == nil && len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
-		if !fips140.Enabled() { // there, MD5 may be forbidden
-			sum := md5.Sum(body) //nolint:gosec // see above
+		if !fips140.Enabled() { // FIPS 140 may forbid MD5
+			sum := md5.Sum(body) //nolint:gosec // Content-MD5 finds accidents, not attacks
 			req.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
 		}
 	}

@@ -17,13 +17,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// slot keeps a lock: in an object beside the state, or in an item of a table. A mark identifies each
-// lock there.
+// slot stores a lock: in an object beside the state, or in an item of a table. A mark identifies each lock there.
 type slot interface {
-	// look returns who has the lock, nil if nobody has.
+	// look returns the lock and its mark, and nil if nobody has the lock.
 	look(ctx context.Context) (by *store.Lock, mark string, err error)
 
-	// add fails with a [takenError] if there is a lock.
+	// add stores a lock, and returns its mark. If there is a lock already, the error is a [takenError].
 	add(ctx context.Context, lock store.Lock) (mark string, err error)
 
 	// drop removes the lock with this mark.
@@ -38,7 +37,7 @@ type lockIn struct {
 	slot
 
 	mu   sync.Mutex
-	held *held // nil without it
+	held *held // nil if we do not have the lock
 }
 
 // held is our lock.
@@ -62,7 +61,7 @@ func (l *lockIn) take(ctx context.Context, lock store.Lock) error {
 			l.held = &held{lock, mark}
 			return nil
 		}
-		if ctx.Err() != nil { // it may be there, and nobody will use it
+		if ctx.Err() != nil { // the lock may be there, and nobody would use it
 			return errors.Join(context.Cause(ctx), l.takeBack(ctx, lock.ID))
 		}
 		taken, isTaken := errors.AsType[takenError](err)
@@ -82,13 +81,13 @@ func (l *lockIn) take(ctx context.Context, lock store.Lock) error {
 		case try == maxTries:
 			return taken.error
 		}
-		if err := pause(ctx); err != nil { // it was given back meanwhile
+		if err := pause(ctx); err != nil { // the other lock was released meanwhile
 			return err
 		}
 	}
 }
 
-// takeBack removes a lock that was asked for by somebody who has gone.
+// takeBack removes a lock whose requester has stopped waiting.
 func (l *lockIn) takeBack(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -99,7 +98,7 @@ func (l *lockIn) takeBack(ctx context.Context, id string) error {
 	return err
 }
 
-// giveBack releases a lock by its ID, of another run, too. It reports whether the lock was ours.
+// giveBack releases the lock with an ID, which may be the lock of another run. It reports whether the lock was ours.
 func (l *lockIn) giveBack(ctx context.Context, id string) (ours bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +124,8 @@ func (l *lockIn) giveBack(ctx context.Context, id string) (ours bool, err error)
 	return ours, err
 }
 
-// remove removes a lock that was looked at. If it is gone afterwards, an answer was lost.
+// remove removes the lock with this mark. If the lock is gone after an error, an answer was lost, and remove returns
+// nil.
 func (l *lockIn) remove(ctx context.Context, id, mark string) error {
 	for try := 0; ; try++ {
 		err := l.drop(ctx, mark)
@@ -146,7 +146,7 @@ func (l *lockIn) remove(ctx context.Context, id, mark string) error {
 	}
 }
 
-// mayChange refuses to write if somebody else has the lock, or ours is gone.
+// mayChange returns an error if somebody else has the lock, or ours is gone.
 func (l *lockIn) mayChange(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,10 +162,10 @@ func (l *lockIn) mayChange(ctx context.Context) error {
 	return nil
 }
 
-// pause waits for another process to finish.
+// pause gives another process 100 ms to finish.
 func pause(ctx context.Context) error { return store.Pause(ctx, 100*time.Millisecond) }
 
-// lockObject is the lock beside a state.
+// lockObject is the lock in an object beside a state.
 type lockObject struct{ *state }
 
 func (o lockObject) look(ctx context.Context) (by *store.Lock, mark string, err error) {
@@ -177,7 +177,7 @@ func (o lockObject) look(ctx context.Context) (by *store.Lock, mark string, err 
 	return by, c.ETag, err
 }
 
-// add asks a store that may ignore conditions who has the lock before it puts one there.
+// add puts the lock object. On a store other than AWS, which may ignore conditions, it first looks for a lock.
 func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err error) {
 	client, err := o.client(ctx)
 	if err != nil {
@@ -192,7 +192,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 		return "", err
 	}
 	mark, err = o.put(ctx, o.key+lockSuffix, lock.JSON(), condition{none: true, lock: true})
-	if err == nil && o.unproven { // it may be another one by now
+	if err == nil && o.unproven { // another run may have replaced it
 		var by *store.Lock
 		if by, mark, err = o.look(ctx); err == nil && (by == nil || by.ID != lock.ID) {
 			err = store.ErrLost
@@ -206,7 +206,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 	return mark, err
 }
 
-// drop looks whether the lock is gone, on a store that may not keep its word.
+// drop removes the lock object. On a store other than AWS, it checks that the object is gone.
 func (o lockObject) drop(ctx context.Context, mark string) error {
 	client, err := o.client(ctx)
 	if err == nil {
@@ -222,7 +222,7 @@ func (o lockObject) drop(ctx context.Context, mark string) error {
 	return err
 }
 
-// Lock takes the locks that the block has.
+// Lock takes all locks of the block, or none if one fails.
 func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	for i, l := range s.locks {
 		err := l.take(ctx, lock.At(s.id()))
@@ -238,7 +238,7 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	return nil
 }
 
-// Unlock gives back the locks with this ID, the last one first.
+// Unlock releases the locks with this ID, the last one first.
 func (s *state) Unlock(ctx context.Context, id string) (err error) {
 	for i, l := range slices.Backward(s.locks) {
 		ours, failed := l.giveBack(ctx, id)
@@ -253,7 +253,7 @@ func (s *state) Unlock(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Holder returns the holder of one of the locks.
+// Holder returns the holder of one of the locks, and [store.ErrHolderUnknown] if the block has no locks.
 func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	err = store.ErrHolderUnknown
 	for _, l := range slices.Backward(s.locks) {

@@ -25,7 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// get reads an object, nil if there is none.
+// get returns an object, and nil if there is none.
 func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Content, error) {
 	client, err := b.client(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Cont
 	return c, b.failed(ctx, key, err)
 }
 
-// strong is an ETag in the one form in which ETags are compared: a proxy that compresses answers may have
-// made it weak, and some stores leave out the quotes.
+// strong returns an ETag in the form in which ETags are compared: a proxy that compresses answers may have made it
+// weak, and some stores leave out the quotes.
 func strong(etag string) string { return `"` + unquoted(strings.TrimPrefix(etag, "W/")) + `"` }
 
 func unquoted(etag string) string { return strings.Trim(etag, `"`) }
@@ -55,10 +55,10 @@ func (b *bucket) object(key string) object.Object {
 
 // condition is the condition of a request that writes an object.
 type condition struct {
-	match string // it is this one
-	bare  bool   // which is sent without its quotes
-	none  bool   // there is none
-	lock  bool   // it is beside a state, and has the tags of a lock
+	match string // the ETag that the object must have; "" for any
+	bare  bool   // whether match is sent without its quotes
+	none  bool   // whether the object must not exist
+	lock  bool   // whether the object is beside a state, and gets the tags of a lock
 }
 
 // put writes an object in one request, and returns its ETag.
@@ -93,7 +93,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	}
 	out, err := client.PutObject(ctx, in)
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusNotImplemented && b.unproven {
-		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, bytes.NewReader(data) // the caller has looked
+		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, bytes.NewReader(data) // the caller has checked the condition
 		out, err = client.PutObject(ctx, in)
 	}
 	if err != nil {
@@ -122,8 +122,8 @@ func (b *bucket) tags(ofLock bool) *string {
 	return aws.String(tags.Encode())
 }
 
-// remove deletes an object if it is this one. A refusal is looked into unless it is known that the store takes a
-// condition that is met.
+// remove deletes an object if it has this ETag. If the store refuses, remove checks the object, unless the store is
+// known to obey If-Match with quotes.
 func (s *state) remove(ctx context.Context, key, etag string) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 			return cmp.Or(failed, err)
 		}
 		if match != untried {
-			how = "" // the object has just been looked at
+			how = "" // the object was checked just before
 			continue
 		}
 		if err := s.proveMatch(ctx); err != nil {
@@ -159,9 +159,9 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 	}
 }
 
-// removeOnce deletes an object if it has this ETag, and any object for "", as far as the store obeys the
-// condition. It sends one request only, because a store that ignores the condition could delete
-// another object at a repetition.
+// removeOnce deletes an object if it has this ETag, and any object for "", as far as the store obeys the condition.
+// Except on AWS, it does not repeat a request that may have succeeded, because a store that ignores the condition
+// could then delete another object.
 func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 	client, err := b.client(ctx)
 	if err != nil {
@@ -193,7 +193,7 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 			return nil
 		case answer != nil && answer.Status == http.StatusPreconditionFailed:
 			return store.ErrChanged
-		case answer != nil && answer.Status == http.StatusConflict && try < maxTries: // with another request, and nothing was done
+		case answer != nil && answer.Status == http.StatusConflict && try < maxTries: // another request was under way, and nothing was deleted
 			if err := pause(ctx); err != nil {
 				return err
 			}
@@ -201,7 +201,7 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 		case in.IfMatch == nil || answer == nil || answer.Status != http.StatusNotImplemented && answer.Code != "InvalidArgument":
 			return b.failed(ctx, key, err)
 		}
-		in.IfMatch = nil // the caller has looked
+		in.IfMatch = nil // the caller has checked the condition
 	}
 }
 
@@ -232,9 +232,9 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 	return keys, nil
 }
 
-// within limits one request that sends so many bytes, and its repetitions.
+// within limits the time of one request that sends size bytes, including its repetitions.
 func (b *bucket) within(ctx context.Context, size int) (context.Context, context.CancelFunc) {
-	const slowest = 100 << 10 // bytes in a second
+	const slowest = 100 << 10 // bytes per second
 	if b.Patience <= 0 {
 		return ctx, func() {}
 	}
@@ -242,7 +242,7 @@ func (b *bucket) within(ctx context.Context, size int) (context.Context, context
 	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
 }
 
-// failed is about one object.
+// failed returns the error about one object, in the form of an error of package store if one fits.
 func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	answer, ok := errors.AsType[*object.Answer](err)
 	switch {

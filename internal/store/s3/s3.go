@@ -1,7 +1,6 @@
-// Package s3 keeps a state in a bucket of Amazon S3, or of a store that speaks its protocol,
-// as the s3 backends of Terraform and OpenTofu do: the same objects, the same locks, and, with
-// a table of DynamoDB, the same digests. Unlike them, it replaces only the version that was read, and
-// relies on no condition that a store may ignore.
+// Package s3 keeps a state in a bucket of Amazon S3, or of a store that speaks its protocol, like the s3 backends of
+// Terraform and OpenTofu: with the same objects, the same locks, and, with a table of DynamoDB, the same digests.
+// Unlike them, it replaces only the version that was read, and relies on no condition that a store may ignore.
 package s3
 
 import (
@@ -25,10 +24,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/digest"
 )
 
-// Kind is the s3 store.
+// Kind returns the s3 store.
 func Kind() store.Kind { return KindOver(object.Network{}) }
 
-// KindOver is [Kind] over a network other than the usual one.
+// KindOver returns [Kind] over another network.
 func KindOver(n object.Network) store.Kind {
 	return store.Kind{
 		Table: s3source.Backend(), Named: "key", Older: "versions that the bucket keeps", Counts: true,
@@ -43,31 +42,31 @@ const (
 	proofSuffix = lockSuffix + "-proof"
 )
 
-const maxTries = 5 // further tries of a request that competes with another process
+const maxTries = 5 // repetitions of a request that competes with another process
 
-// bucket is where states are.
+// bucket is a bucket that has states.
 type bucket struct {
 	store.Settings
 	server   *s3source.Server
 	lockfile bool
-	unproven bool // locks may not keep others out, and the user knows
+	unproven bool // whether the user accepts locks that may not keep others out
 	table    *table
 
 	mu      sync.Mutex
 	known   *awss3.Client
-	proven  bool // the store refuses a write whose condition is not met, or nobody wants to know
-	match   form // of If-Match
-	noneOff bool // the store does not know If-None-Match
+	proven  bool // whether the store refuses a write whose condition is not met, or need not be tested
+	match   form // the form of If-Match
+	noneOff bool // whether the store does not know If-None-Match
 }
 
-// form is how a store takes the condition that an object is still the one that was read.
+// form is the form in which a store accepts the condition that an object is still the version that was read.
 type form int
 
 const (
-	untried form = iota // it is sent in quotes, and a refusal is looked into
+	untried form = iota // unknown: the ETag is sent in quotes, and a refusal is investigated
 	quoted              // an ETag in quotes, as HTTP has it
 	bare                // an ETag without its quotes
-	never               // not at all, so that the object is looked at before
+	never               // no condition: the object is read before
 )
 
 func open(s store.Settings, n object.Network) (store.Store, error) {
@@ -89,7 +88,7 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 	return b, nil
 }
 
-// Close has nothing to do: a lock outlives its process.
+// Close does nothing, because a lock outlives its process.
 func (*bucket) Close() error { return nil }
 
 // Properties returns the facts about the bucket, from the block. States with a table are wrapped by
@@ -98,7 +97,7 @@ func (b *bucket) Properties() store.Properties {
 	return store.Properties{HasLocks: b.lockfile || b.table != nil, Verifies: b.table != nil}
 }
 
-// State is the object of that key.
+// State returns the object with a key.
 func (b *bucket) State(key string) (store.State, error) {
 	if err := cmp.Or(object.CheckKey(key), object.CheckKey(key+proofSuffix)); err != nil {
 		return nil, b.Errorf("key", "%w", err)
@@ -124,7 +123,7 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	}), err
 }
 
-// client connects on first use, and records the facts about the store.
+// client returns the client. It connects on first use, and records facts about the store.
 func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,14 +153,14 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 	return client, nil
 }
 
-// state is one object.
+// state is the state in one object.
 type state struct {
 	*bucket
 	key   string
-	locks []*lockIn // in the order in which they are taken
+	locks []*lockIn // the locks, in the order in which they are taken
 }
 
-// id returns the ID of the state's locks and digests.
+// id returns the bucket and the key of the state, which name it in locks.
 func (s *state) id() string { return s.server.Bucket + "/" + s.key }
 
 func (s *state) digestID() string { return s.id() + "-md5" }
@@ -180,13 +179,13 @@ func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	switch {
 	case err != nil || c == nil:
 		return nil, "", err
-	case len(c.Data) == 0: // which is no state to both CLIs
+	case len(c.Data) == 0:
 		return nil, store.Version(c.ETag), nil
 	}
 	return c.Data, store.Version(c.ETag), nil
 }
 
-// Write replaces the object.
+// Write replaces the object if it is still the version that was read.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	if err := s.mayChange(ctx); err != nil {
 		return "", err
@@ -239,7 +238,7 @@ func (b *bucket) takes(ctx context.Context, match form) {
 	b.match = match
 }
 
-// conditions returns how to send If-Match, and whether If-None-Match is known not to work.
+// conditions returns the form of If-Match, and whether If-None-Match is known not to work.
 func (b *bucket) conditions() (match form, noneOff bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,8 +257,8 @@ func (s *state) unchanged(ctx context.Context, read store.Version) error {
 	return err
 }
 
-// Remove deletes the object. Not every store knows conditions for that, so it is looked at
-// first.
+// Remove deletes the object if it is still the version that was read. Not every store knows conditions for that, so
+// Remove also reads the object first.
 func (s *state) Remove(ctx context.Context, read store.Version) error {
 	err := s.mayChange(ctx)
 	if err == nil {
@@ -274,8 +273,8 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 // Ready proves the conditions that locks and writes rely on.
 func (s *state) Ready(ctx context.Context) error { return s.prove(ctx) }
 
-// isOtherwise reports whether a condition is not met: there is another object than the one
-// that was named, or none.
+// isOtherwise reports whether err means that a condition is not met: the object does not exist, or is not the version
+// that the condition names.
 func isOtherwise(err error, how condition) bool {
 	answer, _ := errors.AsType[*object.Answer](err)
 	_, missing := source.IsMissing(err)

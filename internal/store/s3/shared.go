@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// IsStateOf reports whether the state is the state of an s3 backend with these arguments. It returns an
-// error if the lock of that backend is another one, which would not exclude its users.
+// IsStateOf reports whether the state is the state of an s3 backend with these arguments. It returns an error if our
+// lock would not exclude users of that backend, or if that is unknown.
 func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
 	theirEndpoints, _ := arguments["endpoints"].(map[string]any)

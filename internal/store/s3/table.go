@@ -25,17 +25,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// table is one of DynamoDB. Three calls need no SDK.
+// table is a table of DynamoDB. It needs only a few calls, so it uses no SDK.
 type table struct {
 	*bucket
 	name string
 
 	finding  sync.Mutex
-	endpoint string // once it is known, with its client
+	endpoint string // "" until find has found it
 	client   http.Client
 }
 
-// find looks once where the table is.
+// find finds the endpoint of the table, once.
 func (t *table) find(ctx context.Context) error {
 	t.finding.Lock()
 	defer t.finding.Unlock()
@@ -55,7 +55,7 @@ func (t *table) find(ctx context.Context) error {
 	return nil
 }
 
-// text is a value of DynamoDB.
+// text is a string value of DynamoDB.
 type text struct{ S string }
 
 type item struct {
@@ -65,7 +65,7 @@ type item struct {
 
 const tableTries = 5
 
-// call makes a call, and another one if that may succeed. The caller looks up the effect.
+// call makes a call, and repeats it if another try may succeed. The caller checks the effect.
 func (t *table) call(ctx context.Context, operation string, arguments map[string]any) (found item, err error) {
 	if err := t.find(ctx); err != nil {
 		return found, err
@@ -145,7 +145,7 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 		Type string `json:"__type"`
 	}
 	_ = json.Unmarshal(answer, &said)                       // an invalid answer leaves the type empty
-	code := said.Type[strings.LastIndex(said.Type, "#")+1:] // some leave out the namespace
+	code := said.Type[strings.LastIndex(said.Type, "#")+1:] // some servers leave out the namespace
 	what, common := "DynamoDB "+operation+": ", awsauth.CommonReason(code)
 	err = answers.Find([]answers.Row{
 		{Code: "ConditionalCheckFailedException", Wraps: errCondition},
@@ -162,7 +162,7 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	return again, err
 }
 
-// lockItem is the lock in a table. Its mark is its text.
+// lockItem is the lock in an item of a table. Its mark is its JSON text.
 type lockItem struct {
 	*table
 	id string
@@ -183,7 +183,7 @@ func (i lockItem) add(ctx context.Context, lock store.Lock) (mark string, err er
 		"Item": item{LockID: text{i.id}, Info: &text{mark}}, "ConditionExpression": "attribute_not_exists(LockID)",
 	})
 	if errors.Is(err, errCondition) {
-		err = takenError{&store.HeldError{}} // it is given back each time
+		err = takenError{&store.HeldError{}} // this error is shown only if each look finds no lock
 	}
 	return mark, err
 }
@@ -201,7 +201,7 @@ func (t *table) get(ctx context.Context, id string) (item, error) {
 	return t.call(ctx, "GetItem", map[string]any{"Key": key(id), "ConsistentRead": true})
 }
 
-// digestItem is the digest of a state in the table.
+// digestItem is the digest of a state in an item of the table.
 type digestItem struct{ *state }
 
 // Get implements [digest.Item].

@@ -22,20 +22,20 @@ import (
 type Process struct {
 	Program        string
 	Args           []string
-	Environ        []string // of the caller
-	Withheld       []string // names of variables that it does not get; "TF_VAR_" stands for all that begin so
-	Data           string   // its data directory
-	More           []string // its other variables
+	Environ        []string // the environment of the caller
+	Withheld       []string // names of variables that the program does not get; "TF_VAR_" stands for all with this prefix
+	Data           string   // the data directory of the program
+	More           []string // more variables of the program
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Inherits       []*os.File
 	Signals        *Signals
 }
 
-// Run runs the program to its end, and returns its exit code. It passes signals on to it.
+// Run runs the program to its end, passes signals on to it, and returns its exit code.
 func (p Process) Run(ctx context.Context) (int, error) { return p.run(ctx, p.Signals.relay) }
 
-// run runs the program, for which relay has signals passed on.
+// run runs the program to its end. relay sets the function that gets the signals, and returns the function before.
 func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (before func(os.Signal))) (int, error) {
 	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // the user named the program
 	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
@@ -58,7 +58,7 @@ func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (befo
 }
 
 // Output runs a command in a folder, and returns its standard output and its exit code. A signal ends ctx, and so
-// interrupts the command: there is nothing that it has to write.
+// interrupts the command, which has nothing to write.
 func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
 	var out bytes.Buffer
 	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
@@ -69,7 +69,8 @@ func (p Process) Output(ctx context.Context, dir string, words ...string) (text 
 	return out.Bytes(), code, err
 }
 
-// environment is without the keys, the credentials of the real backend, and arguments that were read already.
+// environment returns the variables of the program. It leaves out the keys, the credentials of the real backend, and
+// arguments that wrap has read.
 func (p Process) environment() []string {
 	kept := slices.DeleteFunc(slices.Clone(p.Environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -92,8 +93,8 @@ type Signals struct {
 	then func(os.Signal)
 }
 
-// Catch calls then at each signal, until stop is called. Signals that the parent process ignores, as
-// nohup does, stay ignored.
+// Catch calls then at each signal, until Stop is called. Signals that the parent process ignores, as nohup does, stay
+// ignored.
 func Catch(then func(os.Signal)) *Signals {
 	s := &Signals{
 		caught:  slices.DeleteFunc(append([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, rare()...), signal.Ignored),
@@ -111,7 +112,7 @@ func Catch(then func(os.Signal)) *Signals {
 }
 
 func (s *Signals) listen() {
-	if len(s.caught) > 0 { // or all would be
+	if len(s.caught) > 0 { // without names, Notify would catch all signals
 		signal.Notify(s.arrived, s.caught...)
 	}
 }
@@ -129,8 +130,7 @@ func (s *Signals) relay(then func(os.Signal)) (before func(os.Signal)) {
 	return before
 }
 
-// start starts the child, which inherits files. It ignores hangups, at which it would end without
-// writing its state.
+// start starts the child, which inherits files, and ignores SIGHUP, at which it would end without writing its state.
 func (s *Signals) start(cmd *exec.Cmd, lent []*os.File) error {
 	release, err := lend(cmd, lent)
 	if err != nil {
@@ -138,32 +138,32 @@ func (s *Signals) start(cmd *exec.Cmd, lent []*os.File) error {
 	}
 	defer release()
 	if slices.Contains(s.caught, os.Signal(syscall.SIGHUP)) {
-		signal.Ignore(syscall.SIGHUP) // which the child inherits
+		signal.Ignore(syscall.SIGHUP) // the child inherits this setting
 		defer s.listen()
 	}
 	return cmd.Start()
 }
 
-// SurvivePipes has writes to a pipe that nobody reads any more fail, until stop is
-// called. They would end the process.
+// SurvivePipes makes writes to a pipe without a reader fail, until stop is called. Otherwise, they would end the
+// process.
 func SurvivePipes() (stop func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
 
-// pipes are those into which the child writes in place of pipes of ours. Those who read there
-// may end before it, as all of a pipeline does at a signal, and its next word would end it,
-// too, before it has written its state. It inherits our reading ends as well: if we are killed, its
-// words go nowhere, and do not end it.
+// pipes replace our output pipes: the child writes into them, and wrap copies the text into ours. The reader of our
+// pipe may end before the child, as every program of a pipeline does at a signal; without the copy, SIGPIPE would
+// then end the child before it has written its state. The child also inherits the read ends, so that it gets no
+// SIGPIPE if wrap is killed.
 type pipes struct {
-	from   []*os.File // our reading ends
-	ends   []*os.File // of the child
+	from   []*os.File // our read ends
+	ends   []*os.File // the write ends of the child
 	copies []func()
 	sync.WaitGroup
 }
 
-// connect gives the child its pipes.
+// connect replaces our output pipes with pipes for the child.
 func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
 	cmd.Stdout, cmd.Stderr = out, errs
 	outInfo, errsInfo := pipe(out), pipe(errs)
@@ -172,7 +172,7 @@ func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
 	}
 	switch {
 	case err != nil || errsInfo == nil:
-	case outInfo != nil && os.SameFile(outInfo, errsInfo): // which keeps the order
+	case outInfo != nil && os.SameFile(outInfo, errsInfo): // one pipe keeps the order of the output
 		cmd.Stderr = cmd.Stdout
 	default:
 		cmd.Stderr, err = p.add(errs)
@@ -194,16 +194,16 @@ func (p *pipes) add(to io.Writer) (*os.File, error) {
 	return end, nil
 }
 
-// begin begins to copy, until nobody can write any more.
+// begin starts to copy, until nobody can write to the pipes.
 func (p *pipes) begin() {
 	for i, end := range p.ends {
-		_ = end.Close() // the child has its own
+		_ = end.Close() // the child has its own copy
 		p.Go(p.copies[i])
 	}
 }
 
-// wait waits until all was copied, or for a signal: something that the child has left running
-// may keep its pipes open.
+// wait waits until everything is copied, or ctx ends: a process that the child has left running may keep its pipes
+// open.
 func (p *pipes) wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
@@ -216,7 +216,7 @@ func (p *pipes) wait(ctx context.Context) {
 	}
 }
 
-// pipe is the file of a pipe or a socket, nil for anything else.
+// pipe returns the description of a pipe or a socket, and nil for other writers.
 func pipe(w io.Writer) os.FileInfo {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -229,7 +229,7 @@ func pipe(w io.Writer) os.FileInfo {
 	return info
 }
 
-// outliving is a pipe until its reader has gone, and nothing from then on.
+// outliving writes to a pipe as long as that has a reader, and then discards everything.
 type outliving struct {
 	to   io.Writer
 	gone bool

@@ -22,21 +22,20 @@ import (
 // NoWorkspaces is the error for a workspace, with the alternative.
 const NoWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
 
-// Line is a parsed command line of terraform or tofu. The child gets the arguments of
-// [Line.Arguments], which are written from it, and not the original text, which it might read in
-// another way.
+// Line is a parsed command line of terraform or tofu. The child gets the arguments of [Line.Arguments], which are
+// written from the parsed line, because the child might read the original text in another way.
 type Line struct {
 	Command
 	Written []string // all words as the user has written them
-	Program string   // resolved
-	Dir     string   // where it works: absolute, links followed
-	Data    string   // the data directory that is not wrap's, absolute
+	Program string   // the full path of the program
+	Dir     string   // the working directory of the program: absolute, links followed
+	Data    string   // the absolute data directory of the program without wrap
 	Flags   []flag
 	Args    []string
-	Help    bool // nothing but help is asked for
+	Help    bool // whether the user asks only for help
 }
 
-// flag is a flag as it was read.
+// flag is a flag of the command line.
 type flag struct {
 	Name, Value string
 	hasValue    bool
@@ -49,8 +48,8 @@ func (f flag) String() string {
 	return "-" + f.Name + "=" + f.Value
 }
 
-// Read reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. The
-// flags of a migration are known if the state leaves.
+// Read reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. The flags of a migration are known
+// only if leaves is true.
 func Read(words, environ []string, leaves bool) (*Line, error) {
 	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
 		return nil, errors.New("the program and its arguments are one word; remove the quotation marks around them")
@@ -123,17 +122,17 @@ func (l *Line) locateFolders(words []string, lookup func(string) (string, bool))
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), keyfile.Explain(at, err))
 	}
 	data, _ := lookup("TF_DATA_DIR")
-	if strings.HasPrefix(data, files.OwnFolder+"/") { // of a run of wrap that has started this one
+	if strings.HasPrefix(data, files.OwnFolder+"/") { // set by a run of wrap that has started this one
 		data = ""
 	}
 	l.Data = files.Join(l.Dir, cmp.Or(data, ".terraform"))
-	if data, err := files.Resolve("", l.Data); err == nil { // there is one
+	if data, err := files.Resolve("", l.Data); err == nil { // the directory exists
 		l.Data = data
 	}
 	return words, nil
 }
 
-// subcommand finds the command, of one word or two.
+// subcommand finds the command, of one word or two, and returns the words after it.
 func (l *Line) subcommand(words []string) (rest []string, err error) {
 	if len(words) == 1 && slices.Contains([]string{"-help", "--help", "-h", "-version", "--version", "-v"}, words[0]) {
 		l.Flags = []flag{{Name: strings.TrimLeft(words[0], "-")}}
@@ -177,8 +176,8 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		cmp.Or(near, "; if it needs none, run it without wrap"))
 }
 
-// words returns the words of the TF_CLI_ARGS variables, in Terraform's order: it inserts both behind
-// the subcommand, the variable of that subcommand last. The child does not get the variables.
+// words returns the words of the TF_CLI_ARGS variables in the order in which Terraform inserts them after the
+// subcommand: the variable of the subcommand first. The child does not get the variables.
 func (l *Line) words(lookup func(string) (string, bool)) (words []string, err error) {
 	if l.Name == "" {
 		return nil, nil
@@ -194,10 +193,10 @@ func (l *Line) words(lookup func(string) (string, bool)) (words []string, err er
 	return words, nil
 }
 
-// plainText has the same words for everybody who reads it.
+// plainText matches texts that every reader splits into the same words.
 var plainText = lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`)
 
-// parse reads flags, which end at the first argument, as Go's package flag does.
+// parse reads flags, which end at the first argument, like Go's package flag.
 func (l *Line) parse(words []string) error {
 	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
 		written, value, hasValue := strings.Cut(words[0], "=")
@@ -207,7 +206,7 @@ func (l *Line) parse(words []string) error {
 		switch {
 		case !l.Command.HasFlag(name):
 			return l.refuse(written, l.Command.Meant(name, refused()))
-		case hasValue && isHelp(name): // a CLI may not take it for help
+		case hasValue && isHelp(name): // a CLI may not recognize this as help
 			return l.refuse(written, "it has no value")
 		case takes && !hasValue && len(words) == 0:
 			return fmt.Errorf("the flag -%s requires a value", name)
@@ -259,7 +258,7 @@ func isHelp(name string) bool { return name == "help" || name == "h" }
 func (l *Line) refuse(written, why string) error {
 	if why == "" {
 		near := ""
-		if name := strings.TrimLeft(written, "-"); len(name) > 3 { // any short one is near another
+		if name := strings.TrimLeft(written, "-"); len(name) > 3 { // every short name is near another
 			near = syntax.Suggest(name, l.Command.FlagNames())
 		}
 		if slices.Contains([]string{"y", "yes", "force", "approve"}, strings.TrimLeft(written, "-")) &&
@@ -276,14 +275,14 @@ func (l *Line) refuse(written, why string) error {
 	return fmt.Errorf("%s: the flag %s is refused: %s", l.Name, Shown(written, nil), why)
 }
 
-// Arguments is the command line of the child. It says where to work, also to a program
-// that goes elsewhere before it runs the CLI.
+// Arguments returns the arguments of the child. They begin with its working directory, because a version manager may
+// change to another one before it runs the CLI.
 func (l *Line) Arguments() []string {
 	args := append([]string{"-chdir=" + l.Dir}, strings.Fields(l.Name)...)
 	for _, f := range l.Flags {
 		args = append(args, f.String())
 	}
-	if l.Help { // some versions take an argument for the name of a page
+	if l.Help { // some versions take an argument as the name of a help page
 		return args
 	}
 	return append(args, l.Args...)
@@ -297,9 +296,9 @@ func (l *Line) Has(name string) bool {
 	return slices.ContainsFunc(l.Flags, func(f flag) bool { return f.Name == name })
 }
 
-// IsOff reports whether a flag that is on without being set was set to false.
+// IsOff reports whether a flag that is on by default was set to false.
 func (l *Line) IsOff(name string) (off bool) {
-	for _, f := range l.Flags { // the last one counts
+	for _, f := range l.Flags { // the last of several counts
 		if f.Name == name {
 			on, err := strconv.ParseBool(f.Value)
 			off = f.hasValue && err == nil && !on

@@ -1,4 +1,5 @@
-// Package files opens regular files of the user, files of wrap in a module, which are no links, and temporary ones.
+// Package files opens regular files of the user, wrap's own files in a module, which are no links, and temporary
+// files.
 package files
 
 import (
@@ -14,33 +15,32 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Directory is a folder for files of wrap's own. The path is the user's, with the links that the user
-// has made. The names below it are wrap's, and none of them is a link: a module of somebody else may
-// bring links along that lead to files of the user.
+// Directory is a folder for files of wrap's own. The path is the user's, with the links that the user has made. The
+// names below it are wrap's, and none of them may be a link: a stranger's module may bring along links that lead to
+// files of the user.
 type Directory struct {
 	Path  string
 	below []string
 }
 
-// wrap has a folder of its own in the data directory of Terraform.
+// These are the names of Terraform's data directory, and of wrap's own folder in it.
 const (
 	DataName  = ".terraform"
 	OwnName   = "statecrypt"
 	OwnFolder = DataName + "/" + OwnName
 )
 
-// Own is a folder of wrap's own in a module.
+// Own returns a folder of wrap's own in a module.
 func Own(module string, below ...string) Directory {
 	return Directory{Join(module, DataName), append([]string{OwnName}, below...)}
 }
 
-// File is the path of a file in it, for people.
+// File returns the path of a file in the folder.
 func (d Directory) File(name string) string {
 	return filepath.Join(append(append([]string{d.Path}, d.below...), name)...)
 }
 
-// Open opens the folder, and makes it first if it is absent and makes is set. Otherwise, the error is
-// then [fs.ErrNotExist].
+// Open opens the folder. If it is absent, Open makes it if makes is true, and otherwise returns [fs.ErrNotExist].
 func (d Directory) Open(makes bool) (*os.Root, error) {
 	if makes {
 		if err := os.MkdirAll(d.Path, 0o755); err != nil { //nolint:gosec // as Terraform does
@@ -57,7 +57,7 @@ func (d Directory) Open(makes bool) (*os.Root, error) {
 	return at, err
 }
 
-// Read reads a file in it.
+// Read reads a file in the folder.
 func (d Directory) Read(name string) (text []byte, err error) {
 	at, err := d.Open(false)
 	if err == nil {
@@ -70,7 +70,7 @@ func (d Directory) Read(name string) (text []byte, err error) {
 	return text, err
 }
 
-// openBelow opens a folder, and closes the one that it is in.
+// openBelow opens the folder called name in at, and closes at.
 func openBelow(at *os.Root, name string, makes bool) (*os.Root, error) {
 	defer at.Close()
 	if makes {
@@ -96,7 +96,7 @@ func openBelow(at *os.Root, name string, makes bool) (*os.Root, error) {
 	return inner, nil
 }
 
-// openOwn opens a file that is no link.
+// openOwn opens a file, and returns a [ForeignError] if that is a link.
 func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
 	named, err := at.Lstat(name)
 	if err != nil {
@@ -116,7 +116,7 @@ func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// ReadOwn reads a file that is no link.
+// ReadOwn reads a file of at most 1 MiB that is no link.
 func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	const most = 1 << 20 // bytes; these files are small
 	f, err := openOwn(at, name, os.O_RDONLY)
@@ -131,8 +131,8 @@ func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	return content, err
 }
 
-// LockOwn has others wait who lock the same folder, until the file is closed. It is nil where nobody may
-// write, or where there are no locks.
+// LockOwn locks the folder, so that other callers wait, until the returned file is closed. If the folder is not
+// writable, it returns nil without an error.
 func LockOwn(at *os.Root) (*os.File, error) {
 	const name = "lock"
 	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -149,7 +149,7 @@ func LockOwn(at *os.Root) (*os.File, error) {
 	return f, nil
 }
 
-// ForeignError is about a link, or anything else that wrap has not made.
+// ForeignError means that a file or folder of wrap's own is a link, or something else that wrap has not made.
 type ForeignError struct{ path string }
 
 func foreign(at *os.Root, name string) error { return &ForeignError{filepath.Join(at.Name(), name)} }
@@ -158,16 +158,15 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s is a link, or something else that wrap has not made there; remove it", outside.Quoted(e.path, 300))
 }
 
-// Temporary is a temporary folder, which says whose it is as long as this process lives.
+// Temporary is a temporary folder, which is marked as in use as long as this process lives.
 type Temporary struct {
-	Dir  string   // "" until it is needed
+	Dir  string   // "" until Open makes the folder
 	kept *os.File // see Mark
 }
 
 const temporaryName = "statecrypt-"
 
-// Open makes the folder. The child may work in another place than we do, so the name is
-// absolute.
+// Open makes the folder. Its path is absolute, because the child may work in another directory.
 func (t *Temporary) Open() error {
 	if t.Dir != "" {
 		return nil
@@ -176,7 +175,7 @@ func (t *Temporary) Open() error {
 	if err == nil {
 		t.Dir, err = os.MkdirTemp(parent, temporaryName)
 	}
-	if err != nil { // its cause would be taken for one of a file that is copied there
+	if err != nil { // the cause is not wrapped, because callers would take it for an error about a file
 		why := keyfile.Reason(err).Error()
 		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
 	}
@@ -186,11 +185,11 @@ func (t *Temporary) Open() error {
 
 func (t *Temporary) Remove() {
 	_ = os.RemoveAll(t.Dir)
-	_ = t.kept.Close()      // if there is one
-	_ = os.RemoveAll(t.Dir) // where an open file stays
+	_ = t.kept.Close()      // nil has nothing to close
+	_ = os.RemoveAll(t.Dir) // for systems on which an open file stays
 }
 
-// NoteAbandoned names the folders of runs that were killed.
+// NoteAbandoned warns of temporary folders that killed runs have left.
 func NoteAbandoned(say func(text string)) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {

@@ -19,7 +19,7 @@ func waitForLock(f *os.File) (err error) {
 	return err
 }
 
-// alive is a file in a folder that is locked as long as this process lives.
+// alive is the name of the file that a process keeps locked in a folder as long as it lives.
 const alive = "alive"
 
 // Mark marks a folder as in use by this process, until the returned file is closed. It returns nil if
@@ -33,7 +33,7 @@ func Mark(dir string) *os.File {
 	return f
 }
 
-// IsAbandoned reports whether a folder is of a process that no longer lives.
+// IsAbandoned reports whether a folder was marked by a process that has ended.
 func IsAbandoned(dir string) bool {
 	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

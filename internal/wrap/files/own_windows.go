@@ -14,7 +14,7 @@ func waitForLock(f *os.File) error {
 		new(windows.Overlapped))
 }
 
-// alive is a file in a folder that is open as long as this process lives.
+// alive is the name of the file that a process keeps open in a folder as long as it lives.
 const alive = "alive"
 
 // Mark marks a folder as in use by this process, until the returned file is closed.
@@ -23,6 +23,6 @@ func Mark(dir string) *os.File {
 	return f
 }
 
-// IsAbandoned reports whether a folder is of a process that no longer lives: a file that somebody has open is not
-// removed.
+// IsAbandoned reports whether a folder was marked by a process that has ended: a file that a process has open cannot
+// be removed.
 func IsAbandoned(dir string) bool { return os.Remove(filepath.Join(dir, alive)) == nil }

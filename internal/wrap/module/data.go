@@ -22,11 +22,11 @@ import (
 )
 
 // OwnData returns the path of the data directory under wrap, relative to the module. The name contains the ID of the
-// module. It has the modules and providers of all runs, and no record but while init runs. Init installs providers
-// there, which a CLI without wrap does not see; a plugin cache serves both.
+// module. The directory has the modules and providers of all runs, and a record only while init runs. Init installs
+// providers there, which a CLI without wrap does not see; a plugin cache serves both.
 func (m *Module) OwnData() string { return files.OwnFolder + "/" + m.ID() }
 
-// ID tells the module from others on this machine.
+// ID returns a text that distinguishes the module from others on this machine.
 func (m *Module) ID() string {
 	sum := sha256.Sum256([]byte(m.Dir))
 	return hex.EncodeToString(sum[:8])
@@ -34,7 +34,7 @@ func (m *Module) ID() string {
 
 func (m *Module) own() files.Directory { return files.Own(m.Dir, m.ID()) }
 
-// CheckOwn refuses a folder of wrap's own that a link leads to.
+// CheckOwn returns an error if a link leads to the folder of wrap's own.
 func (m *Module) CheckOwn() error {
 	at, err := m.own().Open(false)
 	if err == nil {
@@ -46,7 +46,7 @@ func (m *Module) CheckOwn() error {
 	return err
 }
 
-// HideBackend has init -backend=false find no state, until end is called.
+// HideBackend makes init -backend=false find no state, until end is called.
 func (m *Module) HideBackend(ctx context.Context) (end func(), err error) {
 	end, err = m.lock()
 	if err == nil {
@@ -55,7 +55,8 @@ func (m *Module) HideBackend(ctx context.Context) (end func(), err error) {
 	return end, err
 }
 
-// lock has others wait who initialize the module, until end is called, which removes the record.
+// lock makes other runs that initialize the module wait, until end is called. The function end also removes the
+// record.
 func (m *Module) lock() (end func(), err error) {
 	at, err := m.own().Open(true)
 	if err != nil {
@@ -74,8 +75,8 @@ func (m *Module) lock() (end func(), err error) {
 // a record a CLI refuses to run, even if wrap works there, too.
 type RunData struct {
 	Record
-	Path  string   // of the data directory of the child, relative to the module
-	Alive *os.File // tells others that the run goes on, as long as the child inherits it
+	Path  string   // the path of the data directory, relative to the module
+	Alive *os.File // tells others that the run goes on, as long as the child has inherited it
 
 	module    *Module
 	run       files.Directory
@@ -85,7 +86,7 @@ type RunData struct {
 
 const runPrefix = "run-"
 
-// Begin makes the data directory of a run, and removes those of runs that were killed.
+// Begin makes the data directory of a run, and removes the directories of runs that were killed.
 func (m *Module) Begin(settings Settings) (d *RunData, err error) {
 	at, err := m.own().Open(true)
 	if err != nil {
@@ -116,18 +117,18 @@ func cannotBegin(err error) error {
 func (d *RunData) Remove() {
 	d.end()
 	_ = os.RemoveAll(d.run.File(""))
-	_ = d.Alive.Close()              // if there is one
-	_ = os.RemoveAll(d.run.File("")) // where an open file stays
+	_ = d.Alive.Close()              // nil has nothing to close
+	_ = os.RemoveAll(d.run.File("")) // for systems on which an open file stays
 }
 
-// Forget removes the record, which the child has read.
+// Forget removes the record, once the child has read it.
 func (d *RunData) Forget() {
 	d.forgotten.Store(true)
 	_ = os.Remove(d.run.File(recordName))
 }
 
-// Check looks at the record after the run, which is there if the child has not asked for its state, or has gone
-// elsewhere.
+// Check returns an error if the record does not name the proxy after the run. The record is there if the child has
+// not asked for its state, or has used another backend.
 func (d *RunData) Check() error {
 	err := d.Record.Check()
 	if d.forgotten.Load() && errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +137,7 @@ func (d *RunData) Check() error {
 	return err
 }
 
-// Initialize has the child use the data directory of all runs, alone, and returns the name of a file for
+// Initialize makes this child alone use the data directory of all runs. It returns the name of a file for
 // -backend-config.
 func (d *RunData) Initialize(ctx context.Context) (config string, err error) {
 	if d.end, err = d.module.lock(); err != nil {
@@ -155,7 +156,7 @@ func writeSettings(path string, s Settings) error {
 	return err
 }
 
-// Share links the modules and providers of all runs, and writes the record for a program that has run init.
+// Share links to the modules and providers of all runs, and writes the record for a program that has run init.
 func (d *RunData) Share(ctx context.Context, run func(dir, data string, words ...string) error) error {
 	var err error
 	for _, name := range []string{"modules", "providers", "plugin_path"} {
@@ -177,8 +178,8 @@ func (d *RunData) cannotFill(err error) error {
 	return fmt.Errorf("the folder of the run, %s, cannot be filled: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err))
 }
 
-// link has a path lead where the target does, relative to it. On a system that lets this user make no links, each file
-// gets a second name.
+// link makes path lead to target, which is relative to the folder of path. On a system that lets this user make no
+// symbolic links, it makes hard links of the files.
 func link(target, path string) error {
 	if os.Symlink(target, path) == nil {
 		return nil
@@ -186,7 +187,7 @@ func link(target, path string) error {
 	return secondNames(filepath.Join(filepath.Dir(path), target), path)
 }
 
-// secondNames gives each file at from a second name, at path.
+// secondNames makes hard links, below path, of all files below from.
 func secondNames(from, path string) error {
 	return filepath.WalkDir(from, func(at string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -200,9 +201,9 @@ func secondNames(from, path string) error {
 	})
 }
 
-// hash returns the hash of the module's block as the program computes it. It has the program initialize a module
-// that has nothing but the block, and no state. The program of a version manager is the one of the module, because it
-// is asked below that. A program that writes no record has none, and will ask for init.
+// hash returns the hash of the module's block as the program computes it. It makes the program initialize a module
+// that has only the block, and no state. The folder is inside the module, so that a version manager chooses the same
+// program. If the program writes no record, hash returns 0, and the program will ask for init.
 func (d *RunData) hash(run func(dir, data string, words ...string) error) (uint64, error) {
 	const data = "data"
 	dir := d.run.File("block")

@@ -25,18 +25,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// ofBackendGit is the file that terraform-backend-git writes into a module, and leaves there if
-// Terraform fails.
+// ofBackendGit is the name of the file that terraform-backend-git writes into a module, and leaves there if Terraform
+// fails.
 const ofBackendGit = "git_http_backend.auto.tf"
 
 const wanted = `the module requires an empty block, backend "http" {}`
 
 // Module is the folder in which Terraform runs.
 type Module struct {
-	Dir     string            // absolute, links followed
-	Data    string            // the data directory that is not wrap's, absolute
-	sources []string          // the files of a configuration that the program reads, see FindSources
-	read    map[string]places // :: name of a source → its blocks, once they are read
+	Dir     string            // the absolute path of the folder, links followed
+	Data    string            // the absolute data directory of the program without wrap
+	sources []string          // names of the configuration files that the program reads, see FindSources
+	read    map[string]places // blocks by the name of their source, once that is read
 }
 
 // places holds the blocks of a file that name the place of a state, or the error of reading them.
@@ -45,9 +45,9 @@ type places struct {
 	err    error
 }
 
-// CheckBackend returns an error for a module that keeps its state elsewhere. Terraform refuses it, too,
-// see [WriteRecord], with a less clear error. It checks each file that the program reads by itself:
-// if no file has another backend, their merged configuration has none.
+// CheckBackend returns an error for a module that keeps its state elsewhere. Because of the record, Terraform refuses
+// such a module, too, but with a less clear error. CheckBackend looks at each file of the program on its own: if no
+// file has another backend, their merged configuration has none.
 func (m *Module) CheckBackend() error {
 	found := false
 	for _, name := range m.sources {
@@ -102,7 +102,7 @@ func (m *Module) FindSources(version func() ([]byte, error)) error {
 	if said == nil {
 		return nil
 	}
-	minor, _ := strconv.Atoi(string(said[2])) // of digits
+	minor, _ := strconv.Atoi(string(said[2])) // the text has only digits
 	readsTofu := string(said[1]) == "OpenTofu v1" && minor >= firstTofu
 	found := slices.Clone(m.sources)
 	m.sources = slices.DeleteFunc(m.sources, func(name string) bool {
@@ -115,14 +115,14 @@ func (m *Module) FindSources(version func() ([]byte, error)) error {
 	return nil
 }
 
-// release is how a program says which one it is.
+// release matches the line in which a program tells its name and version.
 var release = lazyregexp.New(`(?m)^(Terraform v1|OpenTofu v1)\.([0-9]{1,4})\.`)
 
 // firstTofu is the first version 1.x of OpenTofu with files of its own, such as main.tofu, which it reads
 // in place of main.tf.
 const firstTofu = 8
 
-// ofSource is the name of a file of a configuration in two parts; "" if it is none.
+// ofSource returns the name of a configuration file in two parts, and "" for other files.
 func ofSource(name string) (stem, end string) {
 	for _, end := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
 		if stem, ok := strings.CutSuffix(name, end); ok {
@@ -132,7 +132,7 @@ func ofSource(name string) (stem, end string) {
 	return "", ""
 }
 
-// LocalFile is the file of a backend "local" of the module, "" if it has none.
+// LocalFile returns the file of the module's backend "local", and "" if it has none.
 func (m *Module) LocalFile() (file string) {
 	for _, name := range m.sources {
 		found, _ := m.places(name) // Terraform reports mistakes in it
@@ -204,7 +204,7 @@ func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {
 	return content.Blocks
 }
 
-// checkBlock refuses every block but an empty backend "http".
+// checkBlock returns an error for every block except an empty backend "http".
 func checkBlock(b *hcl.Block) error {
 	switch {
 	case b.Type == "encryption":
@@ -223,8 +223,8 @@ func checkBlock(b *hcl.Block) error {
 	return nil
 }
 
-// NoteVariables names the variables that the child does not get and that its module
-// declares: the child will ask for them, or fail.
+// NoteVariables tells the user about variables that the module declares and the child does not get: the child will
+// ask for them, or fail.
 func (m *Module) NoteVariables(withheld, environ []string, say func(text string)) {
 	declared := map[string]bool{}
 	for _, name := range m.sources {

@@ -15,22 +15,23 @@ import (
 
 const recordName = "terraform.tfstate"
 
-// Settings are the arguments of a backend "http" by name.
+// Settings maps arguments of a backend "http" to their values.
 type Settings map[string]any
 
-// recordOf is the record that init writes for a backend. Terraform compares the module with the record whenever it
-// needs its backend: it uses the recorded backend, or refuses to run if the module names another one. The protection
-// therefore holds even if files change after wrap has checked them. An absent argument is null. A CLI compares the
-// hash with that of the module's block. Only init, which is told the same settings, looks at these alone.
+// recordOf returns the record that init writes for a backend. Terraform compares the module with the record whenever
+// it needs its backend: it uses the recorded backend, or refuses to run if the module names another one. The
+// protection therefore holds even if files change after wrap has checked them. An absent argument is null. CLIs
+// compare the hash with the hash of the module's block; only init compares just the settings, which it also gets from
+// wrap.
 func recordOf(kind string, settings Settings, hash uint64) string {
-	config, _ := json.Marshal(settings) // of texts and numbers
+	config, _ := json.Marshal(settings) // strings and numbers cause no error
 	return fmt.Sprintf(`{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",`+
 		`"backend":{"type":%q,"config":%s,"hash":%d},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`,
 		kind, config, hash)
 }
 
-// noState is the record of a state that there is not. Without a backend, init looks for the state in the one
-// that is recorded, or in the file of the module, which may be encrypted.
+// noState returns the record of a state that does not exist. Without a backend, init looks for the state in the
+// recorded backend, or in the file of the module, which may be encrypted.
 func noState() string {
 	return recordOf("local", Settings{"path": files.OwnFolder + "/none.tfstate"}, 0)
 }
@@ -41,12 +42,12 @@ type Record struct {
 	Settings Settings
 }
 
-// Write writes the record, in place of any other, and of a link.
+// Write writes the record. It replaces any other record, and a link.
 func (r Record) Write(ctx context.Context, hash uint64) error {
 	return writeText(ctx, r.Data, recordOf("http", r.Settings, hash))
 }
 
-// writeText writes a record into a data directory, in place of any other, and of a link.
+// writeText writes a record into a data directory. It replaces any other record, and a link.
 func writeText(ctx context.Context, data files.Directory, text string) error {
 	at, err := data.Open(true)
 	if err == nil {
@@ -59,7 +60,7 @@ func writeText(ctx context.Context, data files.Directory, text string) error {
 	return nil
 }
 
-// Recorded is a record of a backend, as far as it is looked at.
+// Recorded is a record of a backend, as far as wrap reads it.
 type Recorded struct {
 	Backend struct {
 		Type   string   `json:"type"`
@@ -78,13 +79,12 @@ func (r Recorded) Name() string {
 	return name
 }
 
-// LacksAddress reports whether variables have described the backend.
+// LacksAddress reports whether a variable named the address of the backend.
 func (r Recorded) LacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
-// ReadRecord reads that in the data directory of the user. Without one, the error is
-// [fs.ErrNotExist].
+// ReadRecord reads the record in the data directory of the user. Without one, the error is [fs.ErrNotExist].
 func ReadRecord(data string) (Recorded, error) {
 	return parseRecord(keyfile.Read(filepath.Join(data, recordName)))
 }
@@ -96,7 +96,8 @@ func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	return r, err
 }
 
-// Check looks at the record after the run. The error says where the child may have gone.
+// Check returns an error if the record does not name the proxy after the run: the child may have written its state
+// elsewhere.
 func (r Record) Check() error {
 	found, err := parseRecord(r.Data.Read(recordName))
 	switch {
@@ -116,7 +117,7 @@ func (r Record) Check() error {
 	return nil
 }
 
-// Has reports whether an argument has a value, which may be a number of another type.
+// Has reports whether an argument has this value, which may be a number of another type.
 func (s Settings) Has(name string, value any) bool {
 	own, there := s[name]
 	return there && fmt.Sprint(own) == fmt.Sprint(value)
@@ -124,7 +125,7 @@ func (s Settings) Has(name string, value any) bool {
 
 func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }
 
-// HasSetting returns the error for a setting in the backend block, which would win over ours.
+// HasSetting returns the error for a setting in the backend block, which would take precedence over ours.
 func HasSetting(name string) error {
 	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
 }

@@ -25,29 +25,28 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// Files gives the child copies in the place of files that are encrypted, or that
-// are checked. They are in a folder of our own, so that nobody else exchanges them, and go
-// when the child has ended.
+// Files gives the child copies in place of files that are encrypted or checked. The copies are in a private folder,
+// so that nobody can exchange them, and are removed when the child has ended.
 type Files struct {
 	Keys      states.Keys
 	Settings  string          // the file of the settings
-	Limit     int64           // bytes of a file
-	Backend   module.Settings // of this run, in each plan of the child
+	Limit     int64           // the most bytes of a file
+	Backend   module.Settings // the backend of this run, which is in each plan of the child
 	Line      *cmdline.Line
 	Say       func(text string)
 	temporary files.Temporary
 	applied   string // the copy of the plan that is applied, which names the backend of this run
 
-	destination string // where the plan that is made belongs, "" if none is
-	made        string // where the child writes it
-	encryptOnly bool   // the settings do not open the plans that they encrypt: they have recipients alone
+	destination string // the path at which the user wants the plan; "" for none
+	made        string // the path at which the child writes that plan
+	encryptOnly bool   // the plan settings have recipients but no identity, so they cannot open the plans that they encrypt
 }
 
 // Prepare opens the files that the command names, and gives their copies to the child.
 func (p *Files) Prepare(ctx context.Context) error {
 	open := p.opener()
 	for at, name := range p.Line.Args {
-		stdin := name == "-" && p.Line.Name == "state push" // others have a file called so
+		stdin := name == "-" && p.Line.Name == "state push" // other commands read a file of this name
 		if open != nil && !stdin {
 			if err := p.copy(ctx, &p.Line.Args[at], open); err != nil {
 				return err
@@ -58,7 +57,7 @@ func (p *Files) Prepare(ctx context.Context) error {
 		}
 	}
 	for at, f := range p.Line.Flags {
-		if f.Name != "plan" || !p.Line.Command.TakesValue(f.Name) { // of console, it is a switch
+		if f.Name != "plan" || !p.Line.Command.TakesValue(f.Name) { // for console, -plan is a switch
 			continue
 		}
 		if err := p.copy(ctx, &p.Line.Flags[at].Value, p.opened); err != nil {
@@ -68,10 +67,10 @@ func (p *Files) Prepare(ctx context.Context) error {
 	return p.intercept(ctx)
 }
 
-// Forget removes the copy of the plan that is applied, which the child has opened.
+// Forget removes the copy of the plan that is applied, once the child has opened it.
 func (p *Files) Forget() { _ = os.Remove(p.applied) }
 
-// copy makes a private copy of the file called name, and replaces name by the name of the copy.
+// copy makes a private copy of the file called name, and replaces name with the name of the copy.
 func (p *Files) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {
 	content, err := open(ctx, *name)
 	path := ""
@@ -97,7 +96,8 @@ func (p *Files) opener() func(context.Context, string) ([]byte, error) {
 	return nil
 }
 
-// checked returns a plan that may be applied, with the backend of this run. It was kept with an empty one.
+// checked returns a plan that may be applied, with the backend of this run in place of the empty one with which the
+// plan was saved.
 func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
 	content, err := p.opened(ctx, name)
 	if err != nil {
@@ -154,9 +154,9 @@ func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) 
 	return targets
 }
 
-// intercept lets the child write its plan to a private file, to be emptied of its backend, and encrypted if there is a
-// plan block. It replaces only an older plan, which is removed first, so that it cannot be applied in place of the
-// new one if the run fails.
+// intercept makes the child write its plan to a private file. The plan then loses its backend, and is encrypted if
+// there is a plan block. intercept replaces only an older plan, and removes that first, so that it cannot be applied
+// in place of the new one if the run fails.
 func (p *Files) intercept(ctx context.Context) error {
 	if p.Line.Name != "plan" || !p.Line.Has("out") {
 		return nil
@@ -169,8 +169,8 @@ func (p *Files) intercept(ctx context.Context) error {
 		if f.Name != "out" {
 			continue
 		}
-		p.destination = "" // of several, the last one counts
-		if f.Value == "" { // without a name, none is saved
+		p.destination = "" // the last of several flags counts
+		if f.Value == "" { // without a name, no plan is saved
 			continue
 		}
 		path, err := p.locate(f.Value)
@@ -222,8 +222,8 @@ func (p *Files) notSaved(name string, err error) error {
 	return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(name, 300), keyfile.Explain(files.Join(p.Line.Dir, name), err))
 }
 
-// locate returns the path of a plan, through links. A path that is not a regular file, such as
-// /dev/null, is kept.
+// locate returns the path of a plan, with links followed. It returns an error for a path that is no regular file,
+// such as /dev/null.
 func (p *Files) locate(name string) (string, error) {
 	path, err := files.Resolve(p.Line.Dir, name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -237,7 +237,7 @@ func (p *Files) locate(name string) (string, error) {
 	return path, err
 }
 
-// file puts content into a file that only this user reads.
+// file writes content to a file that only this user can read, and returns its path.
 func (p *Files) file(name string, content []byte) (path string, err error) {
 	if err := p.temporary.Open(); err != nil {
 		return "", err
@@ -246,8 +246,8 @@ func (p *Files) file(name string, content []byte) (path string, err error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// Finish keeps the plan that the child has made, if it has, and removes the copies. A plan that apply would refuse is
-// refused now.
+// Finish saves the plan that the child has made, if any, and removes the copies. It returns an error for a plan that
+// apply would refuse.
 func (p *Files) Finish(ctx context.Context) error {
 	defer p.temporary.Remove()
 	if p.destination == "" {
@@ -280,7 +280,7 @@ func (p *Files) Finish(ctx context.Context) error {
 	return nil
 }
 
-// kept returns the plan without the settings of this run's backend, encrypted if there is a plan block.
+// kept returns the plan without the settings of this run's backend, and encrypted if there is a plan block.
 func (p *Files) kept(ctx context.Context, content []byte) ([]byte, error) {
 	plan, err := checkPlan(content, p.Backend)
 	if err == nil {
@@ -297,8 +297,7 @@ func (p *Files) kept(ctx context.Context, content []byte) ([]byte, error) {
 
 var plainWord = lazyregexp.New(`^[0-9A-Za-z_./@:,+=-]+$`)
 
-// apply returns a shell command that applies the plan. FILE stands for a name that would need quotation
-// marks.
+// apply returns a shell command that applies the plan. In it, FILE stands for a name that would need quotation marks.
 func (p *Files) apply() string {
 	inShell := func(word, otherwise string) string {
 		if plainWord.MatchString(word) {

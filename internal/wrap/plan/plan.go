@@ -1,4 +1,4 @@
-// Package plan encrypts saved plans, checks them, and hands copies to the program.
+// Package plan encrypts saved plans, checks them, and gives copies to the program.
 package plan
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// maxPlan is how many bytes of a plan are read: a message of protobuf has no more.
+// maxPlan is the largest size of an unpacked plan in bytes: protobuf messages cannot be larger.
 const maxPlan = math.MaxInt32
 
-// checkPlan refuses a plan that has another backend in it: a plan brings its backend along. The backend is http, and
-// has no settings but the allowed ones.
+// checkPlan returns an error unless content is a plan for a backend "http" without settings except the allowed ones:
+// a plan brings its backend along.
 func checkPlan(content []byte, allowed module.Settings) (*checked, error) {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
@@ -38,7 +38,7 @@ func checkPlan(content []byte, allowed module.Settings) (*checked, error) {
 		found, err := checkMember(plans[0], maxPlan, allowed)
 		return &checked{archive, plans[0], int64(len(content)), found}, err
 	}
-	return nil, errors.New("it holds more than one plan; plan again") // all of them could be the same bytes of the archive
+	return nil, errors.New("it holds more than one plan; plan again") // all of them could share the same bytes of the archive
 }
 
 // fewer is the advice about a plan that is too large.
@@ -66,23 +66,24 @@ func checkMember(member *zip.File, limit int64, allowed module.Settings) (*walke
 const (
 	fieldBackend = 13
 	fieldStore   = 29
-	fieldType    = 1 // of Backend
-	fieldConfig  = 2 // of Backend
-	fieldMsgpack = 1 // of DynamicValue
+	fieldType    = 1 // in the message Backend
+	fieldConfig  = 2 // in the message Backend
+	fieldMsgpack = 1 // in the message DynamicValue
 )
 
-// maxBackend is how many bytes of a plan may say where its state is. The empty block has some 300.
+// maxBackend is the largest size in bytes of the part of a plan that names its backend. The empty block has about
+// 300.
 const maxBackend = 1 << 20
 
-// walked is a plan, in protobuf, that is read once from its beginning to its end. Nothing of it is kept
-// but its backend: it may unpack to a thousand times its size.
+// walked is a plan, in protobuf, that is read once from beginning to end. Only its backend is kept, because the plan
+// may unpack to a thousand times its size.
 type walked struct {
 	*bufio.Reader
 	left int64 // bytes that may be read; negative if there are more
 
-	backend  []byte     // the content of the last field with its number
-	around   [][2]int64 // where each of these fields begins and ends, in bytes that were left
-	names    []string   // of the settings of the backend
+	backend  []byte     // the content of the last field with the backend
+	around   [][2]int64 // the beginning and the end of each field with a backend, as values of left
+	names    []string   // the names of the backend's settings
 	hasStore bool
 }
 
@@ -121,7 +122,7 @@ func (w *walked) walk() error {
 	}
 }
 
-// field reads the content of a field. IsOwn is false for a field of a group.
+// field reads the content of a field. isOwn is false for a field of a group.
 func (w *walked) field(number protowire.Number, kind protowire.Type, isOwn bool) error {
 	switch kind {
 	case protowire.VarintType:
@@ -151,20 +152,20 @@ func (w *walked) field(number protowire.Number, kind protowire.Type, isOwn bool)
 	return w.skip(size)
 }
 
-// skip reads so many bytes.
+// skip skips size bytes.
 func (w *walked) skip(size uint64) error {
-	if size > uint64(max(w.left, 0)) { //nolint:gosec // which is not negative
+	if size > uint64(max(w.left, 0)) { //nolint:gosec // the maximum is not negative
 		w.left = -1
 	}
 	if w.left < 0 {
 		return errNoPlan
 	}
 	w.left -= int64(size)          //nolint:gosec // less than was left
-	_, err := w.Discard(int(size)) //nolint:gosec // likewise
+	_, err := w.Discard(int(size)) //nolint:gosec // less than was left
 	return err
 }
 
-// ReadByte reads a byte of a number.
+// ReadByte reads a byte, and counts it.
 func (w *walked) ReadByte() (byte, error) {
 	next, err := w.Reader.ReadByte()
 	if err == nil {
@@ -176,7 +177,7 @@ func (w *walked) ReadByte() (byte, error) {
 	return next, err
 }
 
-// checkBackend refuses a backend that is not http, or has settings that are not allowed.
+// checkBackend returns an error for a backend that is not http, or has settings that are not allowed.
 func (w *walked) checkBackend(allowed module.Settings) error {
 	kind, errKind := field(w.backend, fieldType)
 	packed, errConfig := field(w.backend, fieldConfig, fieldMsgpack)
@@ -201,13 +202,13 @@ func madeWithoutWrap(err error) error {
 	return fmt.Errorf("it was made without wrap: %w; plan again, with wrap", err)
 }
 
-// settingsOf returns the names in an object of msgpack, until one that has another value than null or the allowed one.
-// No other value is decoded: one may nest without end.
+// settingsOf returns the names in an object of MessagePack. If a value is neither null nor the allowed one, other is
+// its name, and the names end there. It decodes only strings and numbers, because other values may nest without end.
 func settingsOf(packed []byte, allowed module.Settings) (names []string, other string, err error) {
 	content := bytes.NewReader(packed)
 	d := msgpack.NewDecoder(content)
 	code, err := d.PeekCode()
-	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder takes others, too
+	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder accepts other types, too
 		err = errors.New("it is no object")
 	}
 	if err != nil {
@@ -247,21 +248,21 @@ func settingsOf(packed []byte, allowed module.Settings) (names []string, other s
 	return names, "", err
 }
 
-// checked is a plan whose backend is ours.
+// checked is a plan whose backend was checked.
 type checked struct {
 	archive *zip.Reader
-	member  *zip.File // of the plan
-	size    int64     // of the archive
+	member  *zip.File // the file of the plan in the archive
+	size    int64     // the size of the archive in bytes
 	*walked
 }
 
-// with returns the plan with other settings of its backend. The others are null.
+// with returns the plan with these settings of its backend, and with null for the others.
 func (c *checked) with(settings module.Settings) ([]byte, error) {
 	size := uint64(0)
 	for _, f := range c.archive.File {
 		size += f.CompressedSize64
 	}
-	if size > uint64(c.size) { // the same bytes count as the content of several files
+	if size > uint64(c.size) { // several files share the same bytes
 		return nil, errors.New("it cannot be read; plan again")
 	}
 	backend, err := c.backendWith(settings)
@@ -290,7 +291,7 @@ func (c *checked) with(settings module.Settings) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// copyTo copies the message without its backends.
+// copyTo copies the message without the fields of its backend.
 func (c *checked) copyTo(to io.Writer) error {
 	from, err := c.member.Open()
 	if err != nil {
@@ -313,7 +314,7 @@ func (c *checked) copyTo(to io.Writer) error {
 	return err
 }
 
-// backendWith returns the field of the backend, with other settings.
+// backendWith returns the field of the backend with these settings, and with null for the others.
 func (c *checked) backendWith(settings module.Settings) ([]byte, error) {
 	all := map[string]any{}
 	for _, name := range c.names {
@@ -326,7 +327,7 @@ func (c *checked) backendWith(settings module.Settings) ([]byte, error) {
 	}
 	var backend []byte
 	for rest := c.backend; len(rest) > 0; {
-		number, _, n := protowire.ConsumeField(rest) // which checkBackend has done, too
+		number, _, n := protowire.ConsumeField(rest) // checkBackend has found no error in it
 		if number != fieldConfig {
 			backend = append(backend, rest[:n]...)
 		}
@@ -337,9 +338,8 @@ func (c *checked) backendWith(settings module.Settings) ([]byte, error) {
 	return protowire.AppendBytes(protowire.AppendTag(nil, fieldBackend, protowire.BytesType), backend), nil
 }
 
-// field returns the content of a field in a message of protobuf: the last one
-// with the first number, in that the last one with the next, and so on. It is nil
-// if there is none.
+// field returns the content of a field in a message of protobuf: the last field with the first number, in that the
+// last field with the next number, and so on. It returns nil if there is none.
 func field(message []byte, first protowire.Number, next ...protowire.Number) (content []byte, err error) {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)

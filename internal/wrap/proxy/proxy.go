@@ -31,20 +31,20 @@ type Proxy struct {
 	guard    *states.Guard
 	backend  *states.Backend
 	leftover *states.Leftover
-	effect   cmdline.Effect // of the run
+	effect   cmdline.Effect // the effect of the command
 	password string
 	say      func(text string)
 
 	mux  *http.ServeMux
-	work sync.RWMutex // held by each request of the child, and in the end by serve, for good
+	work sync.RWMutex // read-locked by each request of the child, and at the end locked for good
 
 	found     atomic.Pointer[func()]        // called at the next request of the child, once
-	notes     lastNote                      // of the requests of the child
-	lock      childLock                     // the locks of a child, of ours and of the real backend
-	used      atomic.Bool                   // a state was asked for, or sent
-	version   atomic.Pointer[store.Version] // of the state that was read last; nil if none was
+	notes     lastNote                      // the last message about requests of the child
+	lock      childLock                     // the lock of the child, with us and in the real backend
+	used      atomic.Bool                   // whether a state was requested or sent
+	version   atomic.Pointer[store.Version] // the version that was read or written last; nil if there is none
 	unsure    atomic.Pointer[unsure]        // the state that was sent last, until it has arrived
-	unwritten atomic.Pointer[error]         // why the newest state is not in the backend, and where it is; nil if it is not saved
+	unwritten atomic.Pointer[error]         // why the newest state is not in the backend, and where wrap has saved it; nil if it has not
 }
 
 const (
@@ -72,7 +72,7 @@ func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
 	return p
 }
 
-// OnceFound calls forget when the child has found the proxy, and before it goes on.
+// OnceFound calls forget at the next request of the child, before the request is answered.
 func (p *Proxy) OnceFound(forget func()) { p.found.Store(&forget) }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 		if p.save(ctx, sealed, len(plain), err) {
 			pass(w, http.StatusOK, nil)
 		} else {
-			p.unwritten.Store(nil) // the child leaves a newer one
+			p.unwritten.Store(nil) // the child itself leaves a newer state
 			p.refuse(ctx, w, err)
 		}
 		return
@@ -160,8 +160,8 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// seal encrypts a state. One that the child sends again is sent on as it was: it may have arrived, and
-// a server may take one state for each serial.
+// seal encrypts a state. If the child sends the same state again, seal returns the same bytes again: they may have
+// arrived, and a server may accept only one state for each serial.
 func (p *Proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 	digest := store.Digest(plain)
 	if last := p.unsure.Load(); last != nil && last.plain == digest {
@@ -174,14 +174,14 @@ func (p *Proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 	return sealed, err
 }
 
-// unsure is a state that was sent, and may have arrived or not.
+// unsure is a state that was sent, and may have arrived.
 type unsure struct {
-	plain  store.Version // its digest
+	plain  store.Version // the digest of the plaintext
 	sealed []byte
 }
 
-// save keeps a state that the backend refuses if the child could not. The child is told that it
-// was written, or would print it; the user is told the truth in the end.
+// save saves a state that the backend refuses, if the child could not leave it. The child is told that the state was
+// written, because it would print the state otherwise; the user is told the truth at the end.
 func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bool {
 	if p.effect != cmdline.Changes || p.leftover.CanLeave(size, len(sealed)) {
 		return false
@@ -192,7 +192,7 @@ func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bo
 	return true
 }
 
-// CheckWritten is an error if the newest state is not in the backend, and the child does not know.
+// CheckWritten returns an error if the newest state is not in the backend, and the child does not know that.
 func (p *Proxy) CheckWritten() error {
 	if err := p.unwritten.Load(); err != nil {
 		return *err
@@ -200,7 +200,7 @@ func (p *Proxy) CheckWritten() error {
 	return nil
 }
 
-// write replaces the state that was read. One that was not is read for it.
+// write replaces the version that was read or written last. If there is none, it reads the state first.
 func (p *Proxy) write(ctx context.Context, sealed []byte) error {
 	version, err := p.read(ctx)
 	if err != nil {
@@ -219,7 +219,7 @@ func (p *Proxy) goOnFrom(ctx context.Context, version, digest store.Version) {
 	p.guard.Memory.GoOn(ctx, digest)
 }
 
-// read is the version that was read last.
+// read returns the version that was read or written last. If there is none, it reads the state.
 func (p *Proxy) read(ctx context.Context) (store.Version, error) {
 	if known := p.version.Load(); known != nil {
 		return *known, nil
@@ -256,8 +256,8 @@ func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// refuse reports the failure of a request to the child and to the user. It also shows the answer of a
-// backend that speaks the protocol of the child, which does not show it if it tries again.
+// refuse reports the failure of a request to the child and to the user. It also shows the user the answer of a
+// backend that speaks the protocol of the child, because the child does not show it while it tries again.
 func (p *Proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	_, isAnswer := errors.AsType[*store.AnswerError](err)
 	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer || isHeld {
@@ -266,8 +266,8 @@ func (p *Proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	p.answer(ctx, w, err)
 }
 
-// answer reports an error to the child only, if the child can handle it. It ignores a child that has
-// ended.
+// answer reports an error to the child, and also to the user if the child cannot handle it. If the request has ended,
+// it reports nothing.
 func (p *Proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 	answer, isAnswer := errors.AsType[*store.AnswerError](err)
 	held, isHeld := errors.AsType[*store.HeldError](err)
@@ -309,11 +309,11 @@ const (
 	longestAnswer = 64 << 10 // bytes of an answer that is no state
 )
 
-// pass hands an answer on.
+// pass sends an answer to the child.
 func pass(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // no browser, and if the child is still there
+	_, _ = w.Write(body) //nolint:gosec // no browser reads it, and the child may have ended
 }
 
 func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {
@@ -321,13 +321,13 @@ func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {
 	http.Error(w, outside.Text(reason), status)
 }
 
-// lastNote keeps the last message to the user, so that it is not repeated at each try of the child.
+// lastNote keeps the last message to the user, so that repetitions of a request do not repeat it.
 type lastNote struct {
 	mu           sync.Mutex
 	method, text string
 }
 
-// begin notes that a request begins. One of another method is no further try.
+// begin records the method of a request. A request with another method is no repetition, so its messages are shown.
 func (n *lastNote) begin(method string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -336,7 +336,7 @@ func (n *lastNote) begin(method string) {
 	}
 }
 
-// tell says something of a request, once for all tries.
+// tell shows the user a message about a request, once for all its repetitions.
 func (p *Proxy) tell(text string) {
 	p.notes.mu.Lock()
 	defer p.notes.mu.Unlock()
@@ -346,7 +346,7 @@ func (p *Proxy) tell(text string) {
 	}
 }
 
-// CheckUse finds a run that has taken its state elsewhere.
+// CheckUse returns an error if the child has not used the proxy, although it should have.
 func (p *Proxy) CheckUse(code int) error {
 	if !p.used.Load() && (p.lock.given || code == 0 && p.effect == cmdline.Changes) {
 		return errors.New("the program did not use the backend of wrap; if it wrote a state, that is elsewhere and not encrypted; run " +

@@ -39,8 +39,8 @@ func certify() (certificate tls.Certificate, authority string, err error) {
 	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), err
 }
 
-// Serve begins to serve, and returns the settings by which the child finds the proxy. Stop finishes the child's
-// requests, and does not wait for others.
+// Serve starts to serve, and returns the settings with which the child finds the proxy. The function stop waits for
+// requests of the child, and not for others.
 func (p *Proxy) Serve(ctx context.Context) (settings module.Settings, stop func(), err error) {
 	certificate, authority, err := certify()
 	if err != nil {
@@ -68,14 +68,14 @@ func (p *Proxy) server(certificate tls.Certificate) *http.Server {
 		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: states.Patience, IdleTimeout: -1, // a child may work for hours
 		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		Protocols:   new(http.Protocols),
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a child that hangs up is no news
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a child that disconnects is no error
 		BaseContext: func(net.Listener) context.Context { return notice.With(context.Background(), p.say) },
 	}
 	server.Protocols.SetHTTP1(true)
 	return server
 }
 
-// settings are the arguments of a backend "http" that is the proxy.
+// settings returns the arguments of a backend "http" that leads to the proxy.
 func (p *Proxy) settings(address, authority string) module.Settings {
 	all := module.Settings{
 		"address": address + "/state", "lock_address": address + "/lock", "unlock_address": address + "/lock",

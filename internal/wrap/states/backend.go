@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// Backend is the state where it is kept.
+// Backend is the state of a module in its store.
 type Backend struct {
 	store.State
 	store.Properties
@@ -23,16 +23,16 @@ type Backend struct {
 	kind  store.Kind
 
 	recorded module.Recorded // the backend that the module has had without wrap
-	unread   error           // why that cannot be said
-	unlocked bool            // the user wants no lock
+	unread   error           // the error of reading that record
+	unlocked bool            // whether the user wants no lock
 	say      func(text string)
 
-	open   atomic.Bool // the file that was read last is not OpenTofu's envelope
-	plain  atomic.Bool // the file that was read last is a state in plaintext
-	sealed atomic.Bool // a state in plaintext was replaced by an encrypted one
+	open   atomic.Bool // whether the file that was read last is no envelope of OpenTofu
+	plain  atomic.Bool // whether the file that was read last is a state in plaintext
+	sealed atomic.Bool // whether an encrypted state has replaced a state in plaintext
 }
 
-// Read notes whether the state is one that others work on without wrap.
+// Read reads the state, and notes whether others can work on it without wrap.
 func (b *Backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	state, version, err := b.State.Read(ctx)
 	if err == nil {
@@ -43,7 +43,8 @@ func (b *Backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	return state, version, err
 }
 
-// Write is the only way to encrypt a state in its place.
+// Write writes an encrypted state, unless [Backend.mayEncrypt] refuses. No other function encrypts a state in its
+// place.
 func (b *Backend) Write(ctx context.Context, sealed []byte, read store.Version) (store.Version, error) {
 	if err := b.mayEncrypt(); err != nil {
 		return "", err
@@ -55,14 +56,14 @@ func (b *Backend) Write(ctx context.Context, sealed []byte, read store.Version) 
 	return next, err
 }
 
-// mayEncrypt refuses to encrypt a state in its place without the lock of those who work on it
+// mayEncrypt returns an error if a state that is not encrypted would be encrypted without a lock that excludes users
 // without wrap.
 func (b *Backend) mayEncrypt() error {
 	if !b.open.Load() {
 		return nil
 	}
 	err := b.unread
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // then the block says which lock others take
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // without a record, the block tells the lock of others
 		_, err = b.succeeds(b.recorded)
 	}
 	if err == nil && b.unlocked && b.HasLocks {
@@ -74,8 +75,8 @@ func (b *Backend) mayEncrypt() error {
 	return err
 }
 
-// succeeds compares the state with one that the module has had without wrap. It returns an error if the lock keeps
-// out nobody who goes on there.
+// succeeds reports whether the state is the one that the module had without wrap, in the backend of r. It returns an
+// error if our lock would not exclude users of that backend.
 func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
 	if s, ok := store.As[store.Shared](b.State); ok {
 		return s.IsStateOf(r.Backend.Type, r.Backend.Config)
@@ -83,7 +84,7 @@ func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
 	return false, nil
 }
 
-// settle has others accept a state who compare it with a digest.
+// settle writes the digest with which others compare the state.
 func (b *Backend) settle(ctx context.Context, state []byte) error {
 	if s, ok := store.As[store.Digested](b.State); ok {
 		return s.Settle(ctx, state)
@@ -91,13 +92,13 @@ func (b *Backend) settle(ctx context.Context, state []byte) error {
 	return nil
 }
 
-// Keeps reports whether a file belongs to the state.
+// Keeps reports whether the file at path belongs to the state.
 func (b *Backend) Keeps(path string) bool {
 	local, ok := store.As[store.Local](b.State)
 	return ok && local.Keeps(path)
 }
 
-// Lend returns a file for the child to inherit, so that the lock ends with it, nil where there is none.
+// Lend returns a file for the child to inherit, so that the lock ends with the child, and nil if there is none.
 func (b *Backend) Lend() *os.File {
 	if local, ok := store.As[store.Local](b.State); ok {
 		return local.Lend()
@@ -105,8 +106,8 @@ func (b *Backend) Lend() *os.File {
 	return nil
 }
 
-// LookAgain finds out, if a state was encrypted in its place, whether somebody who had read it
-// before has written it since, in plaintext, without the lock.
+// LookAgain returns an error if a state was encrypted in its place, and somebody who had read it before has written
+// it since, in plaintext and without the lock.
 func (b *Backend) LookAgain(ctx context.Context) error {
 	if !b.sealed.Load() {
 		return nil
@@ -122,7 +123,7 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 	return nil
 }
 
-// noteForm says beforehand that some servers refuse the form that a state is about to get.
+// noteForm prints a note before a write if some servers would refuse the new form of the state.
 func (b *Backend) noteForm(sealed []byte) {
 	if b.kind.Looks && !isLabelled(sealed) {
 		b.say("note: the state will show neither its serial nor its lineage, which sops and age encrypt; a server that looks for them, " +
@@ -130,7 +131,7 @@ func (b *Backend) noteForm(sealed []byte) {
 	}
 }
 
-// isLabelled reports whether a state shows which one it is.
+// isLabelled reports whether a file shows its serial or its lineage.
 func isLabelled(state []byte) bool {
 	serial, lineage, err := store.Label(state)
 	return err == nil && (serial != nil || lineage != "")
@@ -147,8 +148,8 @@ func Backends() (tables []attr.Table) {
 	return tables
 }
 
-// underLock does work while it holds the lock, if there are locks. An interrupt does not end a request,
-// because a server may continue with it after the lock was released.
+// underLock calls work while it holds the lock, if there are locks. An interrupt does not end the requests that lock
+// and unlock, because a server may still execute them later.
 func (b *Backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
 	if !b.HasLocks {
 		return work()
@@ -170,7 +171,7 @@ func (b *Backend) underLock(ctx context.Context, operation string, work func() e
 	return work()
 }
 
-// StuckError is that all was done under a lock, and that it was not given back.
+// StuckError means that the work under a lock is done, and the lock could not be released.
 type StuckError struct{ Err error }
 
 func (e *StuckError) Error() string { return e.Err.Error() }
@@ -185,9 +186,8 @@ func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	return nil
 }
 
-// keep puts a sealed state into the backend, unless ctx has ended. As the first write of a run, it is
-// looked at, see [careful.New]: many servers answer 200 to anything, and the user may
-// delete the old state.
+// keep writes a sealed state to the backend, unless ctx has ended. The first write of a run is read back, see
+// [careful.New]: many servers answer 200 to anything, and the user may delete the old state.
 func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -199,14 +199,14 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	return err
 }
 
-// rehearse seals a state before a run whose own could not be written otherwise.
+// rehearse encrypts a small state, to find failures before a run whose state could not be encrypted.
 func rehearse(ctx context.Context, target encryption.Target) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
 	return err
 }
 
-// Rehearse finds out before the run whether its state could be written. Keys that are derived from a salt
-// wait for the state, see [Guard.Open], because that brings one along.
+// Rehearse returns an error if the state of the run could not be encrypted or written. If keys are derived from a
+// salt, [Guard.Open] tests the encryption later, because the state brings the salt along.
 func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) (err error) {
 	if !target.IsSalted() {
 		err = rehearse(ctx, target)

@@ -18,23 +18,23 @@ import (
 // Guard decides which state a run accepts, and reports warnings about it to the user.
 type Guard struct {
 	Target    encryption.Target
-	Doubts    []encryption.Finding // about target
+	Doubts    []encryption.Finding // probable mistakes in Target
 	Backend   *Backend
-	Memory    *Memory // of earlier runs
-	Elsewhere error   // about a state that would be made a second time while there is none here; nil if there is none
+	Memory    *Memory // the memory of earlier runs
+	Elsewhere error   // the error about a state without wrap, whose resources would be made again; nil if there is none
 	Pins      Pins
-	Force     bool // a state may replace one of another lineage
-	Changes   bool // the run changes resources
+	Force     bool // whether a state may replace a state of another lineage
+	Changes   bool // whether the run changes resources
 	Say       func(text string)
 
-	readers  atomic.Int64           // for how many recipients of age the state was encrypted
-	Lineage  atomic.Pointer[string] // of the state of this run, "" if there is none; nil until one was looked for
+	readers  atomic.Int64           // the number of age recipients of the state
+	Lineage  atomic.Pointer[string] // the lineage of the state; "" if there is no state, nil until it was read
 	nameless sync.Once              // see NoteLineage
 	sealable atomic.Bool            // see rehearse
 	oldKey   sync.Once              // see warn
 }
 
-// AcceptNone is about a backend that has no state.
+// AcceptNone returns an error if the run must not go on without a state.
 func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case g.Pins != Pins{}:
@@ -61,8 +61,8 @@ func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// rehearse seals a state with keys that are derived from a salt, if the run changes resources: once, and before
-// anything is made that no state would have. See also [Backend.Rehearse].
+// rehearse encrypts a state with keys that are derived from a salt, once and only if the run changes resources,
+// before the run makes anything that the state must record. See also [Backend.Rehearse].
 func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
 	if !g.Changes || !g.Target.IsSalted() || g.sealable.Load() {
 		return nil
@@ -74,7 +74,7 @@ func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
 	return nil
 }
 
-// Open returns the plaintext of a state of the backend.
+// Open returns the plaintext of a state of the backend, and an error if the run must not accept that state.
 func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	readers := Recipients(state)
 	opened, seen, err := g.decrypt(ctx, state)
@@ -82,7 +82,7 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 		return nil, err
 	}
 	if g.Changes {
-		if err := g.Backend.mayEncrypt(); err != nil { // before anything is made that no state would have
+		if err := g.Backend.mayEncrypt(); err != nil { // before the run makes anything that the state must record
 			return nil, err
 		}
 		if err := g.rehearse(ctx, opened.Rehearsal()); err != nil {
@@ -97,7 +97,7 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	return opened.Data, nil
 }
 
-// decrypt opens a state of the backend, if it is accepted. It overwrites state.
+// decrypt opens a state of the backend, if the run accepts it. It overwrites state.
 func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
 	opened, err := g.Target.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
@@ -110,7 +110,7 @@ func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, 
 	return opened, seen, err
 }
 
-// expect returns the label of a state that is accepted.
+// expect returns the label of a state, and an error if the run does not accept it.
 func (g *Guard) expect(plain []byte) (*label, error) {
 	serial, lineage, err := store.Label(plain)
 	seen := &label{lineage, serial}
@@ -135,15 +135,15 @@ func (g *Guard) warn(opened *encryption.Opened) {
 	}
 }
 
-// noteDoubts reports probable mistakes in a key that has not sealed any state yet.
+// noteDoubts reports probable mistakes in a key that has not encrypted any state yet.
 func (g *Guard) noteDoubts() {
 	for _, doubt := range g.Doubts {
 		g.Say(words.Doubt(doubt))
 	}
 }
 
-// remember keeps the first lineage that is read: a backend that loses the state, or
-// exchanges it, while the child runs does not make way for another one.
+// remember records the first lineage that is read: if the backend loses or exchanges the state while the child runs,
+// the run accepts no other lineage.
 func (g *Guard) remember(lineage string) {
 	if known := g.Lineage.Load(); known == nil || *known == "" {
 		g.Lineage.Store(&lineage)
@@ -157,7 +157,7 @@ func (g *Guard) NoteRecipients(sealed []byte) {
 	g.readers.Store(int64(Recipients(sealed)))
 }
 
-// MayWrite returns the label of a state that may replace the one that is there.
+// MayWrite returns the label of a plaintext state, and an error if that must not replace the state in the backend.
 func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
 		return nil, errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
@@ -175,7 +175,7 @@ func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	return &label{lineage, serial}, err
 }
 
-// NoteLineage warns of a state that has none, once for each run.
+// NoteLineage warns of a state without a lineage, once for each run.
 func (g *Guard) NoteLineage(of *label) {
 	if of == nil || of.Lineage != "" {
 		return
@@ -190,7 +190,7 @@ func (g *Guard) NoteLineage(of *label) {
 // another state with the same key, and both open. The zero value accepts any state.
 type Pins struct {
 	Lineage string // "" for any
-	Serial  *int64 // the least; nil for any
+	Serial  *int64 // the lowest accepted serial; nil for any
 }
 
 // Accept returns an error if a state does not meet the pins, or lacks a pinned value.

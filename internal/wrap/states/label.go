@@ -64,9 +64,9 @@ func NoteRecipients(before int, after []byte) string {
 	return fmt.Sprintf("the number of its recipients of age was %d, and is now %d; check that the list of recipients is the newest", before, n)
 }
 
-// CheckReplaced returns an error if the file described by there must not be replaced by the file described by by,
-// because it is no older version of that file: a mistaken name may be the name of settings, of a key, or of another
-// state. [Describe] returns such descriptions.
+// CheckReplaced returns an error if the file described by there is no older version of the file that would replace
+// it: a mistaken name may be the name of settings, of a key, or of another state. [Describe] returns both
+// descriptions.
 func CheckReplaced(there, by encryption.Info) error {
 	was, is := content(there), content(by)
 	switch {

@@ -286,7 +286,7 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && *there.Serial >= *m.label.Serial:
 		return fmt.Errorf("the state in the backend (serial %d) is not older than %s (serial %d): somebody has written it since"+stay+
 			". Move the file away, and import the resources that only it has", *there.Serial, m.name, *m.label.Serial)
-	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // in the place of none, nothing is lost
+	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // nothing is lost without a state
 		return nil
 	case base != nil:
 		return fmt.Errorf("the state in the backend is not the one with which the run that left %s began: somebody has changed it, or "+

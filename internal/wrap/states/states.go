@@ -33,12 +33,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// States are the states of one store.
+// States holds the states of one store.
 type States struct {
 	store.Store
 	say   func(text string)
 	kind  store.Kind
-	named string // by the block
+	named string // the name of the state in the block
 }
 
 // Older returns a text about the old versions that a store keeps.
@@ -47,7 +47,7 @@ func (s *States) Older() string { return s.kind.Older }
 // Counts reports whether a state that gets another key gets the next serial.
 func (s *States) Counts() bool { return s.kind.Counts }
 
-// Open opens the store of the module that we are in.
+// Open opens the store for the module in the working directory.
 func Open(w Where, target encryption.Target, environ []string, say func(text string)) (*States, error) {
 	w.NoteVariables(environ, say)
 	module, err := files.Resolve("", ".")
@@ -67,7 +67,7 @@ func (s *States) state(name string) (*Backend, error) {
 	return &Backend{State: careful.New(state, p), Properties: p, store: s.Store, kind: s.kind, say: s.say}, nil
 }
 
-// Open opens the state of a module, for a user who may want no lock.
+// Open opens the state of a module. If unlocked is true, the user wants no lock.
 func (w Where) Open(target encryption.Target, environ []string, m *module.Module, unlocked bool, say func(text string)) (*Backend, error) {
 	s, err := openStates(w, m.Dir, target, environ, say)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w Where) Open(target encryption.Target, environ []string, m *module.Module
 	return b, nil
 }
 
-// openStates opens the store that the block of the settings names, or the variables in its place.
+// openStates opens the store that the block of the settings describes, or the variables without a block.
 func openStates(w Where, module string, target encryption.Target, environ []string, say func(text string)) (*States, error) {
 	kind, block, lookup := w.Kind(), w.Backend, world.Lookup(environ)
 	if block == nil {
@@ -117,7 +117,7 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	return &States{s, say, kind, v.String(kind.Named)}, nil
 }
 
-// Look reads a state, "" for the state of the block, and the holder of its lock, if the store tells it.
+// Look returns a state, "" for the state of the block, and the holder of its lock, if the store tells it.
 func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
 	b, err := s.state(name)
 	if err == nil {
@@ -135,7 +135,7 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 	return state, holder, nil
 }
 
-// IsSettled reports whether others who compare a state with something accept it.
+// IsSettled reports whether other programs, which may compare the state with a digest, accept it.
 func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool, error) {
 	b, err := s.state(name)
 	if err != nil {
@@ -147,15 +147,15 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 	return true, nil
 }
 
-// ErrNone is that there is no state.
+// ErrNone means that there is no state.
 var ErrNone = errors.New("there is none")
 
 func (b *Backend) none() error {
 	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
 }
 
-// Rotate replaces a state, "" for the state of the block, by the result of change, under the lock. If the
-// result is nil, it writes nothing, and change must not have changed the state.
+// Rotate replaces a state, "" for the state of the block, with the result of change, under the lock. If the result is
+// nil, it writes nothing, and change must not have changed the state.
 func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
 	b, err := s.state(name)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		case changed == nil:
 			return b.settle(ctx, state)
 		}
-		if labelled { // or the server takes others
+		if labelled { // otherwise, the server accepts states without a label
 			b.noteForm(changed)
 		}
 		return b.keep(ctx, changed, version)
@@ -188,18 +188,18 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 	return errors.Join(err, b.LookAgain(context.WithoutCancel(ctx)))
 }
 
-// Where says where the state is.
+// Where describes the place of the state.
 type Where struct {
-	Backend  *unstable.Entry // one of Backends; nil if the variables say everything
-	Settings string          // the file that the block is in
-	Limit    int64           // bytes of a state; 0 is the usual one
-	Patience time.Duration   // for one request; 0 is the usual one
+	Backend  *unstable.Entry // a block of one of Backends; nil if variables describe the place
+	Settings string          // the file with the block
+	Limit    int64           // the most bytes of a state; 0 for the default
+	Patience time.Duration   // the limit for one request; 0 for the default
 }
 
-// Patience is how long one request to the real backend may take.
+// Patience is the time limit for one request to the real backend.
 const Patience = 5 * time.Minute
 
-// ForOthers returns where the other states of the same store are: that does not depend on the module.
+// ForOthers returns the place of the other states in the same store, which does not depend on the module.
 func (w Where) ForOthers() Where {
 	if named := w.Kind().Named; w.Backend != nil && names(w.Backend.Settings[named].Value, unstable.Module) {
 		block := *w.Backend
@@ -210,7 +210,7 @@ func (w Where) ForOthers() Where {
 	return w
 }
 
-// Kind returns the kind of the block, or the one that variables may describe.
+// Kind returns the kind of the block, or the kind that variables may describe.
 func (w Where) Kind() store.Kind {
 	kinds := all.Kinds()
 	if w.Backend == nil {
@@ -219,7 +219,7 @@ func (w Where) Kind() store.Kind {
 	return kinds[slices.IndexFunc(kinds, func(k store.Kind) bool { return k.Name == w.Backend.Kind })]
 }
 
-// Most returns how many bytes a state may have.
+// Most returns the largest allowed size of a state in bytes.
 func (w Where) Most() int64 { return cmp.Or(w.Limit, files.MaxState) }
 
 // CheckOneModule returns an error for settings outside of the module that name the same state for every
@@ -239,8 +239,8 @@ func (w Where) CheckOneModule(module string) error {
 	return &attr.Error{Address: w.Backend.Address, Attr: named, Pos: setting.Pos, Err: err}
 }
 
-// forModule is a block with the name of the module where it asks for it. Of settings
-// without a file, nothing is known.
+// forModule returns the block with the name of the module where the settings refer to that. Without a file, it
+// returns the block unchanged.
 func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry, error) {
 	folder, err := folderOf(settings)
 	if err != nil || folder == "" {
@@ -270,26 +270,26 @@ func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry,
 	return &filled, nil
 }
 
-// names reports whether a value is a text with a name in it.
+// names reports whether a value is a text that contains name.
 func names(v cty.Value, name string) bool {
 	return module.IsText(v) && strings.Contains(v.AsString(), name)
 }
 
-// folderOf returns the folder of a file of settings, to which a link in each module may lead. It is
-// "" if there is no file, or if it is a pipe.
+// folderOf returns the folder of the settings file after all links are followed, because each module may have a link
+// to one shared file. It returns "" if there is no regular file.
 func folderOf(settings string) (string, error) {
 	if info, err := os.Stat(settings); settings == "" || err != nil || !info.Mode().IsRegular() {
-		return "", nil //nolint:nilerr // settings that cannot be read are said where they are read
+		return "", nil //nolint:nilerr // settings that cannot be read are reported by their reader
 	}
 	file, err := files.Resolve("", settings)
-	if errors.Is(err, fs.ErrNotExist) { // it has no name any more
+	if errors.Is(err, fs.ErrNotExist) { // the open file was deleted
 		return "", nil
 	}
 	return filepath.Dir(file), err
 }
 
-// NoteVariables names variables that say nothing: misspelt ones, and those whose argument
-// the block has, with another value.
+// NoteVariables prints the variables without effect: misspelt ones, and variables of arguments that the block sets to
+// another value.
 func (w Where) NoteVariables(environ []string, say func(text string)) {
 	const prefix = "STATECRYPT_HTTP_"
 	lookup := world.Lookup(environ)
@@ -330,6 +330,6 @@ func differs(block *unstable.Entry, argument, text string) bool {
 // Notes returns a function that writes lines for the user.
 func Notes(w io.Writer) func(text string) {
 	return func(text string) {
-		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // nobody to tell
+		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // nobody could be told
 	}
 }

@@ -161,7 +161,7 @@ func (u *Unused) find() (file string, r module.Recorded, err error) {
 	case local:
 		file = cmp.Or(path, file)
 	case same: // the recorded backend is the one in use
-	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init records all arguments, and wrap none
+	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init records arguments; the record that wrap leaves has none
 		file = ""
 	}
 	return file, r, err
