@@ -75,7 +75,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			"301 that names another host": answered + "301 Moved Permanently",
 			"401 that names another host": account + " refuses the credentials (401 Unauthorized)",
 			"gzip bomb":                   tooLarge,
-			"another service":             "what answered is not Azure Storage",
+			"another service":             errNoStorage.Error(),
 
 			"stall": tooSlow,
 
