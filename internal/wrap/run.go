@@ -46,7 +46,9 @@ type run struct {
 
 func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
 	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys of the rehearsal remain usable
-	return &run{options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr), hangUp: func() {}}
+	return &run{
+		options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr), hangUp: func() {},
+	}
 }
 
 // step is a part of a run.
