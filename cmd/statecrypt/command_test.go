@@ -805,7 +805,8 @@ func printsEnvironment(t *testing.T) (dir, program string) {
 		t.Skip("the program is a script")
 	}
 	dir = t.TempDir()
-	program = write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\ncat \"${1#-chdir=}/$TF_DATA_DIR/terraform.tfstate\" 2>/dev/null\ntrue\n")
+	program = write(t, filepath.Join(dir, "terraform"), "#!/bin/sh\nenv\n"+
+		"cat \"${1#-chdir=}/$TF_DATA_DIR/terraform.tfstate\" 2>/dev/null\ntrue\n")
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}

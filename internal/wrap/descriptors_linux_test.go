@@ -138,13 +138,15 @@ func TestDescriptors(t *testing.T) {
 		"a jobserver":           {handed: []int{3, 4}, lent: []int{900, 901, 902, 903}},
 		"a jobserver elsewhere": {handed: []int{4, 3}, lent: []int{900, 901, 902, 903}},
 		"gaps":                  {handed: []int{5, 9, 13, 200, 899}, lent: []int{900, 901, 902, 903}},
-		"all that are low":      {handed: []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, lent: []int{900, 901, 902, 903}},
-		"one of ours":           {handed: []int{3, 4, 900}, lent: []int{901, 902, 903, 904}},
-		"a high one":            {handed: []int{3, 4, 200, 4000}, lent: []int{4001, 4002, 4003, 4004}},
-		"few numbers":           {handed: []int{3, 4, 200}, limit: "256", lent: []int{247, 248, 249, 250}},
-		"few numbers alone":     {limit: "256", lent: []int{250, 251, 252, 253}},
-		"no number left":        {handed: []int{3, 4, 255}, limit: "256"},
-		"hardly any number":     {limit: "20"},
+		"all that are low": {
+			handed: []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, lent: []int{900, 901, 902, 903},
+		},
+		"one of ours":       {handed: []int{3, 4, 900}, lent: []int{901, 902, 903, 904}},
+		"a high one":        {handed: []int{3, 4, 200, 4000}, lent: []int{4001, 4002, 4003, 4004}},
+		"few numbers":       {handed: []int{3, 4, 200}, limit: "256", lent: []int{247, 248, 249, 250}},
+		"few numbers alone": {limit: "256", lent: []int{250, 251, 252, 253}},
+		"no number left":    {handed: []int{3, 4, 255}, limit: "256"},
+		"hardly any number": {limit: "20"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

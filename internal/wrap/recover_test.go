@@ -362,7 +362,7 @@ func TestRecoverTwo(t *testing.T) {
 	kept := filepath.Join(os.Getenv("HOME"), "errored-"+filepath.Base(own(dir))+".tfstate")
 	write(t, kept, string(seal(t, sealing, newer)))
 	err, _ := recovered(t, o, states.Recovery{})
-	if err == nil || !strings.Contains(err.Error(), "higher serial") {
+	if err == nil || !strings.Contains(err.Error(), "compare their serials") {
 		t.Error(err)
 	}
 	err, told := recovered(t, o, states.Recovery{File: "errored.tfstate"})

@@ -221,10 +221,12 @@ func settingsOf(packed []byte, allowed module.Settings) (names []string, other s
 			return nil, "", err
 		}
 		names = append(names, name)
-		var value any
-		switch code, err := d.PeekCode(); {
-		case err != nil:
+		code, err := d.PeekCode()
+		if err != nil {
 			return nil, "", err
+		}
+		var value any
+		switch {
 		case code == msgpcode.Nil:
 			if err := d.DecodeNil(); err != nil {
 				return nil, "", err
@@ -262,7 +264,7 @@ func (c *checked) with(settings module.Settings) ([]byte, error) {
 	for _, f := range c.archive.File {
 		size += f.CompressedSize64
 	}
-	if size > uint64(c.size) { // several files share the same bytes
+	if size > uint64(c.size) { //nolint:gosec // the same bytes count as the content of several files
 		return nil, errors.New("it cannot be read; plan again")
 	}
 	backend, err := c.backendWith(settings)
