@@ -78,7 +78,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		AnotherKey:  says(400, "BadParameter", ""),
 		Secrets:     []string{canary, azurevaulttest.Secret, azurevaulttest.Token},
 		Sees: map[string]string{
-			"403":                         "it is not that of Key Vault (HTTP status 403); check vault_uri and any proxy",
+			"403":                         "it does not come from Key Vault (HTTP status 403); check vault_uri and any proxy",
 			"reset in the body, once":     netfail.Ended,
 			"Content-Length too small":    noAnswer,
 			"endless body":                noAnswer,

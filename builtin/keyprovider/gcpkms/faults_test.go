@@ -38,7 +38,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	const (
 		unread    = "unexpected answer: Cloud KMS failed to decrypt with the key " + keyA + " (the answer cannot be read)"
 		tooLong   = "the answer is longer than 65536 bytes"
-		another   = "an answer that is not of Cloud KMS came back "
+		another   = "the answer does not come from Cloud KMS "
 		overQuota = "too many calls: Cloud KMS refuses further calls for now"
 		redirects = another + "(307 Temporary Redirect)"
 	)

@@ -54,7 +54,7 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	}
 	isLogin, noFit, cannot := key == "", cannotOpen{driver.ErrNoKey}, fmt.Sprintf("%s cannot use the key %q for this file: ", what, key)
 	return answers.Find([]answers.Row{
-		{Status: "429", Text: what + " limits the rate of requests" + status + "; try again later"},
+		{Status: "429", Text: what + " gets too many requests" + status + "; try again later"},
 		{Status: "5xx", Text: what + " cannot answer now" + status + ": it may be sealed, starting or overloaded; see its status"},
 		{Unless: !refused.RawError, Text: what + ": " + errNotTheAPI.Error() + status + "; check address and any proxy"},
 

@@ -30,7 +30,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		return func(w http.ResponseWriter, r *http.Request) { answer(status, `{"errors":["`+text+` canary"]}`)(w, r) }
 	}
 	const (
-		notTheAPI = "its answer is not that of OpenBao or Vault; check address"
+		notTheAPI = "its answer does not come from OpenBao or Vault; check address"
 		redirects = "it redirects, which is not followed unless disable_redirects = false"
 	)
 	return kindtest.Faults{
@@ -53,7 +53,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		AnotherKey:  says(400, "cipher: message authentication failed"),
 		Secrets:     []string{"canary", "vault:v1:"},
 		Sees: map[string]string{
-			"403":                         "its answer is not that of OpenBao or Vault (status 403); check address and any proxy",
+			"403":                         "its answer does not come from OpenBao or Vault (status 403); check address and any proxy",
 			"reset in the body":           notTheAPI,
 			"reset in the body, once":     notTheAPI,
 			"short body":                  notTheAPI,
@@ -61,9 +61,9 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"Content-Length too small":    notTheAPI,
 			"endless body":                kindtest.Works, // no more is read than the key takes
 			"endless gzip of nothing":     "does not answer within ",
-			"nested a million deep":       "its answer is not that of OpenBao or Vault",
+			"nested a million deep":       "its answer does not come from OpenBao or Vault",
 			"301 that names another host": "it redirects, which is not followed",
-			"401 that names another host": "its answer is not that of OpenBao or Vault (status 401)",
+			"401 that names another host": "its answer does not come from OpenBao or Vault (status 401)",
 			"gzip bomb":                   notTheAPI,
 			"another service":             notTheAPI,
 

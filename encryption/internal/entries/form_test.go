@@ -123,7 +123,7 @@ func TestVersions(t *testing.T) {
 // TestDocuments: what is wrong and the content of a file is called that, unless it may be a secret.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	const wrong, is = "e.a: a short text is required", "; what it is set to is the content of a file"
+	const wrong, is = "e.a: a short text is required", "; its value is the content of a file"
 	for text, want := range map[string]string{"a\nb\nc\n": wrong + is, "long": wrong, "\n\nb": ""} {
 		for secrecy, want := range map[attr.Secrecy]string{attr.Public: want, attr.LocalSecret: strings.TrimSuffix(want, is)} {
 			short := attr.Is(func(text string) bool { return len(text) < 4 }, "a short text is required")

@@ -120,7 +120,7 @@ func TestReasonOfHTTP(t *testing.T) {
 		},
 		"no such host": {client: http.DefaultClient, address: "http://nowhere.invalid", want: "the host nowhere.invalid" + NotFound},
 		"no such proxy": {client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(nowhere)}},
-			address: "http://nowhere.invalid", want: "the host proxy.invalid, which is that of a proxy, cannot be found; check the " +
+			address: "http://nowhere.invalid", want: "the host proxy.invalid, the host of a proxy, cannot be found; check the " +
 				"argument proxy, or HTTPS_PROXY and HTTP_PROXY: "},
 		"too slow": {
 			client: &http.Client{Timeout: 50 * time.Millisecond}, address: slow.URL,

@@ -56,7 +56,7 @@ type limits struct {
 }
 
 // limits returns the limits of a fetch of a commit and its folders, which git holds in memory. Files
-// that the server sends all the same are streamed to the disk.
+// that the server sends nevertheless are streamed to the disk.
 func (r reach) limits(of *run) limits {
 	if r == glance {
 		return limits{object: min(maxGlanceMemory, of.maxObject), file: of.maxGlance, streams: true}

@@ -475,8 +475,8 @@ func (s *state) noteLeft(ctx context.Context) {
 		return
 	}
 	left := s.inInfo()
-	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s, for %s, and ended without releasing it: its changes may be "+
-		"in no state", outside.Quoted(cmp.Or(left.Who, "somebody"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
+	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s, for %s, and ended without releasing it: its changes may be missing "+
+		"from the state", outside.Quoted(cmp.Or(left.Who, "somebody"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
 		outside.Quoted(left.Operation, 100)))
 }
 

@@ -331,7 +331,7 @@ func TestConflicts(t *testing.T) {
 		"another state":          {method: http.MethodPost, there: true, want: "one state for each serial"},
 		"in the words of others": {method: http.MethodPost, there: true, body: `{"error":"conflict"}`, want: "one state for each serial"},
 		"a removal":              {method: http.MethodDelete, there: true, want: "to a DELETE; see its log"},
-		"a lock":                 {method: http.MethodPost, there: true, held: true, body: `{"ID":"2","Who":"x@y"}`, want: `"x@y" has the lock "2"`},
+		"a lock":                 {method: http.MethodPost, there: true, held: true, body: `{"ID":"2","Who":"x@y"}`, want: `"x@y" has held the lock "2"`},
 	} {
 		s, url := start(t)
 		var read store.Version
