@@ -339,7 +339,7 @@ func newTransit(t *testing.T) *keyService {
 	k := &keyService{
 		kind: "openbao", named: `key_name = "`,
 		noKey: map[string][]string{
-			"other": {"the key is another one"}, "denied": {"denies it (status 403)"}, "gone": {"there is no such key"},
+			"other": {"the key is another one"}, "denied": {"denies the request (status 403)"}, "gone": {"there is no such key"},
 		},
 		final: map[string]finalError{
 			"unreachable": {"good", fmt.Sprintf("address = \"http://%s\"\nmax_retries = 0\n", nettest.Dead(t)), []string{"connection refused"}},

@@ -221,7 +221,7 @@ func TestTransitFallback(t *testing.T) {
 		fallback bool
 		words    []string
 	}{
-		"denied":    {answers(403, "permission denied"), true, []string{"denies it (status 403)"}},
+		"denied":    {answers(403, "permission denied"), true, []string{"denies the request (status 403)"}},
 		"no key":    {answers(400, "encryption key not found"), true, []string{"there is no such key"}},
 		"wrong key": {answers(400, "cipher: message authentication failed"), true, []string{"the key is another one"}},
 		"no engine": {answers(404, "no handler for route"), true, []string{"has nothing at transit/decrypt/k"}},

@@ -79,7 +79,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			"throttled for a year": "does not answer within ",
 			"unavailable":          "cannot answer now (status 503): it may be sealed",
 
-			"denied":      "denies it (status 403)",
+			"denied":      "denies the request (status 403)",
 			"disabled":    "its version of the key is disabled (min_decryption_version)",
 			"not found":   "there is no such key",
 			"another key": "the key is another one, or the metadata in the file was changed",
