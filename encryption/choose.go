@@ -20,9 +20,9 @@ type candidate struct {
 	recognizes bool // whether the file has the method's own format
 }
 
-// candidate tells how the method at an address relates to a file. Env is nil if the file is
-// not an envelope. A program that OpenTofu runs as a method may have put a file with a format
-// of its own into an envelope.
+// candidate returns how the method at an address relates to a file. Env is nil if the file is not
+// an envelope. If an envelope holds data in the method's own format, as it does when OpenTofu ran
+// a program as the method, the method is given that data and not the whole file.
 func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
 	inside := env != nil && recognizesExactly(m.kind, env.start())
@@ -132,8 +132,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	return unreadable(file)
 }
 
-// encryptedError wraps [ErrNotConfigured], with the configured methods and key providers that
-// may open the file. Env is nil for a file in another format, and for a file to be sealed.
+// encryptedError returns an error that wraps [ErrNotConfigured] and lists the configured methods
+// and key providers that may open the file. Env is nil for a file in another format, and for a file to be sealed.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fault.NoMethod{
 		Format: format, Methods: t.encryption.methodsFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
@@ -168,16 +168,16 @@ func (e *Encryption) format(file []byte) string {
 	return first(slices.Sorted(maps.Keys(e.kinds)), func(name string) bool { return recognizesExactly(e.kinds[name], file) })
 }
 
-// methodsFor returns the addresses of the configured methods for files of a format: a kind
-// of method, or "" for OpenTofu's envelope.
+// methodsFor returns the addresses of the configured methods for files in the given format, which
+// is the name of a kind of method, or "" for OpenTofu's envelope.
 func (e *Encryption) methodsFor(format string) []string {
 	return slices.DeleteFunc(addresses(e.config.Methods), func(address string) bool {
 		return e.config.Methods[address].Kind != format && (format != "" || e.methodAt(address).opensFiles())
 	})
 }
 
-// refuseInside returns the error for decrypted content that is not plaintext, if then is not
-// set.
+// refuseInside returns the error for decrypted content that is not plaintext, for a method without
+// the argument "then".
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
 		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
@@ -188,7 +188,8 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	return notOurs()
 }
 
-// names returns the first names in the metadata, in parentheses after a space, and "" if there are none.
+// names returns the first names in the metadata, in parentheses after a space, and "" if the
+// metadata has no names.
 func (env *envelope) names() string {
 	if len(env.Meta) == 0 {
 		return ""
@@ -197,7 +198,7 @@ func (env *envelope) names() string {
 	return " (its metadata names " + syntax.List(slices.Sorted(maps.Keys(env.Meta)), most, quoted) + ")"
 }
 
-// stores returns 1 if the metadata has an entry of this name, and else 0.
+// stores returns 1 if the metadata has an entry with this name, and 0 otherwise.
 func (env *envelope) stores(name string) int {
 	if _, stored := env.Meta[name]; stored {
 		return 1
@@ -205,12 +206,12 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
-// kindAge is a kind of key provider whose metadata has a mark, so it is recognized even if the
-// user's OpenTofu settings call the external program something else.
+// kindAge is the kind of key provider that OpenTofu runs as an external program. Its metadata
+// carries a mark, so storedKind recognizes it under any name.
 const kindAge = "age"
 
-// storedKind returns the kind of the only key provider in the metadata, if it is stored under
-// its address or is known by its mark, otherwise "".
+// storedKind returns the kind of the only key provider in the metadata, if the metadata is stored
+// under the address of the key provider or carries the mark of [kindAge], and "" otherwise.
 func (env *envelope) storedKind() string {
 	for name, stored := range env.Meta {
 		switch {

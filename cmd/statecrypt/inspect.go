@@ -127,7 +127,8 @@ func inspectFile(name string, file []byte) (inspection, error) {
 	return found, err
 }
 
-// why returns a text about a file of an unknown kind, from the errors about states.
+// why returns the reason why a file is of no known kind, as the end of a line: the error from reading it as a state. It
+// returns "" if there is no error.
 func why(file []byte) string {
 	err := notState(file)
 	if stranger, ok := errors.AsType[recognize.Stranger](err); ok {

@@ -30,7 +30,7 @@ func newValueCipher(dataKey []byte) (*valueCipher, error) {
 var errNoValue = errors.New("it is not what sops writes for a value")
 
 // open returns the value of a text such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]. For "", which
-// sops does not encrypt, it returns "". Its errors contain nothing of the value.
+// sops does not encrypt, it returns "". Its errors contain no part of the value.
 func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
 	if sealed == "" {
 		return "", nil
@@ -75,8 +75,9 @@ func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	return parts, rest, nil
 }
 
-// typed converts plain to the type that the file names. The type is not authenticated: another type
-// leads to another MAC, or to the same text.
+// typed converts plain to the type that the file names. The type is not authenticated on its own: if
+// somebody changes it, the MAC of the file does not match, unless the value has the same text under
+// both types.
 func typed(plain []byte, kind string) (value any, err error) {
 	text := string(plain)
 	switch kind {

@@ -35,8 +35,8 @@ type Plugin struct {
 	text     string // the identity or the recipient
 	identity bool
 
-	// Turn is shared by identities of which one is asked at a time: there may be one
-	// key in hardware, and one user to touch it. It has room for one.
+	// Turn has capacity 1 and is held while a plugin is asked for a key. Identities that share it
+	// are asked one at a time, because there may be only one hardware key, and one user to touch it.
 	Turn chan struct{}
 
 	ctx  context.Context // set by In, because the interfaces of age have no context
@@ -46,8 +46,8 @@ type Plugin struct {
 // IsIdentity reports whether text begins like the identity of a plugin.
 func IsIdentity(text string) bool { return strings.HasPrefix(text, "AGE-PLUGIN-") }
 
-// IsRecipient reports whether text has the form of a recipient of a plugin, and not of
-// age's own.
+// IsRecipient reports whether text has the form age1NAME1…. Callers must first exclude age's own
+// age1pq1…, age1tag1… and age1tagpq1….
 func IsRecipient(text string) bool {
 	return strings.HasPrefix(text, "age1") && strings.Count(text, "1") > 1
 }
@@ -79,13 +79,14 @@ func (p *Plugin) Gave() bool { return p.gave }
 // Name returns the name of the program in quotation marks, for errors.
 func (p *Plugin) Name() string { return outside.Quoted(p.program.Argv[0], maxShown) }
 
-// Error means that a plugin gave neither a key nor the answer that it has none.
+// Error means that a plugin failed: it returned no key, encrypted or not, and did not answer that it
+// has none for the file.
 type Error struct{ err error }
 
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns the reason, and [age.ErrIncorrectIdentity], with which age goes on with the next
-// identity, as for a key that is not plugged in.
+// Unwrap returns the reason and [age.ErrIncorrectIdentity], so that age tries the next identity, as
+// it does for a key that is not plugged in.
 func (e *Error) Unwrap() []error { return []error{e.err, age.ErrIncorrectIdentity} }
 
 // Unwrap asks the plugin for the key of a file with these stanzas. It returns
@@ -202,7 +203,8 @@ var _ program.Dialog = (*session)(nil)
 
 func (s *session) tell(stanza age.Stanza) { s.asked.Write(encode(stanza)) }
 
-// Begin sends the first phase of both protocols. The plugin leads the second one.
+// Begin sends the stanzas of the first phase, which both protocols have. In the second phase, the
+// plugin leads.
 func (s *session) Begin(stdin io.WriteCloser) { _, _ = stdin.Write(s.asked.Bytes()) }
 
 // Hear answers the stanzas that the plugin prints.
@@ -253,7 +255,7 @@ func (s *session) answer(stanza age.Stanza) (string, error) {
 	return "unsupported", nil
 }
 
-// context returns the end of an error: the plugin's messages and its last refused request.
+// context returns the end of an error: the plugin's last message and its last refused request.
 func (s *session) context() (text string) {
 	if s.said != "" {
 		text = "; its message was " + s.said

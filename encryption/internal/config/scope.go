@@ -88,8 +88,9 @@ func absolute(dir string) string {
 	return filepath.ToSlash(dir)
 }
 
-// value evaluates an expression. Its errors contain no value and no piece of the text, because
-// an unquoted secret reads like the name of a variable.
+// value evaluates an expression. Its errors contain no value. Of the text, they repeat only names
+// after var. and local. and names of known functions, because an unquoted secret reads like any
+// other name.
 func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 	v, err := s.evaluate(expr)
 	if err == nil {
@@ -143,7 +144,7 @@ func (s scope) checkCalls(expr hcl.Expression) error {
 }
 
 // local evaluates a local of the module once. It removes the local while it evaluates it, so
-// that a circle ends with an error.
+// that a circular reference ends with an error.
 func (s scope) local(name string) (cty.Value, error) {
 	m := s.module
 	if v, done := m.values[name]; done {

@@ -7,11 +7,12 @@
 //   - setting: one attribute as written, by the configuration or by a layer of TF_ENCRYPTION.
 //   - given: a setting with the attribute that it sets, and its path in the entry.
 //   - layer: settings that are merged over others; here, TF_ENCRYPTION. A layered entry has a
-//     setting of TF_ENCRYPTION.
+//     setting from TF_ENCRYPTION.
 //   - scope: the values that the environment may give an entry.
-//   - group: attributes that the environment fills together or not at all; it is closed if a setting is one of them.
-//   - handed: passed to a client or a program, such as a secret.
-//   - oddity: a probable mistake in a text, which is a suspect beside an error.
+//   - group: attributes that the environment fills together or not at all. A group is closed if a
+//     setting sets one of them.
+//   - handed: passed to a client or a program; used of secrets.
+//   - oddity: a probable mistake in a text. An error names it as a possible cause.
 package entries
 
 import (
@@ -26,7 +27,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// KeyProviderAttrs returns the attributes that every key provider has beside the attributes of
+// KeyProviderAttrs returns the attributes that every key provider has besides the attributes of
 // its table.
 func KeyProviderAttrs() []attr.Attr {
 	return []attr.Attr{
@@ -47,7 +48,7 @@ func KeyProviderAttrs() []attr.Attr {
 	}
 }
 
-// FileMethodAttrs returns the attributes that every method for whole files has beside the
+// FileMethodAttrs returns the attributes that every method for whole files has besides the
 // attributes of its table.
 func FileMethodAttrs() []attr.Attr {
 	return []attr.Attr{{
@@ -59,7 +60,7 @@ func FileMethodAttrs() []attr.Attr {
 }
 
 // UnknownKind returns the error for a key provider or a method of an unknown kind. It lists the
-// kinds in tables. What is "key_provider" or "method".
+// kinds in tables. The parameter what is "key_provider" or "method".
 func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) error {
 	names, meant := make([]string, len(tables)), ""
 	for i, t := range tables {

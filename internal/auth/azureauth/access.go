@@ -41,8 +41,8 @@ type Access struct {
 	world  world.World // World of clients that receive no secret of the configuration
 }
 
-// Open returns the credential of the first way to sign in that is completely set up, in OpenTofu's
-// order.
+// Open returns the credential of the first way to sign in that is set, in OpenTofu's order. It returns
+// an error if the settings of that way are incomplete.
 func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	var err error
 	if a.Cloud, err = a.FindCloud(ctx); err != nil {
@@ -84,7 +84,7 @@ func (a Access) ways() []way {
 }
 
 // half returns a text about the missing part of a service principal whose secret or certificate
-// is set, and "" if it is complete.
+// is set, and "" if no part is missing.
 func (a Access) half() string {
 	for _, name := range []string{"client_secret", "client_secret_file_path", "client_certificate", "client_certificate_path"} {
 		switch {
@@ -115,7 +115,7 @@ func (a Access) asClient(with func(tenant, id string) (azcore.TokenCredential, e
 	}
 }
 
-// UsesCLI reports whether the Azure CLI is the first way to sign in that is set up.
+// UsesCLI reports whether the Azure CLI is the first way to sign in that is set.
 func (a Access) UsesCLI() bool {
 	ways := a.ways()
 	return a.values.Bool("use_cli") && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
@@ -207,7 +207,7 @@ func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	return c, nil
 }
 
-// credential replaces an error of the SDK, which may quote a setting.
+// credential returns c. It replaces an error of the SDK, which may quote a setting.
 func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredential, error) {
 	if err != nil {
 		return nil, errors.New("the settings to authenticate with Azure are not usable; check tenant_id, client_id and the cloud")
@@ -279,7 +279,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 		query.Set("api-version", "7.1")
 		query.Set("serviceConnectionId", a.Pipeline)
 		header.Set("Accept", "application/json")
-		header.Set("X-Tfs-Fedauthredirect", "Suppress") // requests a refusal instead of a page to sign in
+		header.Set("X-Tfs-Fedauthredirect", "Suppress") // requests a refusal instead of a sign-in page
 	case !u.Query().Has("audience"):
 		query.Set("audience", audience(a.Cloud.Configuration))
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// defaultSSH runs ssh so that it asks nobody, does not wait forever, and adds no keys of known hosts to
-// known_hosts.
+// defaultSSH runs ssh so that it never prompts, does not wait forever, and does not add further keys or
+// addresses of a host that is already in known_hosts.
 const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o UpdateHostKeys=no -o CheckHostIP=no"
 
 // sshOptions returns the options of ssh from a credentials block or from terraform-backend-git's
@@ -31,9 +31,9 @@ func (a *access) sshOptions() string {
 	return options
 }
 
-// sshCommand returns the value for GIT_SSH_COMMAND: the user's own command with our options after it,
-// or "" to change nothing. An https address needs it, too, because url.<base>.insteadOf can replace it
-// with an ssh address.
+// sshCommand returns the value for GIT_SSH_COMMAND: the user's own command, or defaultSSH if there is
+// none, followed by our options. It returns "" if the user's command needs no options. An https address
+// needs the command, too, because url.<base>.insteadOf can replace the address with an ssh address.
 func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	options := d.access.sshOptions()
 	users, err := d.usersSSH(ctx)
@@ -50,7 +50,7 @@ func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	return users + options, nil
 }
 
-// usersSSH returns the user's ssh command, "" for none. It looks it up in the order of git(1):
+// usersSSH returns the user's ssh command, or "" if there is none. It follows the order of git(1):
 // GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
 func (d *repository) usersSSH(ctx context.Context) (string, error) {
 	if command, _ := d.run.environment(false).Lookup("GIT_SSH_COMMAND"); command != "" {

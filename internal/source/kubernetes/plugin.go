@@ -125,8 +125,8 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 }
 
 // environ returns the environment of the plugin: the variables of its world, the variables that the
-// settings set, and the variables that client-go passes to plugins. The plugin finds the user's
-// identity in the same places as the user's own tools.
+// settings set, and KUBERNETES_EXEC_INFO, which client-go passes to plugins, too. The plugin finds the
+// user's identity in the same places as the user's own tools.
 func (p *plugin) environ() (world.Environ, error) {
 	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {

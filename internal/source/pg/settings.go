@@ -108,7 +108,7 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 	return nil
 }
 
-// home returns the rule for which server the variables are meant: the one in PGHOST or PGHOSTADDR.
+// home returns the rule that the variables are meant only for the server in PGHOST or PGHOSTADDR.
 func home() source.Home {
 	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Compare: near}
 }

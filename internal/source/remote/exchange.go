@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxDocument is the largest document of the API, in bytes. It has room for the list of resources
-	// in the document of a state version, which is not used.
+	// maxDocument is the largest accepted document of the API without outputs, in bytes. It leaves room
+	// for the list of resources in a state version, although we do not use that list.
 	maxDocument = 8 << 20
 	mediaType   = "application/vnd.api+json"
 )
@@ -54,8 +54,8 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	})
 }
 
-// getDocument reads a document of the API of at most maxDocument bytes, and decodes its JSON to the
-// pointer into.
+// getDocument reads a document of the API of at most maxDocument bytes, and decodes its JSON into
+// *into.
 func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
 		_, err := readJSON(resp, maxDocument, errLong, into)
@@ -63,8 +63,8 @@ func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) err
 	})
 }
 
-// getOutputs works like [exchange.getDocument], for documents with values of outputs. All such
-// documents of a fetch together may have maxDocument bytes more than a state.
+// getOutputs works like [exchange.getDocument], for documents with values of outputs. Together,
+// all such documents of a fetch may exceed the limit for a state by maxDocument bytes.
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
 	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument - x.read
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
@@ -107,8 +107,8 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
 
-// readJSON reads a document of at most limit bytes, decodes its JSON to the pointer into, and returns
-// its length. For a longer document, it returns the error tooLarge.
+// readJSON reads a document of at most limit bytes, decodes its JSON into *into, and returns
+// the length of the document. For a longer document, it returns the error tooLarge.
 func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64, error) {
 	data, err := web.ReadBody(resp, limit, io.Discard)
 	if meter.IsTooLarge(err) {
@@ -134,7 +134,7 @@ func wait(shortest, longest time.Duration, try int, resp *http.Response) time.Du
 
 const maxHost = 300 // bytes of an address from outside that are shown
 
-// refusal is the error for an answer with a status other than 200, which is its value.
+// refusal is an error whose value is the status of an answer, other than 200.
 type refusal int
 
 func (r refusal) Error() string { return web.Unexpected("the server", int(r)).Error() }

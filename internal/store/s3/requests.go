@@ -122,8 +122,9 @@ func (b *bucket) tags(ofLock bool) *string {
 	return aws.String(tags.Encode())
 }
 
-// remove deletes an object if it has this ETag. If the store refuses, remove checks the object, unless the store is
-// known to obey If-Match with quotes.
+// remove deletes an object if it has this ETag. If the store refuses although the object still has this ETag, remove
+// finds out, unless it is known, which form of If-Match the store obeys, and tries again without the quotes or without
+// a condition. It returns the refusal of a store that obeys If-Match with quotes.
 func (s *state) remove(ctx context.Context, key, etag string) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
@@ -159,9 +160,10 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 	}
 }
 
-// removeOnce deletes an object if it has this ETag, and any object for "", as far as the store obeys the condition.
-// Except on AWS, it does not repeat a request that may have succeeded, because a store that ignores the condition
-// could then delete another object.
+// removeOnce deletes an object if it has this ETag, or unconditionally if etag is "". Some stores ignore the condition;
+// for a store that refuses it as unknown, removeOnce repeats the request without it. Except on AWS, removeOnce does not
+// repeat a request that may have succeeded, because a store that ignores the condition could then delete another
+// object.
 func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 	client, err := b.client(ctx)
 	if err != nil {

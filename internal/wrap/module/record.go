@@ -20,9 +20,9 @@ type Settings map[string]any
 
 // recordOf returns the record that init writes for a backend. Terraform compares the module with the record whenever
 // it needs its backend: it uses the recorded backend, or refuses to run if the module names another one. The
-// protection therefore holds even if files change after wrap has checked them. An absent argument is null. CLIs
-// compare the hash with the hash of the module's block; only init compares just the settings, which it also gets from
-// wrap.
+// child therefore cannot use another backend even if files change after wrap has checked them. An absent argument is
+// null. Init compares the settings, which wrap passes to it; other commands compare the hash with the hash of the
+// module's block.
 func recordOf(kind string, settings Settings, hash uint64) string {
 	config, _ := json.Marshal(settings) // strings and numbers cause no error
 	return fmt.Sprintf(`{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",`+
@@ -30,8 +30,8 @@ func recordOf(kind string, settings Settings, hash uint64) string {
 		kind, config, hash)
 }
 
-// noState returns the record of a state that does not exist. Without a backend, init looks for the state in the
-// recorded backend, or in the file of the module, which may be encrypted.
+// noState returns the record of a state that does not exist. With this record, init -backend=false finds no state.
+// Without a record, it would read the module's own state file, which may be encrypted.
 func noState() string {
 	return recordOf("local", Settings{"path": files.OwnFolder + "/none.tfstate"}, 0)
 }
@@ -60,7 +60,7 @@ func writeText(ctx context.Context, data files.Directory, text string) error {
 	return nil
 }
 
-// Recorded is a record of a backend, as far as wrap reads it.
+// Recorded holds the parts of a backend's record that wrap reads.
 type Recorded struct {
 	Backend struct {
 		Type   string   `json:"type"`

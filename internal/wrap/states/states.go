@@ -1,6 +1,6 @@
-// Package states knows the state of a module: where it is kept ([Backend]), which one is accepted ([Guard], [Memory]),
-// which ones are not used ([Unused]) or could not be written ([Leftover]), and how such a state gets into the backend
-// ([Existing], [Recovery]).
+// Package states reads and writes the state of a module in its backend ([Backend]) and decides whether to accept it
+// ([Guard], [Memory]). It finds states that wrap does not use ([Unused]) or could not write ([Leftover]), and moves
+// them into the backend ([Existing], [Recovery]).
 package states
 
 import (
@@ -44,7 +44,7 @@ type States struct {
 // Older returns a text about the old versions that a store keeps.
 func (s *States) Older() string { return s.kind.Older }
 
-// Counts reports whether a state that gets another key gets the next serial.
+// Counts reports whether encrypting a state with another key increases its serial.
 func (s *States) Counts() bool { return s.kind.Counts }
 
 // Open opens the store for the module in the working directory.
@@ -57,7 +57,7 @@ func Open(w Where, target encryption.Target, environ []string, say func(text str
 	return openStates(w, module, target, environ, say)
 }
 
-// state returns the backend of the state called name, "" for the state of the block.
+// state returns the backend of the state called name, or of the state of the block if name is "".
 func (s *States) state(name string) (*Backend, error) {
 	state, err := s.State(cmp.Or(name, s.named))
 	if err != nil {
@@ -82,7 +82,8 @@ func (w Where) Open(target encryption.Target, environ []string, m *module.Module
 	return b, nil
 }
 
-// openStates opens the store that the block of the settings describes, or the variables without a block.
+// openStates opens the store that the backend block of the settings describes. Without a block, the variables describe
+// the store.
 func openStates(w Where, module string, target encryption.Target, environ []string, say func(text string)) (*States, error) {
 	kind, block, lookup := w.Kind(), w.Backend, world.Lookup(environ)
 	if block == nil {
@@ -117,7 +118,8 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	return &States{s, say, kind, v.String(kind.Named)}, nil
 }
 
-// Look returns a state, "" for the state of the block, and the holder of its lock, if the store tells it.
+// Look returns the state called name, or the state of the block if name is "", and the holder of its lock if the store
+// tells the holder.
 func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
 	b, err := s.state(name)
 	if err == nil {
@@ -154,8 +156,9 @@ func (b *Backend) none() error {
 	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
 }
 
-// Rotate replaces a state, "" for the state of the block, with the result of change, under the lock. If the result is
-// nil, it writes nothing, and change must not have changed the state.
+// Rotate replaces the state called name ("" for the state of the block) with the result of change, under the lock. If
+// the result is nil, Rotate writes no state, only the digest of the state if the store keeps one; change must then have
+// left its argument unchanged.
 func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
 	b, err := s.state(name)
 	if err != nil {
@@ -190,10 +193,10 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 
 // Where describes the place of the state.
 type Where struct {
-	Backend  *unstable.Entry // a block of one of Backends; nil if variables describe the place
+	Backend  *unstable.Entry // a block of one of [all.Kinds]; nil if variables describe the place
 	Settings string          // the file with the block
-	Limit    int64           // the most bytes of a state; 0 for the default
-	Patience time.Duration   // the limit for one request; 0 for the default
+	Limit    int64           // the largest size of a state in bytes; 0 for the default
+	Patience time.Duration   // the time limit for one request; 0 for the default
 }
 
 // Patience is the time limit for one request to the real backend.
@@ -210,7 +213,7 @@ func (w Where) ForOthers() Where {
 	return w
 }
 
-// Kind returns the kind of the block, or the kind that variables may describe.
+// Kind returns the kind of the block, or, without a block, the kind that variables may describe.
 func (w Where) Kind() store.Kind {
 	kinds := all.Kinds()
 	if w.Backend == nil {
@@ -239,8 +242,8 @@ func (w Where) CheckOneModule(module string) error {
 	return &attr.Error{Address: w.Backend.Address, Attr: named, Pos: setting.Pos, Err: err}
 }
 
-// forModule returns the block with the name of the module where the settings refer to that. Without a file, it
-// returns the block unchanged.
+// forModule returns the block with [unstable.Module] in its settings replaced by the path of the module relative to the
+// folder of the settings file. Without a file, it returns the block unchanged.
 func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry, error) {
 	folder, err := folderOf(settings)
 	if err != nil || folder == "" {
@@ -288,8 +291,8 @@ func folderOf(settings string) (string, error) {
 	return filepath.Dir(file), err
 }
 
-// NoteVariables prints the variables without effect: misspelt ones, and variables of arguments that the block sets to
-// another value.
+// NoteVariables prints the variables without effect: misspelt ones, variables whose argument the block sets to another
+// value, and all of them if the block is of another kind.
 func (w Where) NoteVariables(environ []string, say func(text string)) {
 	const prefix = "STATECRYPT_HTTP_"
 	lookup := world.Lookup(environ)
@@ -314,7 +317,7 @@ func (w Where) NoteVariables(environ []string, say func(text string)) {
 	}
 }
 
-// differs reports whether the block sets an argument to another text than this one.
+// differs reports whether the block sets an argument to a text other than this one.
 func differs(block *unstable.Entry, argument, text string) bool {
 	if block == nil {
 		return false
