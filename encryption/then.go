@@ -31,7 +31,8 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		if kind.isPlain() {
 			reason = ErrPlaintext
 		}
-		err := fault.With(because(reason, "it decrypted a %s, which its then, %s, does not read", kind, then), "correct that argument")
+		err := fault.With(because(reason, "it decrypted a %s, which %s, the method in its argument then, does not read", kind, then),
+			"correct that argument")
 		if kind.isPlain() {
 			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 		}

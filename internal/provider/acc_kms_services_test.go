@@ -189,7 +189,7 @@ func newAWS(t *testing.T) *keyService {
 		hosts: []string{"kms.eu-west-1.amazonaws.com"},
 		noKey: map[string][]string{
 			"other": {"the file was encrypted with another key (IncorrectKeyException)"}, "denied": {"access is denied", "(AccessDeniedException)"},
-			"disabled": {"the key is disabled"}, "pending": {"waits for its deletion"}, "gone": {"there is no such key"},
+			"disabled": {"the key is disabled"}, "pending": {"pending deletion"}, "gone": {"there is no such key"},
 		},
 		final: map[string]finalError{
 			"unreachable": {"good", settings("us-west-2"), []string{netfail.Invalid}},

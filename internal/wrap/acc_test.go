@@ -408,6 +408,7 @@ func TestAccInterrupted(t *testing.T) {
 // Promise: Where secrets go
 func TestAccRemoteState(t *testing.T) {
 	t.Parallel()
+	cliUnderTest(t) // skips the test before its server listens where programs of other tests may still ask
 	there := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, isGiven := r.BasicAuth()
 		if isGiven && user+":"+password != "u:p" {

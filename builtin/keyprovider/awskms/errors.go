@@ -32,7 +32,7 @@ func (p *provider) explain(operation string, err error) error {
 			Advice: "check kms_key_id, region and the account of the credentials"},
 		{Code: "DisabledException", Wraps: driver.ErrNoKey, Text: "the key is disabled"},
 		{Code: "KMSInvalidStateException", Wraps: driver.ErrNoKey,
-			Text: "the key cannot be used in its state, such as one that waits for its deletion"},
+			Text: "the key is in a state in which it cannot be used, such as pending deletion"},
 		{Code: "InvalidCiphertextException", Wraps: driver.ErrNoKey,
 			Text: "the file was not encrypted with this key and encryption context, or its metadata is damaged"},
 		{Code: "IncorrectKeyException", Wraps: driver.ErrNoKey, Text: "the file was encrypted with another key"},

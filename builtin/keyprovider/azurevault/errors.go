@@ -34,8 +34,8 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) error {
 	key, isProxy := "the key "+p.name+" of "+p.vault, refused.ErrorCode == ""
 	return answers.Find([]answers.Row{
-		{Unless: !isProxy, Status: "400 403 404", Text: fmt.Sprintf("no usable answer from %s: it does not come from Key Vault (HTTP status %d); check "+
-			"vault_uri and any proxy", p.vault, refused.StatusCode)},
+		{Unless: !isProxy, Status: "400 403 404", Text: fmt.Sprintf("no usable answer from %s: it does not come from Key Vault (HTTP status %d)"+
+			"; check vault_uri and any proxy", p.vault, refused.StatusCode)},
 		{Status: "404", Wraps: driver.ErrNoKey,
 			Text: "the vault does not know " + key + ", or the version that is needed", Advice: "check vault_uri and vault_key_name"},
 		{Status: "403", Code: "ForbiddenByFirewall ForbiddenByConnection", Text: "no access: the network rules of " + p.vault +

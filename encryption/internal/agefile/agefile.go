@@ -81,8 +81,8 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints " +
 			"the recipient of an identity")
 	case recognize.IsPEM(text):
-		return nil, errors.New("this is a certificate or another public key in PEM, for which age does not encrypt; write a public key of age or " +
-			"of SSH, such as age1… or ssh-ed25519 …")
+		return nil, errors.New("this is a certificate or another public key in PEM, for which age does not encrypt; write a public key of age " +
+			"or of SSH, such as age1… or ssh-ed25519 …")
 	case hasSeveral(text): // of which package agessh would read the first
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):

@@ -40,7 +40,7 @@ func CredentialAttrs(service string) []attr.Attr {
 			Harmless: "It is the name of a key, which proves nothing by itself.",
 			Doc:      "The ID of an access key. It takes precedence over all other credentials, such as `AWS_ACCESS_KEY_ID`."},
 		{Name: "secret_key", Type: cty.String, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
-			Check: attr.Is(isSecretKey, "this is the ID of a key; access_key and secret_key are exchanged"),
+			Check: attr.Is(isSecretKey, "this is the ID of a key; access_key and secret_key are swapped"),
 			Doc:   "The secret of the access key; in the environment, `AWS_SECRET_ACCESS_KEY`."},
 		{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
 			Doc: "The session token of a temporary access key; in the environment, `AWS_SESSION_TOKEN`."},

@@ -129,7 +129,7 @@ func (a Access) principal() bool {
 func (a Access) withCertificate(tenant, id string) (azcore.TokenCredential, error) {
 	direct, err := base64.StdEncoding.DecodeString(a.values.String("client_certificate"))
 	if err != nil {
-		return nil, errors.New("client_certificate: this is not standard base64: filebase64(…) gives that of a file")
+		return nil, errors.New("client_certificate: this is not standard base64; filebase64(…) encodes a file")
 	}
 	bundle, err := a.either("client_certificate", string(direct), "client_certificate_path")
 	if err != nil {

@@ -143,7 +143,7 @@ func (l *location) lookupRefused(status int) error {
 	return answers.Find([]answers.Row{
 		{Status: "403", Text: what + ": the identity lacks the permission Microsoft.Storage/storageAccounts/listKeys/action" + instead},
 		{Status: "401", Text: what + ": the token of the identity is not accepted; check tenant_id and environment in {credentials}"},
-		{Status: "404", Text: what + ": the subscription has no such resource group, or that has no such account; check " +
+		{Status: "404", Text: what + ": the subscription has no such resource group, or the group has no such account; check " +
 			"subscription_id, resource_group_name and storage_account_name"},
 		{Status: "409 423", Text: what + ": a lock on the account or its group does not allow it" + instead},
 		{Text: what + instead},

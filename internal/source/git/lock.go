@@ -37,7 +37,7 @@ func (o onLocked) accept(lock *source.Lock, unread error) (notice string, err er
 	case lock == nil:
 		notice = fmt.Sprintf("whether the state is locked is not known: %v", unread)
 	case unread != nil:
-		notice = fmt.Sprintf("the state is locked, and who holds the lock cannot be read: %v", unread)
+		notice = fmt.Sprintf("the state is locked, and the holder of the lock cannot be read: %v", unread)
 	default:
 		notice = "the state is locked " + describe(*lock)
 	}

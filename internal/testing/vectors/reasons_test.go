@@ -42,7 +42,7 @@ var reasons = map[string]string{
 	"err_external_method_empty":     "the encrypted data is empty",
 	"err_external_method_exit":      "the program failed: exit status 1",
 	"err_external_method_member":    "has a field that does not belong there",
-	"err_external_method_no_key":    "it gives no decryption_key without that",
+	"err_external_method_no_key":    "without it the program gives no decryption_key",
 	"err_external_method_protocol":  "did not keep to the protocol",
 	"err_external_method_refuses":   "exit status 4; it said: wrong key",
 	"err_external_no_magic":         "did not keep to the protocol",

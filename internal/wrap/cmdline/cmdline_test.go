@@ -16,7 +16,10 @@ func TestSuggestions(t *testing.T) {
 	for _, flag := range []string{"--", "-x", "-log", "-refesh", "-minimal-refesh", "--no-colour"} {
 		mistakes.Failed(t, flag, "", (&Line{Command: plan}).parse([]string{flag}))
 	}
-	for _, word := range []string{"test", "test cleanup", "stacks list", "state migrate", "workspace new", "env", "push", "pln", "state lst", "state foo", "state migrat", "plam foo"} {
+	for _, word := range []string{
+		"test", "test cleanup", "stacks list", "state migrate", "workspace new", "env", "push", "pln", "state lst", "state foo",
+		"state migrat", "plam foo",
+	} {
 		_, err := (&Line{}).subcommand(strings.Fields(word))
 		mistakes.Failed(t, word, "", err)
 	}

@@ -220,7 +220,7 @@ func (m *Existing) run(ctx context.Context, dir string, more []string, commands 
 	for _, words := range commands {
 		text, code, err := p.Output(ctx, dir, words...)
 		if err == nil && code != 0 {
-			err = fmt.Errorf("%s %s ended with %d", filepath.Base(p.Program), words[0], code)
+			err = fmt.Errorf("%s %s ended with exit code %d", filepath.Base(p.Program), words[0], code)
 		}
 		if err != nil {
 			return nil, err

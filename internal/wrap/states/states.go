@@ -237,8 +237,8 @@ func (w Where) CheckOneModule(module string) error {
 	if err != nil || folder == "" || folder == module || !setting.IsSet() || setting.Err != nil || names(setting.Value, unstable.Module) {
 		return err
 	}
-	err = fmt.Errorf("the file is not in the folder of the module, and so would give every module the same state; write %s where its name "+
-		"has that of the folder, or move the file there", unstable.Module)
+	err = fmt.Errorf("the file is not in the folder of the module, and so would give every module the same state; write %s in place "+
+		"of the name of the module's folder, or move the file there", unstable.Module)
 	return &attr.Error{Address: w.Backend.Address, Attr: named, Pos: setting.Pos, Err: err}
 }
 
@@ -264,8 +264,8 @@ func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry,
 			continue
 		}
 		if err != nil {
-			return nil, &attr.Error{Address: block.Address, Attr: attribute, Pos: s.Pos, Err: fmt.Errorf("%s is the folder of the module as "+
-				"seen from that of this file, and %s has none: %w", unstable.Module, outside.Quoted(module, 300), err)}
+			return nil, &attr.Error{Address: block.Address, Attr: attribute, Pos: s.Pos, Err: fmt.Errorf("%s is the path of the module "+
+				"relative to the folder of this file, and there is none for %s: %w", unstable.Module, outside.Quoted(module, 300), err)}
 		}
 		s.Value = cty.StringVal(strings.ReplaceAll(s.Value.AsString(), unstable.Module, filepath.ToSlash(name)))
 		filled.Settings[attribute] = s

@@ -93,7 +93,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fault.With(fmt.Errorf("%w: the file stores nothing for the program, and it gives no decryption_key without that",
+		return nil, fault.With(fmt.Errorf("%w: the file holds no metadata for the program, and without it the program gives no decryption_key",
 			driver.ErrNoKey), "if the file was encrypted under another name, set encrypted_metadata_alias")
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program gives no decryption_key for the metadata in the file", driver.ErrNoKey)

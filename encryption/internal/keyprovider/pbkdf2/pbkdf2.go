@@ -187,8 +187,8 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("a salt is required beside its address, so that the same key comes back each time: set salt to " +
-			"what openssl rand -base64 32 prints, and keep that")
+		return nil, errors.New("a salt is required, so that the same key is derived each time: set salt to the output of " +
+			"openssl rand -base64 32, and keep it")
 	}
 	switch {
 	case len(m.Salt) < minDerivedSalt:
