@@ -140,8 +140,8 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return d.access.grant.Blame(errors.New("the server's certificate was not accepted: ca_file is set, but does not contain the " +
-			"certificate of the authority that signed it"))
+		return d.access.grant.Blame(errors.New("the server's certificate was not accepted: ca_file is set, but does not contain " +
+			"the certificate of the authority that signed it"))
 	}
 	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in {credentials}")
 }
