@@ -10,6 +10,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 )
 
 // attackText has a derived key, a key that is the same for each file, and a
@@ -55,7 +56,7 @@ type attackEnvelope struct {
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	enc := library(t, builtin.Registry(), attackText)
-	seal := func(method, plain string) string {
+	sealBy := func(enc *encryption.Encryption, method, plain string) string {
 		t.Helper()
 		target, err := enc.Use(method)
 		if err != nil {
@@ -67,6 +68,7 @@ func TestAttacks(t *testing.T) {
 		}
 		return string(sealed)
 	}
+	seal := func(method, plain string) string { return sealBy(enc, method, plain) }
 	parts := func(file string) attackEnvelope {
 		t.Helper()
 		var e attackEnvelope
@@ -86,7 +88,8 @@ func TestAttacks(t *testing.T) {
 	const derived, fixed = "method.aes_gcm.derived", "method.aes_gcm.fixed"
 	const name = "key_provider.pbkdf2.k"
 	plain := attackState(7, "l-1", "mine")
-	mine, foreign := seal(derived, plain), seal(derived, attackState(9, "l-2", "foreign"))
+	mine, sibling := seal(derived, plain), seal(derived, attackState(9, "l-2", "foreign")) // of one run, with one salt
+	foreign := sealBy(library(t, builtin.Registry(), attackText), derived, attackState(9, "l-2", "foreign"))
 	fixedMine, fixedOld, fixedForeign := seal(fixed, plain), seal(fixed, attackState(6, "l-1", "old")),
 		seal(fixed, attackState(9, "l-2", "foreign"))
 	member := func(file, name string) string {
@@ -119,12 +122,14 @@ func TestAttacks(t *testing.T) {
 		"untouched":        {derived, mine, "mine"},
 		"untouched, fixed": {fixed, fixedMine, "mine"},
 
-		"metadata of another file":       {derived, with(mine, func(e *attackEnvelope) { e.Meta = parts(foreign).Meta }), ""},
-		"encrypted data of another file": {derived, with(mine, func(e *attackEnvelope) { e.Data = parts(foreign).Data }), ""},
-		"no metadata":                    {derived, with(mine, func(e *attackEnvelope) { e.Meta = nil }), ""},
-		"empty metadata":                 {derived, with(mine, func(e *attackEnvelope) { e.Meta = map[string]any{} }), ""},
-		"metadata is null":               {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = nil }), ""},
-		"metadata is empty":              {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = []byte("{}") }), ""},
+		"metadata of another file":                  {derived, with(mine, func(e *attackEnvelope) { e.Meta = parts(foreign).Meta }), ""},
+		"encrypted data of another file":            {derived, with(mine, func(e *attackEnvelope) { e.Data = parts(foreign).Data }), ""},
+		"metadata of another file of the run":       {derived, with(mine, func(e *attackEnvelope) { e.Meta = parts(sibling).Meta }), "mine"},
+		"encrypted data of another file of the run": {derived, with(mine, func(e *attackEnvelope) { e.Data = parts(sibling).Data }), ""},
+		"no metadata":       {derived, with(mine, func(e *attackEnvelope) { e.Meta = nil }), ""},
+		"empty metadata":    {derived, with(mine, func(e *attackEnvelope) { e.Meta = map[string]any{} }), ""},
+		"metadata is null":  {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = nil }), ""},
+		"metadata is empty": {derived, with(mine, func(e *attackEnvelope) { e.Meta[name] = []byte("{}") }), ""},
 		"metadata of another kind": {derived, with(mine,
 			func(e *attackEnvelope) { e.Meta[name] = []byte(`{"magic":"Hello world!"}`) }), ""},
 		"metadata twice, the other beside it": {derived, with(mine, func(e *attackEnvelope) { e.Meta["other"] = parts(foreign).Meta[name] }),

@@ -24,7 +24,7 @@ func TestUncovered(t *testing.T) {
 	}{
 		"none": {nil, "", ""},
 		"covered": {[]string{"https://hots.example/", "https://host.example/"},
-			"the web block of credentials that covers this address holds none", "hots"},
+			"the web block of credentials that covers this address has no credentials that could be sent there", "hots"},
 		"path":   {[]string{"https://host.example/other/"}, "yours covers https://host.example/other/ (the path differs)", "hidden"},
 		"port":   {[]string{"https://host.example:8443/"}, "yours covers https://host.example:8443/ (the port differs)", "hidden"},
 		"scheme": {[]string{"http://host.example/"}, "yours covers http://host.example/ (the scheme differs)", "hidden"},

@@ -300,7 +300,7 @@ func TestNoHostOfABucket(t *testing.T) {
 	t.Parallel()
 	const host = noHost("states.minio.example")
 	for want, options := range map[string]s3.Options{
-		"the endpoint has it as well: leave it out there": {HTTPClient: noHost("states.a.states.a.minio.example")},
+		"leave it out of the endpoint": {HTTPClient: noHost("states.a.states.a.minio.example")},
 
 		"set use_path_style = true if the bucket belongs behind it, as with MinIO": {BaseEndpoint: aws.String("http://minio.example")},
 		"its name comes from region, or from an endpoint":                          {},

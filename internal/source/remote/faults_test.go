@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 			"401 that names another host": "does not say where its services are: it answered 401 Unauthorized",
 			"endless body":                "the answer is longer than any of the API of HCP Terraform",
 			"403":                         "does not say where its services are: it answered 403 Forbidden",
-			"redirect to another origin":  "and the token of one is not sent to the other",
+			"redirect to another origin":  "and a token for one host is not sent to another",
 		}},
 		"state": {path: "/v1/object/", sees: map[string]string{
 			"Content-Length too small":    "the service says that the state has 120116 bytes, and sent 60058",
