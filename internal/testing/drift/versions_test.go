@@ -215,17 +215,15 @@ func (t *theirs) help(test *testing.T, program string) {
 	}
 }
 
-// literals returns the texts of the cases in a function of ours: the names that it knows.
+// literals returns the texts of cases, of keys and of arguments in a function of ours: the names that it knows.
 func literals(t *testing.T, folder, function string) (names []string) {
 	s := &source{dir: root, files: token.NewFileSet()}
 	names, err := s.names(filepath.FromSlash(folder), func(n ast.Node, add func(string)) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			return n.Name.Name == function
-		case *ast.CaseClause:
-			for _, e := range n.List {
-				add(text(e))
-			}
+		case *ast.BasicLit:
+			add(text(n))
 		}
 		return true
 	})
