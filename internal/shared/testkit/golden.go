@@ -75,8 +75,8 @@ var (
 	recipientOf  = regexp.MustCompile(`age1[0-9a-z]{58}`)
 )
 
-// Error compares the text of an error, which there must be, without what each run has of
-// its own: folders, ports and keys of age. Below it is what the error knows beside that.
+// Error compares the text of an error, which must not be nil, and lists the facts of the error below it. Folders,
+// ports and keys of age, which differ between runs, are replaced; the folder of the package becomes "/here".
 func (g *Golden) Error(t *testing.T, name string, err error) {
 	t.Helper()
 	if err == nil {
@@ -84,6 +84,9 @@ func (g *Golden) Error(t *testing.T, name string, err error) {
 		return
 	}
 	text := portOfTest.ReplaceAllString(folderOfTest.ReplaceAllString(WithFacts(err), "/dir"), "$1$2:PORT")
+	if here, err := os.Getwd(); err == nil {
+		text = strings.ReplaceAll(text, here, "/here")
+	}
 	g.Check(t, name, recipientOf.ReplaceAllString(text, "age1…"))
 }
 
