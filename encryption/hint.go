@@ -101,7 +101,7 @@ func (e *Encryption) isStatic(address string) bool {
 }
 
 // partly returns a name in the metadata that no configured key provider has, if the metadata
-// also has a name of a configured one, and else "".
+// also has a name of a configured one, and otherwise "".
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
 	if !slices.ContainsFunc(names, func(name string) bool { return e.claimant(name) != "" }) {

@@ -28,7 +28,7 @@ func Label(state []byte) (serial *int64, lineage string, err error) {
 	return label.Serial, label.Lineage, nil
 }
 
-var errNoState = errors.New("it is not a state in the format of Terraform; check which one is read")
+var errNoState = errors.New("it is not a Terraform state; check the file, and the program that wrote it")
 
 // Next returns a plaintext state with its serial increased by 1. A state without a serial is returned unchanged.
 func Next(state []byte) ([]byte, error) {

@@ -13,7 +13,7 @@ import (
 	"filippo.io/age"
 )
 
-// row is one kind of work, measured here and elsewhere.
+// row is one kind of work, measured here and otherwisewhere.
 type row struct {
 	name    string
 	measure func() ([]line, error)

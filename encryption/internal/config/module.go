@@ -22,7 +22,7 @@ import (
 // folder.
 //
 // A variable takes its value from opts or from a file of values in the folder, in OpenTofu's
-// order, and else its default. ParseModule returns a nil Config for a module without the block,
+// order, and otherwise its default. ParseModule returns a nil Config for a module without the block,
 // and an error for a folder without a module.
 func ParseModule(dir string, opts Options) (*Config, error) {
 	m := &module{

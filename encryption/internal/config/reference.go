@@ -60,7 +60,7 @@ func (p *parser) address(expr hcl.Expression, root string, isAddress func(string
 var errKeyRequired = errors.New("a key provider is required, such as key_provider.pbkdf2.main")
 
 // cutShort returns the names in expr if they are probably the end of an address, such as
-// pbkdf2.main, and else nil.
+// pbkdf2.main, and otherwise nil.
 func cutShort(expr hcl.Expression) hcl.Traversal {
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || slices.Contains([]string{"var", "local", "path", "key_provider", "method"}, t.RootName()) {

@@ -100,7 +100,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	snapshot, err := l.read(ctx, c)
 	if errors.Is(err, errTorn) {
 		if snapshot, err = l.read(ctx, c); errors.Is(err, errTorn) {
-			err = fmt.Errorf("%w; it was read twice: if it is being written, try again, otherwise it is damaged", err)
+			err = fmt.Errorf("%w; both of two reads gave this; if the state is being written, try again, otherwise restore an intact copy", err)
 		}
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 }
 
 // errTorn means that the parts of a large state do not belong together.
-var errTorn = errors.New("the parts of the state do not fit together; if it was just written, try again")
+var errTorn = errors.New("the parts of the state do not fit together")
 
 func torn(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errTorn, fmt.Sprintf(format, args...))

@@ -415,7 +415,7 @@ func (s *state) openFile(flags int) (*os.File, error) { return openRegular(s.pat
 // openRegular opens a regular file. It returns an error for other files, because opening a pipe would wait.
 func openRegular(path string, flags int) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file; name one")
+		return nil, errors.New("it is not a regular file; name a regular file")
 	}
 	return os.OpenFile(path, flags, 0o600)
 }

@@ -84,7 +84,7 @@ func (s *state) proveMatch(ctx context.Context) error {
 	return nil
 }
 
-// proveRefusal records that the store obeys If-Match in this form if it refuses a condition that is not met, and else
+// proveRefusal records that the store obeys If-Match in this form if it refuses a condition that is not met, and otherwise
 // that it never does.
 func (s *state) proveRefusal(ctx context.Context, match form) error {
 	refused, _, err := s.try(ctx, condition{match: noObject, bare: match == bare})

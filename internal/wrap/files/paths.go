@@ -56,7 +56,7 @@ func ReadUpTo(limit int64, path string) ([]byte, error) {
 func ExpectFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file; name one")
+		err = errors.New("it is not a regular file; name a regular file")
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func Doubt(f encryption.Finding) string {
 	return fmt.Sprintf("%s %v", setting, f.Err.Err)
 }
 
-// variableOfText returns advice on setting a variable of the settings if err says that it has no value, and else "".
+// variableOfText returns advice on setting a variable of the settings if err says that it has no value, and otherwise "".
 func variableOfText(err error) string {
 	variable, ok := fault.Find[fault.NoValue](err)
 	at, isAt := errors.AsType[*attr.Error](err)

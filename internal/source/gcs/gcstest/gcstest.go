@@ -185,7 +185,7 @@ func cut(path, sep string) (before, after string, found bool) {
 }
 
 // refuse answers with an error: a line of text where the contents of an object
-// were asked for, and else JSON.
+// were asked for, and otherwise JSON.
 func (x *exchange) refuse(code int, reason, message string) {
 	if x.r.FormValue("alt") == "media" && code != 401 {
 		x.w.Header().Set("Content-Type", "text/html; charset=UTF-8")
