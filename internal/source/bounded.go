@@ -9,13 +9,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Patience limits the time of all requests for one state. It is enough for a state of any size.
+// Patience is the [Kind.Patience] of kinds whose servers determine the number of requests. It is long enough
+// for a state of any size.
 const Patience = 10 * time.Minute
 
-// bounded wraps a source. It limits the time of a read and the size of the file, and explains errors.
+// bounded wraps a source. It limits how long a read takes and how large the file may be, and explains errors.
 type bounded struct {
 	Source
-	patience time.Duration // limit of one read; 0 if the source has its own
+	patience time.Duration // time limit for one read; 0 if the source has its own limit
 	limit    int64
 	voice    fault.Voice
 }

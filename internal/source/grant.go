@@ -18,11 +18,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// ReadsEnvironment reports whether variables may be read for the place.
+// ReadsEnvironment reports whether environment variables may be read for this place.
 func (g Grant) ReadsEnvironment() bool { return g.Env != nil }
 
-// Blame prefixes err with the address of the block of credentials, unless there is no block or err
-// names one itself.
+// Blame prefixes err with the address of the credentials block. It returns err unchanged if there is no
+// block, or if err already names one.
 func (g Grant) Blame(err error) error {
 	if _, names := errors.AsType[*attr.Error](err); err == nil || names || !g.Found {
 		return err
@@ -30,63 +30,65 @@ func (g Grant) Blame(err error) error {
 	return fmt.Errorf("%s: %w", g.Address(), err)
 }
 
-// Credentials decide which server receives which secret. The secrets come from the blocks of one
-// kind inside credentials {}, or from the environment. A data source, which every module can write,
-// names the server.
+// Credentials decide which server receives which secret. The secrets come from the blocks of one kind inside
+// credentials {}, or from the environment. The server is named by a data source, which any module can write.
 //
-// [unstable.Entry.Resolve] decides which variables may complete a block. This type decides which
-// block is used, and which server the variables are meant for:
+// [unstable.Entry.Resolve] decides which variables may complete a block. This type decides which block is
+// used, and which server the variables are meant for:
 //
-//   - With the environment off, variables fill no block. They never fill a block with a name.
-//   - If variables have a home, no other server receives them, except for harmless ones.
+//   - If use of the environment is off, no variable completes a block. A block with a name is never
+//     completed.
+//   - If the variables have a home, other servers receive only the harmless ones.
 //   - A secret variable with neither a home nor a block is an error.
 type Credentials struct {
 	Table   attr.Table
 	Entries []*unstable.Entry
-	Others  map[string][]*unstable.Entry // blocks of the other kinds by kind, for errors
-	Env     attr.LookupEnv               // nil if the environment is not to be used
+	Others  map[string][]*unstable.Entry // blocks of other kinds, by kind, for error messages
+	Env     attr.LookupEnv               // nil if the environment must not be used
 	Home    Home
 
-	// CheckURL returns an error for a url that no read can match. Without it, users would only see
-	// that credentials are missing. It may be nil.
+	// CheckURL returns an error for a url that no read can match. Without this check, users would only be
+	// told that credentials are missing. CheckURL may be nil.
 	CheckURL func(*url.URL) error
 }
 
-// For returns s with the rules of kind k for credentials.
+// For returns a copy of s that follows the credentials rules of kind k.
 func (s Settings) For(k Kind) Settings {
 	c := &s.Credentials
 	c.Table, c.Env, c.Home = k.Credentials, s.LookupEnv, k.Home
 	return s
 }
 
-// Home tells for which server the variables of a kind are meant. Kinds whose variables are only sent to
-// a vendor's own hosts use the zero value.
+// Home says which server the environment variables of a kind are meant for. A kind uses the zero value if its
+// variables are only sent to the vendor's own hosts.
 type Home struct {
-	// Vars are the variables that name the server; the first that is set and not empty counts. Default
-	// is the server if none of them is; "" leaves the server open.
+	// Vars are the variables that name the server. The first one that is set and not empty is used. Default
+	// is the server if none is set; an empty Default means that the server is unknown.
 	Vars    []string
 	Default string
 
-	// Attrs are the attributes of a block that name the server, for kinds whose blocks do. If a block
-	// names several, the one that matches best counts.
+	// Attrs are the block attributes that name the server, for kinds whose blocks name it. If a block sets
+	// several, the best match is used.
 	Attrs []string
 
-	// Compare compares the value of Vars or Default with the server of a read: its URL, or the value of
-	// one of Attrs, "" for a value that is not a string. If Compare is nil, URLs are compared.
+	// Compare compares a home, which is the value of Vars or Default, with the server that a read asks for.
+	// The server is either the URL of the read or the value of one of Attrs, or an empty string if that value
+	// is not a string. If Compare is nil, both are compared as URLs.
 	Compare func(home, asked string) Match
 }
 
-// Match tells how the server of a read relates to the home of the variables.
+// Match says how the server of a read relates to the home of the variables.
 type Match int
 
 const (
-	Undecided   Match = iota // unknown, because the variables have no home, or one that cannot be compared
-	OtherServer              // the variables are meant for another server: at most harmless ones are used
+	Undecided   Match = iota // unknown: the variables have no home, or it cannot be compared
+	OtherServer              // the variables are meant for another server; only harmless ones are used
 	SameServer               // the variables may complete a block for this server
 	SamePlace                // the variables are used even without a block
 )
 
-// SameServerIf returns SameServer or OtherServer, for kinds that compare only servers.
+// SameServerIf returns SameServer if is is true, and OtherServer otherwise. It is for kinds that only compare
+// servers.
 func SameServerIf(is bool) Match {
 	if is {
 		return SameServer
@@ -94,26 +96,27 @@ func SameServerIf(is bool) Match {
 	return OtherServer
 }
 
-// Grant holds the credentials for one place. Without a block and without variables for the place,
-// all its values are absent.
+// Grant holds the credentials for one place. If neither a block nor a variable applies to the place, all
+// values are absent.
 type Grant struct {
 	attr.Values
-	Found bool // whether there is a block
+	Found bool // whether there is a block for the place
 
-	// Env is the environment, for variables that no attribute declares. It is nil if the variables must
-	// not be read for the place.
+	// Env is the environment, for variables that no attribute declares. It is nil if variables must not be
+	// read for this place.
 	Env attr.LookupEnv
 }
 
-// NoCredentials returns the fact that target has no block of credentials. The block that it proposes
-// has the arguments, and a url that covers little more than target.
+// NoCredentials reports that no credentials block covers target. The block that it suggests has the given
+// arguments, and a url that covers little more than target.
 func NoCredentials(kind string, target *url.URL, arguments ...string) fault.NoBlock {
 	at := fmt.Sprintf("url = %q", narrowest(target))
 	return fault.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
 }
 
-// narrowest returns the url of a block that covers target, or the nearest folder above it that a block
-// can name. It escapes target, which may come from outside.
+// narrowest returns the url for a block that covers target. If a block cannot name target itself, it returns
+// the nearest folder above that a block can name. The result is escaped, because target may come from
+// outside.
 func narrowest(target *url.URL) string {
 	at := Public(target)
 	for path := target.EscapedPath(); strings.Contains(path, "/"); {
@@ -127,10 +130,10 @@ func narrowest(target *url.URL) string {
 	return outside.Line(Origin(target), maxPlace) + "/"
 }
 
-// For returns the credentials for target: the block whose url covers it, of several, the one with the
-// longest path. The environment completes the block. Without a block, the credentials are the variables
-// that are meant for target. A variable with a secret is an error if there is no block and no home:
-// without the secret the read would fail with a less helpful error, and with it every address would
+// For returns the credentials for target. It uses the block whose url covers target, and the one with the
+// longest path if there are several. The environment completes the block. Without a block, only variables
+// that are meant for target are used. If there is neither a block nor a home, a secret variable is an error:
+// if it were ignored, the read would fail with a less helpful error, and if it were used, any address could
 // receive the secret.
 func (c Credentials) For(target *url.URL) (Grant, error) {
 	g, near, err := c.at(target)
@@ -150,9 +153,9 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 	return g, nil
 }
 
-// Uncovered tells why target has no credentials: the block for it is empty, only a block of another
-// kind covers it, or the nearest blocks differ in a part of the address. It returns "" if there are no
-// blocks at all.
+// Uncovered explains why target has no credentials: its block has none to send, only a block of another kind
+// covers it, or the nearest blocks differ in one part of the address. It returns an empty string if no block
+// explains it.
 func (c Credentials) Uncovered(target *url.URL) string {
 	covers := func(e *unstable.Entry) bool {
 		base, err := c.base(e)
@@ -189,8 +192,8 @@ func (c Credentials) Uncovered(target *url.URL) string {
 	return ""
 }
 
-// OfSibling returns a secret variable that is meant for another place on the server of target, "" for
-// none. The secret is sent to target only if a block covers target.
+// OfSibling returns the name of a secret variable that is meant for another place on target's server, or an
+// empty string if there is none. The secret is sent to target only if a block covers target.
 func (c Credentials) OfSibling(target *url.URL) string {
 	if c.Home.near(c.Env, target.String()) != SameServer {
 		return ""
@@ -205,7 +208,7 @@ const (
 	otherHost   = "host"
 )
 
-// differs names the most significant difference that keeps base from covering target.
+// differs names the most significant part in which base and target differ.
 func differs(base, target *url.URL) string {
 	switch {
 	case !strings.EqualFold(base.Hostname(), target.Hostname()):
@@ -218,10 +221,10 @@ func differs(base, target *url.URL) string {
 	return otherPath
 }
 
-const maxPlace = 300 // bytes of an address that an error shows
+const maxPlace = 300 // size limit of an address in an error message, in bytes
 
-// Redirected works like [Credentials.For], for a place that a server redirects to. A secret variable
-// that is not meant for the place is not sent there, and is no error.
+// Redirected works like [Credentials.For], for a place that a server redirects to. A secret variable that is
+// not meant for that place is ignored instead of causing an error.
 func (c Credentials) Redirected(target *url.URL) (Grant, error) {
 	g, _, err := c.at(target)
 	return g, err
@@ -240,23 +243,23 @@ func (c Credentials) at(target *url.URL) (Grant, Match, error) {
 	return g, near, err
 }
 
-// Named returns the block called name; "" stands for the block without a name or, if there are no
-// blocks, for the environment. Kinds whose blocks name the server use it. The text choice is the name
-// of the argument that chooses a block, for errors.
+// Named returns the credentials from the block called name. An empty name selects the block without a name
+// or, if there are no blocks, the environment. Named is for kinds whose blocks name the server. choice is the
+// argument that selects a block, for error messages.
 func (c Credentials) Named(choice, name string) (Grant, error) {
 	block, err := c.called(choice, name)
 	if err != nil {
 		return Grant{}, err
 	}
-	if name != "" { // its server may be another than the one that the variables are meant for
+	if name != "" { // the server of a named block may differ from the one that the variables are meant for
 		c.Env = nil
 	}
 	return c.fill(block, block != nil, c.Home.nearBlock(c.Env, block))
 }
 
-// Complete returns the values of a document that an attribute of g contains or names, such as a
-// connection string, completed by the environment as a block would be. The document is an entry of the
-// table of c. It does not count as part of the configuration if it comes from a variable.
+// Complete returns the values of a document, such as a connection string, that an attribute of g contains or
+// names. The environment completes the document as it would complete a block. The document is an entry of the
+// table of c. A document from a variable does not count as part of the configuration.
 func (c Credentials) Complete(g Grant, attribute string, document *unstable.Entry) (Grant, error) {
 	return c.fill(document, g.Found && g.Variable(attribute) == "", c.Home.nearBlock(c.Env, document))
 }
@@ -266,7 +269,7 @@ func (h Home) Is(env attr.LookupEnv, target *url.URL) bool {
 	return h.near(env, target.String()) == SamePlace
 }
 
-// near returns the best [Match] of the texts in asked.
+// near returns the best [Match] among the servers in asked.
 func (h Home) near(env attr.LookupEnv, asked ...string) Match {
 	home, set := env.Get(h.Vars...)
 	if !set && h.Default == "" {
@@ -283,8 +286,8 @@ func (h Home) near(env attr.LookupEnv, asked ...string) Match {
 	return near
 }
 
-// nearBlock returns the [Match] of the server that a block names, and SamePlace for a block that names
-// none, because the environment may then choose the server.
+// nearBlock returns the [Match] of the server that a block names. It returns SamePlace if the block names no
+// server, because the environment may then choose it.
 func (h Home) nearBlock(env attr.LookupEnv, block *unstable.Entry) Match {
 	var asked []string
 	for _, name := range h.Attrs {
@@ -312,7 +315,7 @@ func nearURL(home, asked string) Match {
 	switch {
 	case err != nil || errAsked != nil:
 		return OtherServer
-	case Covers(h, a) || h.String() == a.String(): // equal URLs match even if they have encoded slashes, as in GitLab's instructions
+	case Covers(h, a) || h.String() == a.String(): // the same URL also matches with encoded slashes, as in GitLab's instructions
 		return SamePlace
 	case Covers(&url.URL{Scheme: h.Scheme, Host: h.Host}, a):
 		return SameServer
@@ -320,10 +323,10 @@ func nearURL(home, asked string) Match {
 	return OtherServer
 }
 
-// fill completes a block, nil for none, with the environment of c. The flag found tells whether the
-// block is part of the configuration.
+// fill completes block, which may be nil, with the environment of c. found tells whether the block is part of
+// the configuration.
 func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant, error) {
-	if block == nil && c.Env == nil { // no variable counts, so errors need no address
+	if block == nil && c.Env == nil { // no variable is used, so errors need no address
 		block = unstable.NewEntry("", c.Table, nil)
 	} else if block == nil {
 		block = unstable.NewEntry("the environment variables for "+c.Table.Name, c.Table, nil)
@@ -335,8 +338,8 @@ func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant,
 	return Grant{Values: values, Found: found, Env: values.Environment()}, nil
 }
 
-// covering returns the block whose url covers target, of several the one with the longest path, and nil
-// if none does.
+// covering returns the block whose url covers target, or nil if there is none. If several do, the one with
+// the longest path is used.
 func (c Credentials) covering(target *url.URL) (*unstable.Entry, error) {
 	var best *unstable.Entry
 	length := -1
@@ -352,15 +355,15 @@ func (c Credentials) covering(target *url.URL) (*unstable.Entry, error) {
 		case n > length:
 			best, length = e, n
 		case n == length:
-			// Guessing which one was meant would send the wrong secret.
+			// Choosing one of the two could send the wrong secret.
 			return nil, fail(e, "url", errors.New("another block has the same url; one block is enough"))
 		}
 	}
 	return best, nil
 }
 
-// called returns the block called name. For the name "", it returns nil if there are no blocks. Any
-// other missing block is an error.
+// called returns the block called name. If name is empty and there are no blocks, it returns nil. Any other
+// missing block is an error.
 func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	var others []string
 	var chosen *unstable.Entry
@@ -393,9 +396,8 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 		strings.Join(slices.Compact(others), ", "))
 }
 
-// textOf returns the text of one attribute. Mistakes in other attributes become errors only if the
-// block is used. A mistake in this one is an error at once, because the attribute decides which block
-// is used.
+// textOf returns the string value of one attribute. Errors in other attributes are reported only if the block
+// is used. An error in this one is reported at once, because it decides which block is used.
 func (c Credentials) textOf(e *unstable.Entry, name string) (string, error) {
 	s, set := e.Settings[name]
 	switch v := s.Value; {
@@ -414,7 +416,7 @@ func (c Credentials) textOf(e *unstable.Entry, name string) (string, error) {
 
 func (c Credentials) base(e *unstable.Entry) (*url.URL, error) {
 	text, err := c.textOf(e, "url")
-	if err == nil && text == "" { // Decode may explain why it is empty
+	if err == nil && text == "" { // Decode may explain why the value is empty
 		_, err = e.Decode(c.Table, nil)
 	}
 	if err != nil {

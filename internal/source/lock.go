@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// MaxLock is the largest description of a lock, in bytes. Usual ones have a few hundred.
+	// MaxLock is the size limit of a lock description, in bytes. Most have a few hundred.
 	MaxLock    = 64 << 10
-	maxEscaped = 200 // bytes of one of its strings that are shown
+	maxEscaped = 200 // size limit of each string that is shown, in bytes
 )
 
 // ParseLock reads the JSON document about a lock that Terraform passes to a backend:
 // https://github.com/opentofu/opentofu/blob/v1.12.6/internal/states/statemgr/locker.go
-// With an error, it also returns an empty lock, because the state is still locked.
+// If it fails, it also returns an empty lock, because the state is still locked.
 func ParseLock(data []byte) (*Lock, error) {
 	if len(data) > MaxLock {
 		return &Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", MaxLock)
@@ -28,5 +28,5 @@ func ParseLock(data []byte) (*Lock, error) {
 	return &Lock{ID: shown(text.ID), Who: shown(text.Who), Operation: shown(text.Operation), Created: shown(text.Created)}, nil
 }
 
-// shown returns s escaped and cut, because anybody who can write to the place may have written it.
+// shown escapes and truncates s, because anyone with write access to the place may have written it.
 func shown(s string) string { return outside.Value(s, maxEscaped) }

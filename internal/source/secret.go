@@ -8,12 +8,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// CustomerKeyCheck returns the check of an attribute with a customer-supplied encryption key.
+// CustomerKeyCheck returns the check for an attribute that holds a customer-supplied encryption key.
 func CustomerKeyCheck() attr.Check {
 	return attr.Is(func(text string) bool { return CustomerKey(text) != nil }, "32 bytes in base64 are required, which are 44 characters")
 }
 
-// CustomerKey decodes a key for AES-256 from base64. It returns nil if text is not such a key.
+// CustomerKey decodes a base64 AES-256 key. It returns nil if text is not such a key.
 func CustomerKey(text string) []byte {
 	const size = 32 // bytes
 	key, err := base64.StdEncoding.DecodeString(text)
@@ -23,9 +23,9 @@ func CustomerKey(text string) []byte {
 	return key
 }
 
-// CheckWord returns an error for a word in a request, such as a token or a username, that has control
-// characters, which no server accepts. The error contains the name of the setting, what, but not the
-// word. Secrets in settings are checked by their form, see [attr.Lines].
+// CheckWord returns an error if word contains control characters, which no server accepts. word is a part of
+// a request, such as a token or a username. The error contains the setting name in what, but not the word.
+// Secrets in settings are checked by their form; see [attr.Lines].
 func CheckWord(what, word string) error {
 	if problem := recognize.Text(word, recognize.Word).Said(""); problem != "" {
 		return fmt.Errorf("%s %s", what, problem)

@@ -6,18 +6,20 @@ import (
 	"strings"
 )
 
-// Covers reports whether target is at or below base: it has the same scheme, host and port, and its
-// path begins with the segments of base's path. Hosts are compared as written, except for the case of
-// ASCII letters: a trailing dot, another spelling of an IP address and letters beyond ASCII never
-// match, because resolvers and servers disagree about them. For the same reason a path with dot
-// segments or backslashes, encoded or not, is never covered. Paths are compared in the form that is
-// sent, in which an encoded slash ends no segment.
+// Covers reports whether target is at or below base: scheme, host and port are the same, and target's path
+// starts with the segments of base's path.
+//
+// Hosts are compared as written, except that the case of ASCII letters is ignored. A trailing dot, another
+// spelling of an IP address and non-ASCII letters never match, because resolvers and servers disagree about
+// them. For the same reason, a path with dot segments or backslashes is never covered, whether they are
+// encoded or not. Paths are compared in their encoded form, in which an encoded slash does not end a segment.
 func Covers(base, target *url.URL) bool {
 	return sameOrigin(base, target) && !escapes(target.Path) &&
 		(isRoot(base) || isBelow(base.EscapedPath(), target.EscapedPath()) && staysBelow(target.Path))
 }
 
-// staysBelow reports whether the path p leads nowhere else, however often a server decodes it again.
+// staysBelow reports whether the path p has no dot segments or backslashes, no matter how often a server
+// decodes it.
 func staysBelow(p string) bool {
 	for isASCII(p) && !escapes(p) {
 		decoded, err := url.PathUnescape(p)
@@ -44,8 +46,8 @@ func isBelow(base, path string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// escapes reports whether some server may read the decoded path p as one with dot segments. Servers
-// that strip parameters read "..;" as "..".
+// escapes reports whether a server may find dot segments in the decoded path p. Servers that strip parameters
+// read "..;" as "..".
 func escapes(p string) bool {
 	for s := range strings.SplitSeq(p, "/") {
 		if s, _, _ = strings.Cut(s, ";"); s == "." || s == ".." {
@@ -74,18 +76,18 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// Public returns u without the parts that may be secret: user, query and fragment.
+// Public returns u without its user, query and fragment, which may be secret.
 func Public(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// Origin returns the scheme, host and port of u, for errors.
+// Origin returns the scheme, host and port of u, for error messages.
 func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 const aBase = "https://state.example.com/acme/"
 
-// asURL returns the end of an error that tells how to write an scp address such as git@host:path as a
-// URL, and "" for other texts.
+// asURL returns a hint, to end an error message, on how to write an scp-style address such as git@host:path
+// as a URL. It returns an empty string for any other text.
 func asURL(raw string) string {
 	if strings.Contains(raw, "://") || !strings.Contains(raw, "@") {
 		return ""
@@ -93,12 +95,12 @@ func asURL(raw string) string {
 	return "; git@HOST:PATH is ssh://HOST/PATH, in a git block of credentials"
 }
 
-// ParseBase parses the url of a credentials block: scheme, host, optional port and path, and for ssh a
-// user. Anything else is an error, above all a password.
+// ParseBase parses the url of a credentials block. It may have a scheme, a host, a port, a path and, for ssh,
+// a user. Anything else, in particular a password, is an error.
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("this is not a URL; one is required, such as " + aBase + asURL(raw)) // the text of err would repeat the URL
+		return nil, errors.New("this is not a URL; one is required, such as " + aBase + asURL(raw)) // err would repeat the URL
 	}
 	_, hasPassword := u.User.Password()
 	switch {

@@ -1,4 +1,4 @@
-// Package all lists the kinds of sources.
+// Package all lists all kinds of sources.
 package all
 
 import (

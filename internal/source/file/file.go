@@ -1,5 +1,4 @@
-// Package file reads a state from the local disk, laid out as Terraform's
-// local backend does.
+// Package file reads a state from the local disk, using the file layout of Terraform's local backend.
 package file
 
 import (
@@ -47,8 +46,7 @@ func Kind() source.Kind {
 func open(req source.Request) (source.Source, error) {
 	attr, rest := "path", ""
 	if w := req.OtherWorkspace(); w != "" {
-		// The caller has checked the name. Here, it must be the name of a directory that leads nowhere
-		// else.
+		// The caller has checked the name. It must also be a directory name that does not lead elsewhere.
 		if w != filepath.Base(w) || !filepath.IsLocal(w) || w == "." {
 			return nil, errors.New("the name of the workspace cannot be the name of a directory; check it")
 		}
@@ -64,7 +62,7 @@ func open(req source.Request) (source.Source, error) {
 	return location{path: filepath.Join(path, rest), elsewhere: rest != "" && req.Has("path"), limit: req.MaxSize, pause: pause}, nil
 }
 
-// Backend returns the table of a block that tells in which file a program keeps a state.
+// Backend returns the table for a block that names the local file of a state.
 func Backend() attr.Table {
 	return attr.Table{
 		Name: "file",
@@ -76,8 +74,8 @@ func Backend() attr.Table {
 	}
 }
 
-// CheckPath returns an error for a text that is not the path of a file, such as a URL, or that begins
-// with the home directory of another user.
+// CheckPath returns an error if the text is not a file path, for example a URL, or if it starts with another
+// user's home directory.
 func CheckPath(path string) error {
 	if path == "-" {
 		return errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
@@ -101,7 +99,7 @@ type location struct {
 	path      string
 	elsewhere bool // whether path is set although another workspace is read
 	limit     int64
-	pause     func(context.Context) // waits before the second attempt if somebody writes the file
+	pause     func(context.Context) // waits before the second attempt if someone is writing the file
 }
 
 func (l location) String() string { return l.path }
@@ -109,8 +107,7 @@ func (l location) String() string { return l.path }
 // Unfinished is the first byte of a file while statecrypt wrap overwrites it.
 const Unfinished = '!'
 
-// Fetch reads the file. Readers do not lock it, so Fetch reads it once more if somebody seems to be
-// writing it.
+// Fetch reads the file without locking it. If someone seems to be writing the file, Fetch reads it once more.
 func (l location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	data, settled, err := l.read(ctx)
 	if err == nil && !settled {
@@ -126,7 +123,7 @@ func (l location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: data}, nil
 }
 
-// pause waits 100 ms, usually long enough for a write to finish, or until ctx is done.
+// pause waits 100 ms, which is usually long enough for a write to finish, or until ctx is done.
 func pause(ctx context.Context) {
 	select {
 	case <-time.After(100 * time.Millisecond):
@@ -136,8 +133,8 @@ func pause(ctx context.Context) {
 
 func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == Unfinished }
 
-// read returns the content of the file, and whether it is settled: not empty, not unfinished, and not
-// changed during the read.
+// read returns the content of the file, and whether it is settled: not empty, not unfinished, and not changed
+// during the read.
 func (l location) read(ctx context.Context) (data []byte, settled bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -157,10 +154,10 @@ func (l location) read(ctx context.Context) (data []byte, settled bool, err erro
 	return data, settled, err
 }
 
-// openRegular opens path for reading and returns its size, or -1 if it is unknown. It checks that the
-// file is regular before it opens it, because opening can do harm: a tape rewinds, a pipe waits for a
-// writer. It checks again afterwards, because another file may have taken its place; openFlags keep the
-// opening from waiting in this case.
+// openRegular opens path for reading and returns its size, or -1 if the size is unknown. It checks that the
+// file is regular before opening it, because opening can do harm: a tape drive rewinds, a pipe waits for a
+// writer. It checks again afterwards, because the file may have been replaced in between; openFlags keep the
+// open call from blocking in this case.
 func openRegular(path string) (*os.File, int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -198,11 +195,11 @@ func regular(info fs.FileInfo) error {
 	return errors.New("this is not a regular file; the path of one is required")
 }
 
-// explain returns an error for people: with the absolute path, and with a probable mistake in it.
+// explain adds the absolute path and any likely mistake in the path to an error.
 func (l location) explain(err error) error {
 	path := l.path
 	if abs, absErr := filepath.Abs(path); absErr == nil {
-		path = abs // users may not know to which directory a relative path is relative
+		path = abs // users may not know which directory a relative path starts in
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		mistake := l.mistake(path)
@@ -229,7 +226,8 @@ func (l location) explain(err error) error {
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
 }
 
-// mistake describes a probable mistake in a path that does not exist, and returns "" for none.
+// mistake describes a likely mistake in a path that does not exist. It returns an empty string if it finds
+// none.
 func (l location) mistake(path string) string {
 	folder, near := keyfile.Near(path)
 	switch {
@@ -246,8 +244,8 @@ func (l location) mistake(path string) string {
 	return ""
 }
 
-// steps is a reader that stops when ctx is done. It reads at most 4 MiB at once, so that reading a
-// large file from a slow disk can be cancelled.
+// steps is a reader that stops when ctx is done. It reads at most 4 MiB at a time, so that a read of a large
+// file from a slow disk can be cancelled.
 type steps struct {
 	ctx context.Context
 	r   io.Reader

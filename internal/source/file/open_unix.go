@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// openFlags contains O_NONBLOCK, so that a pipe without a writer opens at once.
+// openFlags contains O_NONBLOCK, so that opening a pipe without a writer does not block.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
