@@ -10,40 +10,40 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// access holds git's settings for the server of one repository. The zero value leaves all settings to
-// the user's own configuration.
+// access holds git's settings for one repository's server. The zero value leaves all settings to the user's
+// own git configuration.
 type access struct {
 	scope    string // the URL below which username and password are used
-	server   string // the URL in git's settings for the server
-	alias    string // a second URL like scope, to which the server may redirect; or ""
+	server   string // the URL that git's server settings apply to
+	alias    string // a second URL like scope, to which the server may redirect; may be empty
 	username string
-	password string // "" leaves authentication to git
+	password string // if empty, authentication is left to git
 	caFile   string
 	grant    source.Grant
 
 	ownPassword bool   // whether the password comes from a block, so that git gets no variable that could send it elsewhere
 	placeholder string // the random address that git gets as an argument; insteadOf replaces it with the real one
-	elsewhere   bool   // whether an insteadOf of the user has another address, to which the password is not sent
+	elsewhere   bool   // whether one of the user's insteadOf settings leads to another address, which does not get the password
 
 	sshKeyFile     string
-	keyMistake     string // the reason why ssh cannot use the file as a key; "" if it can
-	onlyKey        bool   // whether ssh uses no key of the agent
-	hostKeys       string // StrictHostKeyChecking
-	passwordUnused bool   // whether a password is set, which ssh does not send
-	asGit          bool   // whether to log in as git: the address has no user, and the key is from SSH_PRIVATE_KEY or the agent
+	keyMistake     string // why ssh cannot use the file as a key; "" if it can
+	onlyKey        bool   // whether ssh must not use the agent's other keys
+	hostKeys       string // the value of StrictHostKeyChecking
+	passwordUnused bool   // whether a password is set although ssh does not send it
+	asGit          bool   // whether to log in as git: the address has no user, and the key comes from SSH_PRIVATE_KEY or the agent
 
 	local      bool // whether the server is on this machine and gets the password without TLS
 	stays      bool // whether git must not follow redirects
 	overSSH    bool
-	redirected bool // whether a credential helper offers the password, not a header
+	redirected bool // whether a credential helper supplies the password instead of a header
 	warnings   []source.Warning
 }
 
 // sent reports whether the server gets credentials. Over ssh, it always does.
 func (a *access) sent() bool { return a.password != "" || a.overSSH }
 
-// address returns the address for git. It removes the user if there is a password, because a user would
-// make git ask for another password. Otherwise it keeps the user, for git's own helpers.
+// address returns the address for git. If there is a password, the address has no user, because git would ask
+// for another password for that user. Otherwise the user stays, for git's own helpers.
 func (a *access) address(where remote) string {
 	if a.password == "" || where.url.User == nil {
 		return where.address
@@ -53,11 +53,12 @@ func (a *access) address(where remote) string {
 	return u.String()
 }
 
-// gitConfig returns the settings that git gets openly. None contains a secret.
+// gitConfig returns the settings that git gets in its environment, where others may see them. They contain no
+// secret.
 func (a *access) gitConfig() (settings []setting) {
 	if a.ownPassword {
 		settings = append(settings, setting{"url." + a.server + ".insteadOf", a.placeholder},
-			setting{"credential.helper", ""}, // a helper that git asks for the password of a proxy could read ours
+			setting{"credential.helper", ""}, // a helper that git asks for a proxy password could read ours
 			setting{"http." + a.server + ".sslVerify", "true"}, setting{"http." + a.server + ".curloptResolve", ""})
 	}
 	if a.stays {
@@ -75,8 +76,8 @@ func (a *access) gitConfig() (settings []setting) {
 		}
 		return settings
 	}
-	// The empty value removes the user's own helpers. If our password is wrong, git would ask them
-	// next, and then make them erase their passwords.
+	// The empty value removes the user's own helpers. If our password is wrong, git would ask them next, and
+	// then tell them to erase their passwords.
 	settings = append(settings, setting{"credential." + a.scope + ".helper", ""})
 	if !a.redirected {
 		return append(settings, setting{"http." + a.server + ".followRedirects", "false"})
@@ -88,8 +89,8 @@ func (a *access) gitConfig() (settings []setting) {
 	return settings
 }
 
-// helper is the setting for a credential helper, see gitcredentials(7). On Windows, too, git runs it in
-// its own shell.
+// helper is the setting for a credential helper; see gitcredentials(7). Git runs it in its own shell, on
+// Windows too.
 const helper = `!f() { test "$1" = get && ` + printAnswer + `; }; f`
 
 // answer returns the output of the credential helper.
@@ -106,10 +107,10 @@ func (a *access) basic() string {
 	return base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password))
 }
 
-// inAddress matches the beginning of an address with a user name, which may be a token.
+// inAddress matches the start of an address that has a user name, which may be a token.
 var inAddress = lazyregexp.New(`(?i)\b(https?://)[^/\s'"@]+@`)
 
-// redact removes the password, in each of its spellings, and user names of HTTP from git's output.
+// redact removes the password, in all its spellings, and HTTP user names from git's output.
 func (a *access) redact(text string) string {
 	text = inAddress.ReplaceAllString(text, "$1")
 	if a == nil || a.password == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// answers reads the files of the batch from the throw-away repository. It returns one answer for each
-// request.
+// answers reads the requested files from the throw-away repository. It returns one answer for each request in
+// the batch.
 func (d *repository) answers(ctx context.Context, list *tree, batch []*want) []answer {
 	blobs, err := d.readBlobs(ctx, list.wanted(batch))
 	answers := make([]answer, len(batch))
@@ -68,7 +68,7 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	return &source.Snapshot{Data: data, Revision: list.commit, Lock: lock, Warnings: warnings}, nil
 }
 
-// content returns the content of an entry, and an error if the entry is not a file.
+// content returns the content of an entry, or an error if the entry is not a file.
 func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, error) {
 	b, ok := blobs[e.id]
 	if !ok {
@@ -87,7 +87,7 @@ func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, 
 	return b, nil
 }
 
-// isLFSPointer reports whether data is the pointer that Git LFS commits in place of a large file.
+// isLFSPointer reports whether data is the pointer that Git LFS commits instead of a large file.
 func isLFSPointer(data []byte) bool {
 	return len(data) < 1024 && bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/v1\n"))
 }

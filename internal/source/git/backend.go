@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Backend returns the table of a block that tells in which repository a program keeps a state.
+// Backend returns the table for a block that names the repository in which a program keeps a state.
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "git",
@@ -39,27 +39,27 @@ func Backend() attr.Table {
 				Doc: "The address of who makes the commits. Defaults to `GIT_AUTHOR_EMAIL`, `user.email`."},
 		},
 	}
-	for _, a := range credentialsTable().Without("url").Attrs { // the attribute repository takes its place
-		a.Env = nil // [source.Credentials] fills them
+	for _, a := range credentialsTable().Without("url").Attrs { // the attribute repository replaces url
+		a.Env = nil // [source.Credentials] reads the variables
 		t.Attrs = append(t.Attrs, a)
 	}
 	return t
 }
 
 // Server is the repository of a backend block, for a program that writes to it. The program makes the
-// commits; this package fetches and pushes them.
+// commits, and this package fetches and pushes them.
 type Server struct {
-	Branch string // the full name of the branch with the state
+	Branch string // the full name of the state's branch
 
 	run    *run
 	remote remote
 
-	mu     sync.Mutex // guards format and reach, which the last visit found out
+	mu     sync.Mutex // guards format and reach, which are known from the last visit
 	format string
 	reach  reach
 }
 
-// Connect returns the repository of a backend block. It contacts no server.
+// Connect returns the repository of a backend block. It does not contact the server.
 func Connect(v attr.Values) (*Server, error) {
 	where, err := parseRepository(v.String("repository"))
 	switch {
@@ -97,7 +97,7 @@ func Connect(v attr.Values) (*Server, error) {
 	return &Server{Branch: "refs/heads/" + branch, run: r, remote: where}, nil
 }
 
-// inline returns the block of credentials that the block of a backend contains, for its one address.
+// inline returns a credentials block for the address of a backend block, with the credentials in that block.
 func inline(v attr.Values, where remote) *unstable.Entry {
 	u := *where.url
 	u.User = nil
@@ -116,10 +116,10 @@ func inline(v attr.Values, where remote) *unstable.Entry {
 
 func (s *Server) String() string { return s.remote.String() }
 
-// Address returns the address like String, but neither cut nor escaped.
+// Address returns the same address as String, but neither truncated nor escaped.
 func (s *Server) Address() string { return s.remote.place() }
 
-// Visit is a throw-away repository, for one operation.
+// Visit is a throw-away repository for one operation.
 type Visit struct {
 	server *Server
 	d      *repository
@@ -136,7 +136,7 @@ func (s *Server) Visit(ctx context.Context) (*Visit, error) {
 	return &Visit{s, d}, d.create()
 }
 
-// Close deletes the throw-away repository, and returns a warning if that fails.
+// Close deletes the throw-away repository. If that fails, it returns a warning.
 func (v *Visit) Close() string {
 	v.server.mu.Lock()
 	defer v.server.mu.Unlock()
@@ -151,17 +151,17 @@ type Found struct {
 	Data   []byte // nil if the content was not requested
 }
 
-// NoBranchError is the error for a branch that the repository does not have.
+// NoBranchError is the error for a branch that does not exist in the repository.
 type NoBranchError struct {
-	Empty bool // whether the repository has no branch at all
+	Empty bool // whether the repository has no branches at all
 	err   error
 }
 
 func (e *NoBranchError) Error() string { return e.err.Error() }
 
-// Fetch fetches the commit of a branch, the folders above a file, and, unless limit is 0, the file;
-// more than limit bytes are an error. It drops the results of earlier fetches. The refspecs beside are
-// fetched, too; a pattern among them may match nothing.
+// Fetch fetches the commit of a branch and the folders above a file. Unless limit is 0, it also fetches the
+// file; a file of more than limit bytes is an error. Fetch drops the results of earlier fetches. It also
+// fetches the refspecs in beside; a pattern among them need not match anything.
 func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, beside ...string) (*Found, error) {
 	d, w := v.d, &want{path: name, maxSize: limit, unread: limit == 0}
 	p, list, err := v.tip(ctx, branch, beside)
@@ -192,7 +192,7 @@ func (v *Visit) Fetch(ctx context.Context, branch, name string, limit int64, bes
 	return found, err
 }
 
-// tip fetches the commit of a branch. The caller explains the error.
+// tip fetches the commit of a branch. The caller must explain the error.
 func (v *Visit) tip(ctx context.Context, branch string, beside []string) (*pin, *tree, error) {
 	d := v.d
 	d.remove()
@@ -205,7 +205,7 @@ func (v *Visit) tip(ctx context.Context, branch string, beside []string) (*pin, 
 	return p, list, err
 }
 
-// Files returns the names of all files in a branch.
+// Files returns the names of all files in a branch, except symbolic links.
 func (v *Visit) Files(ctx context.Context, branch string) (names []string, err error) {
 	v.d.reach = min(v.d.reach, allFolders)
 	p, list, err := v.tip(ctx, branch, nil)
@@ -224,7 +224,7 @@ func (v *Visit) Files(ctx context.Context, branch string) (names []string, err e
 	return names, nil
 }
 
-// room returns an error if one of the folders above name is a file.
+// room returns an error if a folder above name is a file.
 func (t *tree) room(name string) error {
 	t = t.toward(name)
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
@@ -235,8 +235,8 @@ func (t *tree) room(name string) error {
 	return nil
 }
 
-// isExact returns an error if the name of the file has other code points than name, because writing it
-// would add a second file.
+// isExact returns an error if the existing file spells name with other Unicode code points, because writing
+// to name would add a second file.
 func (t *tree) isExact(name string) error {
 	exact := false
 	t.toward(name).each(func(_, n []byte) bool {
@@ -249,8 +249,8 @@ func (t *tree) isExact(name string) error {
 	return nil
 }
 
-// Git runs a command that contacts no server, with the variables more. The command gets no password,
-// because it may run the user's programs, which sign commits.
+// Git runs a command that contacts no server. more holds further environment variables. The command gets no
+// password, because it may run the user's own programs, for example to sign commits.
 func (v *Visit) Git(ctx context.Context, stdin io.Reader, more []string, args ...string) ([]byte, error) {
 	var out []byte
 	environ := v.d.commitEnviron().With(more...)
@@ -258,31 +258,30 @@ func (v *Visit) Git(ctx context.Context, stdin io.Reader, more []string, args ..
 	return out, v.d.explain(err, ref{})
 }
 
-// Push pushes commits whose largest object has size bytes, and returns git's output, even beside an
-// error.
+// Push pushes commits whose largest object has size bytes. It returns git's output even if it fails.
 func (v *Visit) Push(ctx context.Context, size int64, args ...string) (out []byte, err error) {
-	// Otherwise git would fetch absent objects over http, to send differences to them.
+	// Otherwise git would fetch missing objects over http in order to send deltas against them.
 	if err := v.d.configure(false); err != nil {
 		return nil, err
 	}
-	// Git sends everything in one request, because some servers refuse an upload of unknown size.
+	// Git sends everything in one request, because some servers refuse uploads of unknown size.
 	upload := 1<<20 + size + size>>10
 	most := limits{object: min(spare+upload, v.d.run.largest), file: maxSnapshot}
-	// A server may work long before it answers, and push options are sent only if requested.
+	// A server may work for a long time before it responds. Push options are sent only if requested.
 	command := append([]string{"git", "-c", fmt.Sprintf("http.postBuffer=%d", upload), "-c", "http.lowSpeedLimit=0", "-c", "push.pushOption=",
 		"push"}, args...)
 	_, err = v.d.ask(ctx, nil, keep(&out, maxNames), most, command)
 	return out, err
 }
 
-// List returns the full names of branches that match a pattern.
+// List returns the full names of the branches that match a pattern.
 func (v *Visit) List(ctx context.Context, pattern string) (names []string, err error) {
 	names, err = v.d.refs(ctx, pattern)
 	return names, v.d.explain(err, ref{})
 }
 
-// Branches calls do for each branch that matches a pattern, with its commit and its full name. It
-// returns the full name of the branch that HEAD points to, "" if the server does not tell. It sends one
+// Branches calls do with the commit and the full name of each branch that matches a pattern. It returns the
+// full name of the branch that HEAD points to, or an empty string if the server does not say. It sends one
 // request.
 func (v *Visit) Branches(ctx context.Context, pattern string, do func(commit, name string)) (head string, err error) {
 	err = v.d.eachRef(ctx, func(id, name string) error {
@@ -298,10 +297,11 @@ func (v *Visit) Branches(ctx context.Context, pattern string, do func(commit, na
 	return head, err
 }
 
-// Explain adds advice and git's messages to an error of Branches or Push.
+// Explain adds advice and git's messages to an error from Branches or Push.
 func (v *Visit) Explain(err error) error { return v.d.explain(err, ref{}) }
 
-// Said returns git's messages, redacted and on one line, but not cut; "" if err is not an error of git.
+// Said returns git's messages, redacted and on one line, but not truncated. It returns an empty string if err
+// is not a git error.
 func (v *Visit) Said(err error) string {
 	if e, ok := errors.AsType[*commandError](err); ok {
 		return oneLine(v.d.access.redact(e.said))
@@ -309,8 +309,8 @@ func (v *Visit) Said(err error) string {
 	return ""
 }
 
-// IsOtherFormat reports whether the repository has the longer ids of SHA-256. If so, the next visit
-// uses them.
+// IsOtherFormat reports whether err means that the repository uses SHA-256 object ids. If so, the next visit
+// uses them too.
 func (v *Visit) IsOtherFormat(err error) bool {
 	if !says(err, otherFormat) || v.d.format != "sha1" {
 		return false

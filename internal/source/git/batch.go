@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// pin is one ref of one repository. The first fetch pins its commit: all files that a run reads come
-// from that commit.
+// pin is one ref of one repository. The first fetch pins its commit, and all files of a run are read from
+// that commit.
 type pin struct {
 	run    *run
 	remote remote
@@ -18,17 +18,17 @@ type pin struct {
 	mu         sync.Mutex
 	session    *session // the current session, or nil
 	tree       *tree    // nil until a fetch succeeds
-	redirected bool     // whether the server redirects, so that a helper must offer the credentials
+	redirected bool     // whether the server redirects, so that a helper must supply the credentials
 }
 
-// want is the request of one caller.
+// want is one caller's request for a file.
 type want struct {
 	path     string
 	maxSize  int64
 	onLocked onLocked
-	answer   chan answer // buffered, for one answer
-	gone     bool        // whether the caller no longer waits
-	unread   bool        // whether the content of the file is not requested
+	answer   chan answer // has room for one answer
+	gone     bool        // whether the caller has stopped waiting
+	unread   bool        // whether the file's content is not requested
 }
 
 type answer struct {
@@ -36,18 +36,18 @@ type answer struct {
 	err      error
 }
 
-// session is a series of fetches for all callers that need files of a pin at the same time. It owns a
-// throw-away repository, which it deletes before the last caller gets an answer, because a provider
-// cannot clean up later.
+// session is a series of fetches for all callers that need files from a pin at the same time. It owns a
+// throw-away repository and deletes it before the last caller gets an answer, because a provider cannot clean
+// up later.
 type session struct {
 	pin     *pin
 	cancel  context.CancelFunc
 	queue   []*want
-	waiting int           // number of callers that are queued or being served, and still wait
-	done    chan struct{} // closed when the throw-away repository is deleted
+	waiting int           // number of callers that are queued or being served, and still waiting
+	done    chan struct{} // closed after the throw-away repository is deleted
 }
 
-// read returns a file through the current session, or through a new one if there is none.
+// read returns a file through the current session, or starts a session if there is none.
 func (p *pin) read(ctx context.Context, f *file) (*source.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -67,8 +67,8 @@ func (p *pin) join(w *want) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.session == nil {
-		// The session does not use the caller's context, because others may still wait after the caller
-		// has left.
+		// The session does not use this caller's context, because other callers may still be waiting after
+		// this one has left.
 		ctx, cancel := context.WithCancel(context.Background())
 		p.session = &session{pin: p, cancel: cancel, done: make(chan struct{})}
 		go p.session.run(ctx)
@@ -78,8 +78,8 @@ func (p *pin) join(w *want) *session {
 	return p.session
 }
 
-// leave gives up on w. The last caller to leave ends the session, and waits until the throw-away
-// repository is deleted, because the process may end immediately afterwards.
+// leave gives up on w. The last caller to leave ends the session and waits until the throw-away repository is
+// deleted, because the process may exit right afterwards.
 func (v *session) leave(w *want) {
 	v.pin.mu.Lock()
 	if len(w.answer) == 0 {
@@ -89,7 +89,7 @@ func (v *session) leave(w *want) {
 	}
 	last := v.waiting == 0
 	if last && v.pin.session == v {
-		v.pin.session = nil // later callers begin another session
+		v.pin.session = nil // later callers start another session
 	}
 	v.pin.mu.Unlock()
 	if last {
@@ -118,8 +118,8 @@ func (v *session) run(ctx context.Context) {
 	}
 }
 
-// serve returns the requests that are queued when the list of files arrives, with their answers.
-// Requests that arrive while the files are fetched wait for the next call.
+// serve waits for the list of files, then answers all requests that are queued by then. Requests that arrive
+// while the files are fetched wait for the next call.
 func (v *session) serve(ctx context.Context, dir *repository) ([]*want, []answer) {
 	list, err := v.pin.list(ctx, dir)
 	v.pin.mu.Lock()
@@ -136,16 +136,16 @@ func (v *session) serve(ctx context.Context, dir *repository) ([]*want, []answer
 	return batch, dir.answers(ctx, list, batch)
 }
 
-// gather calls collect, and fetches the list of files again, at most twice, if the server refuses
-// single files. It returns the list that contains the fetched files.
+// gather calls collect. If the server refuses to send single files, gather fetches the list of files and
+// tries again, at most twice. It returns the list that contains the fetched files.
 func (p *pin) gather(ctx context.Context, dir *repository, list *tree, batch []*want) (*tree, error) {
 	list, err := p.collect(ctx, dir, list, batch)
 	for range 2 {
 		if !isRefusal(err) {
 			break
 		}
-		// Either the branch was rewritten and the server deleted its old files, or the server never
-		// sends single files.
+		// Either the branch was rewritten and the server deleted its old files, or the server never sends
+		// single files.
 		if list, err = p.listAgain(ctx, dir, err); err == nil {
 			list, err = p.collect(ctx, dir, list, batch)
 		}
@@ -153,7 +153,7 @@ func (p *pin) gather(ctx context.Context, dir *repository, list *tree, batch []*
 	return list, err
 }
 
-// collect fetches the files of the batch, and the folders above them.
+// collect fetches the files of the batch and the folders above them.
 func (p *pin) collect(ctx context.Context, dir *repository, list *tree, batch []*want) (*tree, error) {
 	grown, err := dir.walk(ctx, list, batch)
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *pin) collect(ctx context.Context, dir *repository, list *tree, batch []
 	return grown, dir.fetchBlobs(ctx, grown.wanted(batch))
 }
 
-// list returns the files of the pinned commit, and pins it first if necessary.
+// list returns the files of the pinned commit. If no commit is pinned yet, it pins one.
 func (p *pin) list(ctx context.Context, dir *repository) (*tree, error) {
 	p.mu.Lock()
 	list, redirected := p.tree, p.redirected
@@ -197,7 +197,7 @@ func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 		if !says(err, notOurRef) || p.ref.isID {
 			break
 		}
-		// Between the server's list of branches and the fetch, a branch was rewritten or a lock
+		// After the server listed its branches, but before the fetch, a branch was rewritten or a lock was
 		// released, and the server deleted the old commit.
 		dir.remove()
 		list, err = dir.fetchTree(ctx, p.ref)
@@ -211,8 +211,8 @@ func (p *pin) fetchList(ctx context.Context, dir *repository) (*tree, error) {
 	return list, nil
 }
 
-// wanted maps the ids of the files that the batch requests, and of their locks, to the largest size in
-// bytes that a caller accepts.
+// wanted returns the ids of the files that the batch requests, and of their locks. It maps each id to the
+// largest size, in bytes, that a caller accepts.
 func (t *tree) wanted(batch []*want) map[string]int64 {
 	limits := map[string]int64{}
 	for _, w := range batch {

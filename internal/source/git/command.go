@@ -20,52 +20,54 @@ import (
 )
 
 const (
-	// killDelay limits the time for which git may clean up after it was asked to stop.
+	// killDelay limits how long git may clean up after it was asked to stop.
 	killDelay = 3 * time.Second
 
 	maxStderr = 256 << 10
 
 	maxStall = 30 * time.Second
 
-	// maxMemory limits the memory of git, and of each program that it starts, while it talks to a
-	// server: git keeps the whole list of refs in memory, however long it is.
+	// maxMemory limits the memory of git, and of each program that it starts, while it talks to a server. Git
+	// keeps the server's whole list of refs in memory, however long it is.
 	maxMemory = 2 << 30 // bytes
 
 	// maxWork limits the processor time of git, and of each program that it starts, while it talks to a
-	// server: a few bytes of a pack can expand to many megabytes.
+	// server. A few bytes of a pack can expand to many megabytes.
 	maxWork = 10 * time.Minute
 )
 
-// commandError is the error of a git command that failed.
+// commandError is the error of a failed git command.
 type commandError struct {
-	said string // git's output on stderr, at most maxStderr bytes
+	said string // git's stderr output, at most maxStderr bytes
 	err  error
 }
 
 func (e *commandError) Error() string { return "git: " + e.err.Error() }
 func (e *commandError) Unwrap() error { return e.err }
 
-// wasKilled reports whether a signal ended git, so that stderr does not contain the reason.
+// wasKilled reports whether a signal ended git. In that case, stderr does not contain the reason.
 func (e *commandError) wasKilled() bool {
 	exit, ok := errors.AsType[*exec.ExitError](e.err)
 	return ok && exit.ExitCode() < 0
 }
 
-// git runs one command in the temporary repository and returns its stderr. The command contacts no
-// server: no transport is allowed, because git before 2.45 does not know GIT_NO_LAZY_FETCH, and would
-// fetch absent objects. The function read gets stdout, unless it is nil.
+// git runs one command in the temporary repository and returns its stderr. The function read gets stdout,
+// unless it is nil. The command cannot contact a server: no transport is allowed, because git before 2.45
+// ignores GIT_NO_LAZY_FETCH and would fetch missing objects.
 func (d *repository) git(ctx context.Context, stdin io.Reader, read func(stdout io.Reader) error, args ...string) (said string, err error) {
 	return execute(ctx, d.environ().With("GIT_ALLOW_PROTOCOL=none"), stdin, read, (*exec.Cmd).Run, append([]string{"git"}, args...))
 }
 
-// limited returns the command with limits that its children inherit: of processor time, and in bytes of
-// memory and of each file that they write. Memory is limited on Linux only, where the limit excludes
-// mapped files; without a shell and on Windows nothing is limited. A write beyond the limit fails, but
-// does not kill the program.
+// limited returns the command with limits that its child processes inherit. The limits apply to processor
+// time, to memory in bytes, and to the size in bytes of each file that a process writes. A write beyond the
+// limit fails, but does not kill the process.
+//
+// Memory is limited on Linux only, where mapped files do not count. Nothing is limited on Windows, or without
+// a shell.
 func limited(work time.Duration, memory, file int64, command []string) []string {
 	path, err := world.Find(command[0])
 	if err != nil || runtime.GOOS == "windows" {
-		return command // running it returns the error
+		return command // running the command returns the error
 	}
 	if _, err := world.Find("sh"); err != nil {
 		return command
@@ -77,7 +79,8 @@ func limited(work time.Duration, memory, file int64, command []string) []string 
 	return append([]string{"sh", "-c", script + `exec "$@"`, "sh", path}, command[1:]...)
 }
 
-// output runs a git command and returns its stdout. More than limit bytes are errTooManyFiles.
+// output runs a git command and returns its stdout. If there are more than limit bytes, it returns
+// errTooManyFiles.
 func (d *repository) output(ctx context.Context, limit int64, args ...string) ([]byte, error) {
 	var out []byte
 	_, err := d.git(ctx, nil, keep(&out, limit), args...)
@@ -87,7 +90,7 @@ func (d *repository) output(ctx context.Context, limit int64, args ...string) ([
 	return out, err
 }
 
-// keep returns a function that reads stdout into out; more than limit bytes are an error.
+// keep returns a function that reads stdout into out, and fails if there are more than limit bytes.
 func keep(out *[]byte, limit int64) func(io.Reader) error {
 	return func(stdout io.Reader) (err error) {
 		*out, err = meter.Read(stdout, -1, limit)
@@ -95,21 +98,21 @@ func keep(out *[]byte, limit int64) func(io.Reader) error {
 	}
 }
 
-// execute calls run to execute a command, passes stdout to read unless read is nil, and returns at most
-// maxStderr bytes of stderr.
+// execute executes a command by calling run. It passes stdout to read, unless read is nil, and returns at
+// most maxStderr bytes of stderr.
 func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read func(io.Reader) error, run func(*exec.Cmd) error,
 	command []string) (string, error) {
 	cmd := world.Command(ctx, environ, command...)
 	var stderr capped
 	cmd.Stdin, cmd.Stderr = stdin, &stderr
 	cmd.WaitDelay = killDelay
-	var stdout *os.File // nil if nobody reads it
+	var stdout *os.File // nil if nothing reads it
 	readErr := make(chan error, 1)
 	if read == nil {
 		readErr <- nil
 	} else {
-		// Package exec copies nothing if stdout is a file. Otherwise it would abort a copy that takes
-		// longer than WaitDelay, and git's output would look complete.
+		// If stdout is a file, package exec copies nothing. Otherwise it would abort a copy that takes longer
+		// than WaitDelay, and git's output would look complete.
 		r, w, err := os.Pipe()
 		if err != nil {
 			return "", err
@@ -130,7 +133,7 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 		return "", context.Cause(ctx)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // git ended; a connection that the user's ssh keeps open still holds the pipe of stderr
+		err = nil // git has ended; a connection that the user's ssh keeps open still holds the stderr pipe
 	}
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case e != nil && (!ok || exit.ExitCode() < 0):
@@ -144,7 +147,7 @@ func execute(ctx context.Context, environ world.Environ, stdin io.Reader, read f
 }
 
 // capped keeps the first maxStderr bytes that are written to it, because a server can make git print
-// without end.
+// endlessly.
 type capped struct{ kept []byte }
 
 func (c *capped) Write(p []byte) (int, error) {
@@ -154,8 +157,8 @@ func (c *capped) Write(p []byte) (int, error) {
 
 var versionLine = lazyregexp.New(`^git version (\d+)\.(\d+)`)
 
-// checkVersion returns an error unless git is installed and knows GIT_CONFIG_COUNT (2.31) and fetch
-// --stdin (2.29). It also sets r.largest. After a success, it does not run git again.
+// checkVersion returns an error unless git is installed and supports GIT_CONFIG_COUNT (2.31) and fetch
+// --stdin (2.29). It also sets r.largest. Once it has succeeded, it does not run git again.
 func (r *run) checkVersion(ctx context.Context) error {
 	r.versionMu.Lock()
 	defer r.versionMu.Unlock()
@@ -176,7 +179,7 @@ func (r *run) checkVersion(ctx context.Context) error {
 		return errors.New(`"git version" does not answer; on macOS, install the developer tools with "xcode-select --install"`)
 	}
 	if err != nil {
-		text := `"git version" failed: ` + err.Error() // not wrapped, because it is no error of the server
+		text := `"git version" failed: ` + err.Error() // not wrapped, because it is not a server error
 		if e, ok := errors.AsType[*commandError](err); ok && e.said != "" {
 			text += ". git said: " + outside.End(oneLine(e.said), maxSaid)
 		}

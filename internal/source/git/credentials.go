@@ -29,15 +29,15 @@ const (
 	keyFileVar      = "SSH_PRIVATE_KEY"
 )
 
-// These are terraform-backend-git's variables for the place of a state.
+// These variables say where terraform-backend-git keeps a state.
 const (
 	repositoryVar = "TF_BACKEND_GIT_GIT_REPOSITORY"
 	refVar        = "TF_BACKEND_GIT_GIT_REF"
 	stateVar      = "TF_BACKEND_GIT_GIT_STATE"
 )
 
-// defaults holds the environment variables of terraform-backend-git. The variable repositoryVar names
-// the repository that the others are meant for.
+// defaults holds the values of terraform-backend-git's environment variables. The variable repositoryVar
+// names the repository that the others are meant for.
 type defaults struct {
 	defaultRef string
 	repository remote // the zero value if repositoryVar is not set or not a valid address
@@ -51,9 +51,9 @@ func newDefaults(lookup attr.LookupEnv) defaults {
 	return defaults{defaultRef: ref, named: named, repository: repository}
 }
 
-// ref returns the default ref for where, "" for the remote's HEAD. If the environment names no
-// repository, its ref applies to every repository. Otherwise it applies only to the named one, whose
-// default is master, as in terraform-backend-git.
+// ref returns the default ref for where, or an empty string for the remote's HEAD. If the environment does
+// not name a repository, its ref applies to every repository. Otherwise the ref applies only to the named
+// repository, and it defaults to master, as in terraform-backend-git.
 func (d defaults) ref(where remote) string {
 	switch {
 	case !d.named:
@@ -64,8 +64,8 @@ func (d defaults) ref(where remote) string {
 	return ""
 }
 
-// over returns c without the environment variables of the other transport, ssh or http, so that they
-// cause no errors.
+// over returns c without the environment variables of the other transport, ssh or http, so that they cannot
+// cause errors.
 func over(c source.Credentials, ssh bool) source.Credentials {
 	c.Table.Attrs, c.Table.Variables = slices.Clone(c.Table.Attrs), slices.Clone(c.Table.Variables)
 	for _, attrs := range [][]attr.Attr{c.Table.Attrs, c.Table.Variables} {
@@ -78,8 +78,8 @@ func over(c source.Credentials, ssh bool) source.Credentials {
 	return c
 }
 
-// accessTo returns the access with the credentials for the server of where: from a block of
-// credentials, or from variables that are meant for this server.
+// accessTo returns the access to the server of where. The credentials come from a block, or from variables
+// that are meant for this server.
 func (r *run) accessTo(where remote) (*access, error) {
 	switch where.protocol {
 	case "file":
@@ -92,7 +92,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		socket, _ := r.environment(false).Lookup("SSH_AUTH_SOCK")
 		return r.sshAccess(grant, where, socket != "")
 	}
-	grant, err := r.http.Redirected(where.url) // For would return an error for a password, even if there is a token
+	grant, err := r.http.Redirected(where.url) // For would return an error for a password even if there is a token
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +126,9 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The user's insteadOf settings must not send a block's password to another server, so git gets a
-	// random address, for which our own insteadOf is the longest match. Of several settings for the
-	// longest match, git applies the last one.
+	// The user's insteadOf settings must not send a block's password to another server. Git therefore gets a
+	// random address, for which our own insteadOf is the longest match. If several settings are equally long,
+	// git applies the last one.
 	if a.server = a.scope; a.ownPassword {
 		a.placeholder, a.server = "statecrypt:"+rand.Text(), a.address(where)
 	}
@@ -156,8 +156,8 @@ func (a *access) useBlock(where remote, block source.Grant) error {
 	return err
 }
 
-// useRepository restricts the credentials to the one repository that a block, or
-// terraform-backend-git's environment, names.
+// useRepository restricts the credentials to the one repository that the block, or terraform-backend-git's
+// environment, names.
 func (a *access) useRepository(where remote) {
 	path := strings.TrimSuffix(where.url.EscapedPath(), "/")
 	a.scope = scope(where, path)
@@ -166,10 +166,9 @@ func (a *access) useRepository(where remote) {
 	}
 }
 
-// useToken looks for a token of GitHub in the environment. It is meant for GitHub's own server, for the
-// server of a block if tokenForBlocks is set, and for the repository that the environment names if the
-// environment also sets a user name. For other servers it is ignored without an error, because CI
-// systems always set it.
+// useToken looks for a GitHub token in the environment. The token is meant for GitHub's own server. Another
+// server gets it only if it has a block and tokenForBlocks is set, or if a user name is set for it. Otherwise
+// the token is ignored without an error, because CI systems always set one.
 func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	github := source.Home{Vars: []string{"GITHUB_SERVER_URL"}, Default: "https://github.com/"}
 	isGitHub := github.Is(r.lookup, where.url)
@@ -188,12 +187,12 @@ func (r *run) useToken(a *access, where, named remote, block bool) (err error) {
 	if a.username == "" && isGitHub {
 		a.username, _ = r.lookup.Get("GIT_USERNAME")
 	}
-	a.username = cmp.Or(a.username, named.user(), "x-access-token") // the documented user name for tokens of GitHub's apps and actions
+	a.username = cmp.Or(a.username, named.user(), "x-access-token") // the documented user name for tokens of GitHub apps and actions
 	return nil
 }
 
-// scope returns the URL for a path on the server of where. It has the spelling of the host in where,
-// because git compares spellings.
+// scope returns the URL of a path on the server of where. It spells the host as where does, because git
+// compares spellings.
 func scope(where remote, path string) string {
 	return where.url.Scheme + "://" + where.url.Host + strings.TrimSuffix(path, "/") + "/"
 }
@@ -214,7 +213,7 @@ func (a *access) check(where remote, exposed bool) error {
 	return nil
 }
 
-// secretFile reads the file that a variable names, and returns "" if path is "".
+// secretFile reads the file that an environment variable names. It returns an empty string if path is empty.
 func secretFile(variable, path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -231,8 +230,8 @@ func secretFile(variable, path string) (string, error) {
 	return secret, nil
 }
 
-// sshAccess returns the access over ssh. As in terraform-backend-git, the keys of the agent come before
-// SSH_PRIVATE_KEY, and with either the default user is git.
+// sshAccess returns the access over ssh. As in terraform-backend-git, the agent's keys are tried before
+// SSH_PRIVATE_KEY, and with either of them the default user is git.
 func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, error) {
 	a := &access{overSSH: true, onlyKey: grant.Has(keyFileAttr), hostKeys: grant.String(hostKeysAttr), grant: grant}
 	a.passwordUnused = grant.Has("password")
@@ -263,8 +262,8 @@ func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, 
 	return a, err
 }
 
-// notPrivateKey describes a file that ssh cannot use as a private key, with a remedy, and returns ""
-// for a key.
+// notPrivateKey describes why ssh cannot use a file as a private key, and how to fix it. It returns an empty
+// string if the file is such a key.
 func notPrivateKey(content []byte) string {
 	_, err := ssh.ParseRawPrivateKey(content)
 	_, protected := errors.AsType[*ssh.PassphraseMissingError](err)
@@ -282,8 +281,8 @@ func notPrivateKey(content []byte) string {
 		"the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE")
 }
 
-// readableFile returns the absolute path of a file, and "" if the attribute is not set. Its errors do
-// not repeat a text that may be a key, pasted in place of a path.
+// readableFile returns the absolute path of a file, or an empty string if the attribute is not set. Its
+// errors do not repeat a value that may be a key, pasted instead of a path.
 func readableFile(name string, grant source.Grant) (string, error) {
 	path := grant.String(name)
 	if path == "" {
@@ -308,8 +307,8 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	return path, nil
 }
 
-// shownFile returns the words for a file in an error. They contain its path only if the setting surely
-// is a path, because it may be the key itself.
+// shownFile returns how an error message refers to a file. It includes the path only if the setting surely is
+// a path, because it may be the key itself.
 func shownFile(given, path string) string {
 	if recognize.IsPath(given) {
 		return fmt.Sprintf("the file %q", shown(path))
@@ -317,9 +316,9 @@ func shownFile(given, path string) string {
 	return "the file"
 }
 
-// nearRepository returns the [source.Match] of the repository that terraform-backend-git's environment
-// names and the address asked. It is Undecided if only one of the two uses ssh, or if the environment
-// names a folder.
+// nearRepository returns the [source.Match] between the repository that terraform-backend-git's environment
+// names and the address asked. It returns Undecided if only one of them uses ssh, or if the environment names
+// a folder.
 func nearRepository(home, asked string) source.Match {
 	named, err := parseRepository(home)
 	where, askedErr := url.Parse(asked)

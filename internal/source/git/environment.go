@@ -12,29 +12,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// environment returns the variables of this process that git gets: the ones that git, ssh and their
-// helpers are known to use. If secret is true, git receives a secret of the configuration, and gets
-// only the variables of the machine and the ones that every program needs. Files in the home directory
-// stay in effect in both cases.
+// environment returns the variables of this process that git gets: only those that git, ssh and their helpers
+// are known to use. If secret is true, git receives a secret from the configuration, and gets only the
+// machine's variables and the ones that every program needs. Files in the home directory stay in effect in
+// both cases.
 func (r *run) environment(secret bool) world.Environ {
 	w := r.world.Beside(secret)
 	return w.Environ().With(r.environ...).Only(func(name string) bool { return w.Gives(name) && isForGit(name) })
 }
 
-// forCommits lists the variables for git and the programs that sign commits. A name that ends with *
-// stands for all names with this beginning. All other variables are withheld, among them variables that
-// write the keys of connections to a file (SSLKEYLOGFILE), turn on traces that show headers
-// (GIT_TRACE*), have libraries load code (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository
-// whose hook runs Terraform (GIT_DIR and the others of git rev-parse --local-env-vars).
+// forCommits lists the variables for git and for programs that sign commits. A name that ends with * matches
+// all names with that prefix. All other variables are withheld. They include variables that write connection
+// keys to a file (SSLKEYLOGFILE), turn on traces that show headers (GIT_TRACE*), make libraries load code
+// (OPENSSL_CONF, OPENSSL_MODULES), or belong to the repository whose hook runs Terraform (GIT_DIR and the
+// others of git rev-parse --local-env-vars).
 var forCommits = []string{
-	// The locations of git's programs and libraries. (PATH is always passed on.)
+	// Where git's programs and libraries are. (PATH is always passed on.)
 	"GIT_EXEC_PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "MSYSTEM",
-	// The shell that runs the commands in the configuration of ssh and of agents.
+	// The shell that runs the commands in ssh and agent configurations.
 	"SHELL", "COMSPEC",
-	// The user's configuration, see withhold.
+	// The user's configuration; see withhold.
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*",
 	"GIT_CONFIG_VALUE_*", "GIT_CONFIG_PARAMETERS",
-	// The authors of commits, and the times.
+	// The authors and dates of commits.
 	"GIT_AUTHOR_*", "GIT_COMMITTER_*", "EMAIL",
 	// The user's ssh agent.
 	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER",
@@ -42,12 +42,12 @@ var forCommits = []string{
 	"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME", "GPG_TTY",
 }
 
-// forTalks lists the variables, in addition to [forCommits], for git, ssh and the programs that give
-// git a password.
+// forTalks lists the variables, in addition to [forCommits], for git, ssh and the programs that give git a
+// password.
 var forTalks = []string{
-	// The machine's proxies, and git's settings for HTTP.
+	// The machine's proxies, and git's HTTP settings.
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GIT_HTTP_*",
-	// The machine's certificate authorities, and the user's settings for TLS, see withhold.
+	// The machine's certificate authorities, and the user's TLS settings; see withhold.
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "GIT_SSL_*", "GIT_PROXY_SSL_*",
 	// The user's ssh command, and the programs that ask for its passphrases.
 	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE",
@@ -56,7 +56,7 @@ var forTalks = []string{
 	"GH_*", "GLAB_*", "GITLAB_*", "CI_JOB_TOKEN", "SYSTEM_ACCESSTOKEN", "KRB5CCNAME", "KRB5_CONFIG", "KRB5_CLIENT_KTNAME",
 }
 
-// isForGit reports whether git gets the variable called name. The name is in capitals, because Windows
+// isForGit reports whether git gets the variable called name. The name must be in upper case, because Windows
 // ignores the case.
 func isForGit(name string) bool { return isForCommits(name) || isAmong(forTalks, name) }
 
@@ -76,10 +76,10 @@ var (
 	configFile  = lazyregexp.New(`^(GIT_CONFIG_(GLOBAL|SYSTEM)|XDG_CONFIG_HOME)$`)
 )
 
-// withhold returns environ without the user's settings for TLS, in variables and in the files that
-// variables name, if the block sets ca_file. Files in the home directory and of the system stay in
-// effect, and so do variables that disable such files. GIT_CONFIG_PARAMETERS, which git -c sets, would
-// take precedence over our settings, so all of it is withheld if it mentions TLS or an include.
+// withhold returns environ without the user's TLS settings if the block sets ca_file. It removes TLS
+// variables and variables that name a configuration file. Files in the home directory and system files stay
+// in effect, and so do variables that disable such files. GIT_CONFIG_PARAMETERS, which git -c sets, would
+// override our settings, so it is removed entirely if it mentions TLS or an include.
 func (a *access) withhold(environ world.Environ) world.Environ {
 	if a.caFile == "" {
 		return environ
@@ -90,8 +90,8 @@ func (a *access) withhold(environ world.Environ) world.Environ {
 	})
 }
 
-// without returns environ without some git settings: a numbered one whose name matches setting becomes
-// a meaningless one, and GIT_CONFIG_PARAMETERS is left out as a whole if it matches word.
+// without returns environ without certain git settings. A numbered setting whose name matches setting is
+// replaced by a meaningless one. GIT_CONFIG_PARAMETERS is removed entirely if it matches word.
 func without(environ world.Environ, setting, word *lazyregexp.Regexp) world.Environ {
 	withheld := []string{}
 	kept := environ.Only(func(name string) bool {
@@ -109,8 +109,8 @@ var (
 	talkWord    = lazyregexp.New(`(?i)http\.|credential|url\.|remote\.`)
 )
 
-// commitEnviron returns the environment of commands that contact no server, without the variables that
-// give git a password.
+// commitEnviron returns the environment for commands that contact no server. It lacks the variables that give
+// git a password.
 func (d *repository) commitEnviron() world.Environ {
 	env := without(d.run.environment(false), talkSetting, talkWord).Only(isForCommits)
 	return d.settle(env).With("GIT_ALLOW_PROTOCOL=none")
@@ -126,13 +126,13 @@ func (d *repository) settle(env world.Environ) world.Environ {
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(
 		"GIT_DIR="+cmp.Or(d.dir, "/nonexistent"), // and never the repository that Terraform runs in
-		"LC_ALL=C", // errors are told apart by their text
+		"LC_ALL=C", // the text of messages tells errors apart
 		"GIT_TERMINAL_PROMPT=0",
 		"GCM_INTERACTIVE=never",
 		"GIT_ALLOW_PROTOCOL="+d.allowedProtocols(),
 		"GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_TRACE2=0", "GIT_TRACE2_EVENT=0", "GIT_TRACE2_PERF=0", // trace2.* in a configuration file could log settings, headers among them
+		"GIT_TRACE2=0", "GIT_TRACE2_EVENT=0", "GIT_TRACE2_PERF=0", // trace2.* in a configuration file could log settings, including headers
 	)
 	if !asks || d.access.password != "" {
 		env = env.With("GIT_ASKPASS=") // an empty value also makes git ignore SSH_ASKPASS
@@ -146,9 +146,8 @@ func (d *repository) settle(env world.Environ) world.Environ {
 	return appendConfig(env, append(fixedConfig(d.run.maxStall), d.access.gitConfig()...))
 }
 
-// allowedProtocols returns the value of GIT_ALLOW_PROTOCOL. It keeps redirects and url.<base>.insteadOf
-// from turning an address into one with a weaker protocol. If git gets the password of a block, ssh is
-// not allowed.
+// allowedProtocols returns the value of GIT_ALLOW_PROTOCOL. It prevents redirects and url.<base>.insteadOf
+// from switching to a weaker protocol. If git gets a password from a block, ssh is not allowed.
 func (d *repository) allowedProtocols() string {
 	allowed := allowedProtocols[d.remote.protocol]
 	if d.access.ownPassword {
@@ -179,16 +178,16 @@ func fixedConfig(stall time.Duration) []setting {
 		{"fetch.prune", "false"},
 		{"fetch.negotiationAlgorithm", "noop"}, // the repository has no commits to offer
 		{"protocol.version", "2"},
-		{"http.postBuffer", "1048576"},                            // git reserves as many bytes of its limited memory, and its requests are small
-		{"http.sslVersion", "tlsv1.2"},                            // the oldest version; some builds of git would accept 1.0
-		{"http.lowSpeedLimit", "1000"},                            // bytes per second, below which a transfer is stalled
+		{"http.postBuffer", "1048576"},                            // git reserves this many bytes of its limited memory
+		{"http.sslVersion", "tlsv1.2"},                            // the oldest version allowed; some builds of git would accept 1.0
+		{"http.lowSpeedLimit", "1000"},                            // bytes per second, below which a transfer counts as stalled
 		{"http.lowSpeedTime", strconv.Itoa(int(stall.Seconds()))}, // seconds until a stalled transfer is aborted
 		{"credential.interactive", "false"},
 	}
 }
 
-// appendConfig adds settings to the GIT_CONFIG_COUNT variables of git-config(1). Users and CI systems
-// set such variables, too, so it continues their count.
+// appendConfig adds settings to the GIT_CONFIG_COUNT variables of git-config(1). Users and CI systems may set
+// such variables too, so it continues their numbering.
 func appendConfig(environ world.Environ, settings []setting) world.Environ {
 	text, _ := environ.Lookup("GIT_CONFIG_COUNT")
 	count, err := strconv.Atoi(text)

@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// These patterns match messages of git after which another attempt may help. Git exits with 128 for all
-// of them, so only its messages, in the C locale, tell them apart.
+// These patterns match git messages after which another attempt may help. Git exits with status 128 in all
+// these cases, so only the messages, in the C locale, tell them apart.
 var (
 	noSuchRef     = lazyregexp.New(`couldn't find remote ref`)
 	otherFormat   = lazyregexp.New(`mismatched algorithms|does not support this repository.s hash algorithm`)
@@ -38,17 +38,17 @@ func says(err error, what *lazyregexp.Regexp) bool {
 	return ok && what.MatchString(e.said)
 }
 
-// isRefusal reports whether the server lacks, or does not give out, the requested objects.
+// isRefusal reports whether the server lacks the requested objects or refuses to send them.
 func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadvertised) }
 
-// advice maps messages of git to remedies. The first match counts.
+// advice maps git messages to remedies. The first match is used.
 var advice = []struct {
 	when *lazyregexp.Regexp
 	then func(d *repository, at ref) error
 }{
-	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own trouble
+	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own problem
 		say("git needs more memory than it may have: what the server answers is too long")},
-	{words(`\Afatal: fetch-pack: invalid index-pack output\s*\z`, `died of signal 24\b`), // git's own words are missing: SIGXCPU
+	{words(`\Afatal: fetch-pack: invalid index-pack output\s*\z`, `died of signal 24\b`), // git prints no message of its own: SIGXCPU
 		say("git was stopped while it put together what the server sent, for which it gets " + maxWork.String() + " of processor time; " +
 			"a large repository needs a server with partial clones")},
 	{tooLarge, say("the server sends more than it was asked for, or the repository is too large to be read without partial clones")},
@@ -103,7 +103,7 @@ func say(sentence string) func(*repository, ref) error {
 var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 
 func refAdvice(d *repository, at ref) error {
-	page := "" // git takes a page without line breaks for a repository without branches
+	page := "" // git mistakes a page without line breaks for a repository without branches
 	if strings.HasPrefix(d.remote.protocol, "http") && !d.access.sent() {
 		page = "; or the server sent a page to sign in: no credentials were sent to it"
 	}
@@ -180,8 +180,8 @@ func deniedAdvice(d *repository, _ ref) error {
 	return fault.Known(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
 
-// uncovered returns the reason why no block of credentials applies, for http and https, and "" for
-// other protocols.
+// uncovered returns why no credentials block applies to an http or https address. It returns an empty string
+// for other protocols.
 func (d *repository) uncovered() string {
 	switch {
 	case d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http":
@@ -209,7 +209,7 @@ func notFoundAdvice(d *repository, _ ref) error {
 	return errors.New(hidden)
 }
 
-// explain adds a remedy and git's messages to an error of git. The caller adds the repository.
+// explain adds a remedy and git's messages to a git error. The caller must add the repository.
 func (d *repository) explain(err error, at ref) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -251,16 +251,16 @@ func (d *repository) explain(err error, at ref) error {
 	return &explainedError{what, fmt.Sprintf("%sgit said: %s", end, outside.End(said, maxSaid)), failed}
 }
 
-// explainedError is an error of git with a remedy.
+// explainedError is a git error with a remedy.
 type explainedError struct {
 	error
-	said   string // git's messages, behind the advice
+	said   string // git's messages, after the advice
 	failed *commandError
 }
 
 func (e *explainedError) Error() string { return e.Tell(error.Error) }
 
-// Tell works like Error, and takes the text of the reason from the function text.
+// Tell works like Error, but gets the wording of the reason from the function text.
 func (e *explainedError) Tell(text func(error) string) string { return text(e.error) + e.said }
 
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
@@ -275,15 +275,15 @@ var (
 		`the remote end`, `broken pipe`)
 )
 
-// IsDenied reports whether the server wants other credentials, or other rights.
+// IsDenied reports whether the server requires other credentials or permissions.
 func IsDenied(err error) bool { return IsRejected(err) || says(err, forbidden) }
 
-// IsRejected reports whether the server refused the credentials themselves. It is false if only the
-// rights are missing.
+// IsRejected reports whether the server refused the credentials themselves. It returns false if only
+// permissions are missing.
 func IsRejected(err error) bool { return says(err, signInError) }
 
-// IsUnanswered reports whether the connection failed. The server may have executed the request, and
-// another attempt may succeed.
+// IsUnanswered reports whether the connection failed. The server may have executed the request, and another
+// attempt may succeed.
 func IsUnanswered(err error) bool {
 	e, ok := errors.AsType[*commandError](err)
 	return ok && (e.wasKilled() || says(err, unanswered) && !says(err, clientError) && !IsDenied(err))
@@ -301,8 +301,8 @@ func oneLine(said string) string {
 }
 
 const (
-	maxSaid = 1024 // bytes of git's messages that an error repeats
-	maxName = 1024 // bytes of a path or a ref that an error repeats
+	maxSaid = 1024 // size limit of git's messages in an error, in bytes
+	maxName = 1024 // size limit of a path or ref in an error, in bytes
 )
 
 func shown(name string) string { return outside.Line(name, maxName) }

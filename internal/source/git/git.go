@@ -33,8 +33,8 @@ func table() attr.Table {
 			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
 				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path, without a password. " +
 					"Defaults to `TF_BACKEND_GIT_GIT_REPOSITORY`."},
-			// Its variable, which is meant only for the repository that the environment names, is read
-			// by [defaults.ref].
+			// [defaults.ref] reads the variable for this attribute, which applies only to the repository that
+			// the environment names.
 			{Name: "ref", Type: cty.String, Form: attr.Version,
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
 					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
@@ -90,20 +90,19 @@ func credentialsTable() attr.Table {
 // run holds the state that the git sources of one configured provider share.
 type run struct {
 	defaults  defaults
-	lookup    attr.LookupEnv // nil if the environment is not to be used
+	lookup    attr.LookupEnv // nil if the environment must not be used
 	http, ssh source.Credentials
 
-	// followsRedirects allows git to follow redirects. It is set for sources; a program that writes
-	// uses only the address in its block.
+	// followsRedirects allows git to follow redirects. It is set for sources; a program that writes only uses
+	// the address in its block.
 	followsRedirects bool
 
-	// tokenForBlocks allows git to send the token of GitHub to each server with a block of credentials.
-	// It is not set for the block of a backend, which names the place of a state, but does not allow
-	// the server to get a token.
+	// tokenForBlocks allows git to send a GitHub token to every server that has a credentials block. It is
+	// not set for a backend block, which says where a state is but does not allow that server to get a token.
 	tokenForBlocks bool
 
 	world   world.World
-	environ []string // further environment variables, for tests
+	environ []string // additional environment variables, for tests
 	tempDir string   // the parent of throw-away repositories; "" for the system's temporary directory
 
 	sweep sync.Once
@@ -114,24 +113,24 @@ type run struct {
 	versionTimeout time.Duration // limits git version: on a Mac without developer tools, git is a stub that opens a window and waits
 
 	maxStall  time.Duration // the longest pause in a transfer
-	maxWork   time.Duration // processor time of git
-	maxMemory int64         // bytes of git's memory
-	maxObject int64         // bytes of a commit or a directory
-	maxGlance int64         // bytes of all directories, if they are fetched at once
-	slow      int64         // bytes of a whole snapshot whose download causes a warning
+	maxWork   time.Duration // limits git's processor time
+	maxMemory int64         // limits git's memory, in bytes
+	maxObject int64         // size limit of a commit or directory, in bytes
+	maxGlance int64         // size limit of all directories together, if they are fetched at once, in bytes
+	slow      int64         // size of a whole snapshot, in bytes, from which downloading it causes a warning
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin
-	said map[string]bool // addresses of slow repositories about which a warning was given
+	said map[string]bool // addresses of slow repositories for which a warning was given
 }
 
-// pinKey identifies a pin. It has no credentials, because a run uses the same ones for every read of a
-// repository.
+// pinKey identifies a pin. It does not contain credentials, because a run uses the same credentials for all
+// reads from a repository.
 type pinKey struct{ repository, ref string }
 
 func start(settings source.Settings) source.Open { return newReader(settings).open }
 
-// newReader returns a run for sources, which follow redirects and may send tokens to servers with
+// newReader returns a run for sources. It follows redirects and may send tokens to servers with credentials
 // blocks.
 func newReader(settings source.Settings) *run {
 	r := newRun(settings)
@@ -139,7 +138,8 @@ func newReader(settings source.Settings) *run {
 	return r
 }
 
-// newRun returns a run that neither follows redirects nor sends tokens to servers with blocks.
+// newRun returns a run that does not follow redirects and does not send tokens to servers just because they
+// have a block.
 func newRun(settings source.Settings) *run {
 	return &run{
 		defaults: newDefaults(settings.LookupEnv), lookup: settings.LookupEnv, world: settings.World(),
@@ -181,7 +181,7 @@ func (r *run) pin(where remote, at ref) *pin {
 	return r.pins[key]
 }
 
-// first reports whether this is its first call for a repository.
+// first reports whether it is called for the first time for a repository.
 func (r *run) first(where remote) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +190,7 @@ func (r *run) first(where remote) bool {
 	return !before
 }
 
-// file is one file of a repository, a [source.Source].
+// file is one file in a repository. It implements [source.Source].
 type file struct {
 	pin      *pin
 	path     string
@@ -202,7 +202,7 @@ func (f *file) String() string {
 	return fmt.Sprintf("%s in the git repository %s at %s", shown(f.path), f.pin.remote, f.pin.ref)
 }
 
-// Fetch reads the file through a session that it shares with other files of the repository.
+// Fetch reads the file through a session, which it shares with other files of the repository.
 func (f *file) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return f.pin.read(ctx, f)
 }

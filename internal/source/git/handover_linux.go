@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// secretPath is the path of a file that git and its children inherit open. Whenever it is opened,
-	// it is read from its start.
-	secretPath = "/proc/self/fd/3" //nolint:gosec // the path of the secret, and not the secret
+	// secretPath is the path of an open file that git and its child processes inherit. Each time it is
+	// opened, it is read from the start.
+	secretPath = "/proc/self/fd/3" //nolint:gosec // the path of the secret, not the secret itself
 
 	printAnswer = `while IFS= read -r line; do printf '%s\n' "$line"; done <` + secretPath
 )
 
-// handOver puts the password into a file in memory that has no name, and returns git's environment and
-// the file for git to inherit. Neither the environment nor an argument, which other programs can list,
-// contains the password.
+// handOver writes the password to an unnamed file in memory. It returns git's environment, and the file that
+// git must inherit. The password is neither in the environment nor in an argument, which other programs can
+// list.
 func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error) {
 	if a.password == "" {
 		return environ, nil, nil

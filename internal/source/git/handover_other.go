@@ -13,8 +13,8 @@ const (
 	printAnswer    = `printf '%s' "$` + answerVariable + `"`
 )
 
-// handOver puts the password into git's environment, because only Linux has files without a name that
-// several processes can read.
+// handOver puts the password into git's environment, because only Linux has unnamed files that several
+// processes can read.
 func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error) {
 	switch {
 	case a.password == "":

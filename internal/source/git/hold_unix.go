@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// hold locks a directory while the returned file is open, at most as long as this process runs. It
-// returns nil if another process holds the directory, if it does not exist, or if it belongs to another
-// user.
+// hold locks a directory until the returned file is closed or the process ends. It returns nil if another
+// process holds the directory, if it does not exist, or if it belongs to another user.
 func hold(dir string) *os.File {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -27,7 +26,7 @@ func hold(dir string) *os.File {
 	return nil
 }
 
-// claim holds a directory if no running process does.
+// claim holds a directory unless a running process holds it.
 func claim(dir string) (f *os.File, ok bool) {
 	f = hold(dir)
 	return f, f != nil

@@ -11,19 +11,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// folder returns the path of a repository on this machine, and "" for the address of a server.
+// folder returns the path of a repository on this machine, or an empty string if the address names a server.
 func (r remote) folder() string {
 	if r.protocol != "file" {
 		return ""
 	}
 	path := strings.TrimPrefix(r.address, "file://")
-	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // a path of Windows, such as /C:/
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // a Windows path, such as /C:/
 		path = path[1:]
 	}
 	return filepath.FromSlash(path)
 }
 
-// whyNoRepository returns the reason why git does not accept a local path as a repository.
+// whyNoRepository returns why git does not accept a local path as a repository.
 func whyNoRepository(path string) string {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):

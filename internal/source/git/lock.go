@@ -9,17 +9,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Terraform-backend-git locks the state at a path by making the branch locks/<path>, whose commit adds
-// the file <path>.lock to the commit of the state's branch. The branch therefore also has a copy of
-// the state, which may be old; only the added file is read there.
+// Terraform-backend-git locks the state at a path by creating the branch locks/<path>. The commit of that
+// branch adds the file <path>.lock to the commit of the state's branch. The lock branch therefore also has a
+// copy of the state, which may be old. Only the added file is read from it.
 const (
 	remoteLocks = "refs/heads/locks/"
 	localLocks  = "refs/statecrypt/locks/"
 
-	maxLockNames = 1 << 20 // bytes of the names of locks and the ids of their folders: about ten thousand locks
+	maxLockNames = 1 << 20 // size limit, in bytes, of lock names and their folder ids: about ten thousand locks
 )
 
-// onLocked tells how a read treats a lock.
+// onLocked says how a read treats a lock.
 type onLocked string
 
 const (
@@ -28,8 +28,8 @@ const (
 	lockFails   onLocked = "error"
 )
 
-// accept returns an error if a lock forbids the read, and a notice for the user, which may be "". The
-// lock is nil if there is none; unread is the error of reading it.
+// accept returns an error if a lock forbids the read. Otherwise it returns a notice for the user, which may
+// be empty. lock is nil if there is none; unread is the error from reading it.
 func (o onLocked) accept(lock *source.Lock, unread error) (notice string, err error) {
 	switch {
 	case o == lockIgnored || lock == nil && unread == nil:
@@ -57,9 +57,9 @@ func describe(l source.Lock) string {
 	return fmt.Sprintf("(who: %s, operation: %s, created: %s, id: %s)", quoted(l.Who), quoted(l.Operation), quoted(l.Created), quoted(l.ID))
 }
 
-// lockOf returns the id of the file that describes the lock on a path, "" if there is no such file, and
-// whether there is a lock. As in [tree.find], the name may have other code points for the same
-// characters.
+// lockOf returns the id of the file that describes the lock on a path, and whether there is a lock. The id is
+// empty if there is no such file. As in [tree.find], the file's name may use other Unicode code points for
+// the same characters.
 func (t *tree) lockOf(name string) (id string, locked bool) {
 	name, locked = t.lockedName(name)
 	if root := t.lockRoots[name]; root != "" {
@@ -81,7 +81,7 @@ func (t *tree) lockedName(name string) (as string, locked bool) {
 	return name, false
 }
 
-// idOfFile returns the id of a regular file, and "" for other entries.
+// idOfFile returns the id of a regular file, or an empty string for any other entry.
 func (e entry) idOfFile() string {
 	switch e.mode {
 	case modeFile, modeExecutable, modeGroup:
@@ -90,8 +90,8 @@ func (e entry) idOfFile() string {
 	return ""
 }
 
-// lock returns the lock on a path, nil if there is none. With an error, an empty lock means that the
-// lock cannot be read, and nil that there may be a lock.
+// lock returns the lock on a path, or nil if there is none. If it fails, an empty lock means that the path is
+// locked but the lock cannot be read, and nil means that the path may be locked.
 func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 	id, locked := t.lockOf(name)
 	if !locked {
@@ -111,14 +111,14 @@ func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 	return source.ParseLock(b.data)
 }
 
-// listLocks records the locks of the repository in list. If that fails, it records list.locksErr,
-// because most reads ignore locks. It returns an error only if ctx has ended.
+// listLocks records the repository's locks in list. If that fails, it records list.locksErr instead of
+// returning an error, because most reads ignore locks. It returns an error only if ctx is done.
 func (d *repository) listLocks(ctx context.Context, list *tree) error {
 	if d.withoutLocks {
 		list.locksErr = errors.New("the locks of this repository have names that cannot be stored on this system")
 		return nil
 	}
-	out, err := d.output(ctx, maxLockNames, "for-each-ref", "--format=%(refname):%(tree)", localLocks) // no ref has a colon
+	out, err := d.output(ctx, maxLockNames, "for-each-ref", "--format=%(refname):%(tree)", localLocks) // no ref contains a colon
 	if err == nil {
 		list.locks, list.lockRoots = d.findLockRoots(string(out))
 		if list.root == "" {
@@ -134,11 +134,12 @@ func (d *repository) listLocks(ctx context.Context, list *tree) error {
 	return nil
 }
 
-// findLockRoots parses the list of locks. It returns maps by the locked path: an empty text for each
-// lock, and the ids of the root folders of their branches, which [repository.walk] reads if necessary.
+// findLockRoots parses the list of locks. It returns two maps whose keys are the locked paths. The first has
+// an empty string for each lock. The second has the root folder ids of the lock branches, which
+// [repository.walk] reads if necessary.
 func (d *repository) findLockRoots(refs string) (locks, roots map[string]string) {
 	locks, roots = map[string]string{}, map[string]string{}
-	for ref := range strings.Lines(refs) { // only the line break is trimmed, because a name may end with another blank
+	for ref := range strings.Lines(refs) { // only the line break is removed, because a name may end with another blank
 		name, root, _ := strings.Cut(strings.TrimPrefix(strings.TrimSuffix(ref, "\n"), localLocks), ":")
 		locks[name] = ""
 		if objectID.MatchString(root) {
@@ -151,8 +152,8 @@ func (d *repository) findLockRoots(refs string) (locks, roots map[string]string)
 	return locks, roots
 }
 
-// findDescriptions records the id of the file that describes each lock while all folders are present,
-// because a later session would have to fetch them again. It does not fetch the file itself.
+// findDescriptions records which file describes each lock. It does so while all folders are present, because
+// a later session would have to fetch them again. It does not fetch the file itself.
 func (d *repository) findDescriptions(ctx context.Context, list *tree) error {
 	var all []*want
 	for name := range list.locks {

@@ -14,21 +14,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// blob is the content of one file. Its data is nil if the file is larger than allowed; taken tells that
-// a caller has got the data.
+// blob is the content of one file. data is nil if the file is larger than allowed. taken says whether a
+// caller has already received data.
 type blob struct {
 	size  int64
 	data  []byte
 	taken bool
 }
 
-// lines returns the sorted ids, each on a line.
+// lines returns the sorted ids, one per line.
 func lines[V any](ids map[string]V) []byte {
 	return []byte(strings.Join(slices.Sorted(maps.Keys(ids)), "\n") + "\n")
 }
 
-// readBlobs reads the blobs with the ids in limits, which maps ids to the largest sizes in bytes. It
-// asks git for the sizes first, so that git prints only blobs that are small enough.
+// readBlobs reads the blobs in limits, which maps each id to the largest size allowed, in bytes. It asks git
+// for the sizes first, so that git prints only blobs that are small enough.
 func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (map[string]blob, error) {
 	blobs, here := map[string]blob{}, map[string]int64{}
 	for id, limit := range limits {
@@ -53,7 +53,7 @@ func (d *repository) readBlobs(ctx context.Context, limits map[string]int64) (ma
 	return blobs, err
 }
 
-// readSizes moves the blobs that are larger than their limits from limits to blobs, without their data.
+// readSizes moves blobs that are larger than their limits from limits to blobs, without their data.
 func readSizes(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
 	in := bufio.NewReader(stdout)
 	for range len(limits) {
@@ -69,7 +69,7 @@ func readSizes(stdout io.Reader, limits map[string]int64, blobs map[string]blob)
 	return nil
 }
 
-// readHeader reads the line "<id> <type> <size>". It returns empty results if the object is missing.
+// readHeader reads the line "<id> <type> <size>". It returns empty values if the object is missing.
 func readHeader(in *bufio.Reader) (id, kind string, size int64, err error) {
 	line, err := in.ReadString('\n')
 	if strings.HasSuffix(line, " missing\n") {
@@ -88,7 +88,7 @@ func readHeader(in *bufio.Reader) (id, kind string, size int64, err error) {
 
 var errObjects = errors.New("git printed a file that cannot be read")
 
-// readObjects reads one object for each entry of limits, and stores the blobs among them.
+// readObjects reads one object for each entry of limits, and stores those that are blobs.
 func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
 	in := bufio.NewReader(stdout)
 	for range limits {
@@ -106,8 +106,8 @@ func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blo
 	return nil
 }
 
-// readObject reads one object in the format of git-cat-file(1) BATCH OUTPUT. It returns empty results
-// if the object is missing, and no data if it is of another kind or larger than its limit.
+// readObject reads one object in the format described in git-cat-file(1) under BATCH OUTPUT. It returns empty
+// values if the object is missing, and no data if the object is of another kind or larger than its limit.
 func readObject(in *bufio.Reader, kind string, limit func(id string) int64) (id, found string, b blob, err error) {
 	id, found, b.size, err = readHeader(in)
 	switch {

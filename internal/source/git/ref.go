@@ -11,10 +11,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// ref is the checked ref of a request.
+// ref is a request's ref after it was checked.
 type ref struct {
-	name       string   // as the settings name it; "HEAD" by default
-	candidates []string // full names in the order of the attempts, or one object id
+	name       string   // as written in the settings; "HEAD" by default
+	candidates []string // full names in the order to try, or one object id
 	isID       bool
 }
 
@@ -27,8 +27,8 @@ func (r ref) isBranch() bool {
 
 var objectID = lazyregexp.New(`^([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})$`)
 
-// parseRef expands a short name to the full names of a branch and a tag, in this order, because git
-// fetch prefers a tag to a branch of the same name.
+// parseRef expands a short name to the full names of a branch and a tag, in this order. Git fetch itself
+// would prefer a tag to a branch of the same name.
 func parseRef(text string) (ref, error) {
 	switch {
 	case text == "" || text == "HEAD":
@@ -46,8 +46,8 @@ func parseRef(text string) (ref, error) {
 	return ref{name: text, candidates: []string{"refs/heads/" + text, "refs/tags/" + text}}, nil
 }
 
-// CheckBranch returns an error for a name that breaks the rules of git-check-ref-format(1). In a
-// refspec, such a name could be a pattern, name two refs or be an option.
+// CheckBranch returns an error for a name that breaks the rules of git-check-ref-format(1). In a refspec,
+// such a name could be a pattern, name two refs or be an option.
 func CheckBranch(name string) error {
 	switch {
 	case strings.HasPrefix(name, "-"):
@@ -65,7 +65,7 @@ func CheckBranch(name string) error {
 	return nil
 }
 
-// CleanPath returns the path of a file in the form in which git lists it.
+// CleanPath returns a file's path in the form in which git lists it.
 func CleanPath(text string) (string, error) {
 	switch clean := path.Clean(text); {
 	case text == "" || clean == ".":

@@ -23,32 +23,32 @@ import (
 )
 
 const (
-	// Remote is the name of the remote. It is not "origin", because the user's configuration may have
-	// settings for that.
+	// Remote is the name of the remote. It is not "origin", because the user's configuration may contain
+	// settings for that name.
 	Remote    = "state"
 	wantedRef = "refs/statecrypt/wanted"
 
-	// dirPattern is the pattern of throw-away repositories for os.MkdirTemp and filepath.Match. Either
-	// a running process holds a matching directory, or an ended one left it behind.
+	// dirPattern is the name pattern of throw-away repositories, for os.MkdirTemp and filepath.Match. A
+	// matching directory is either held by a running process or left behind by one that has ended.
 	dirPattern = "statecrypt-git-*.held"
 
-	maxListing = 256 << 20 // bytes of a list of files: about three million files
-	maxNames   = 1 << 20   // bytes of a list of names: about ten thousand branches and tags
+	maxListing = 256 << 20 // size limit of a list of files, in bytes: about three million files
+	maxNames   = 1 << 20   // size limit of a list of names, in bytes: about ten thousand branches and tags
 
-	// slow is the size, in bytes, of a whole snapshot whose download causes a warning. A snapshot of
-	// this size takes 0.6 s from the same disk instead of 0.07 for one file, on two busy cores (git
+	// slow is the size of a whole snapshot, in bytes, from which downloading it causes a warning. A snapshot
+	// of this size takes 0.6 s from a local disk, compared with 0.07 s for one file, on two busy cores (git
 	// 2.39), and a second over 100 Mbit/s.
 	slow = 10 << 20
 )
 
-// repository is a throw-away bare repository. The first fetch creates it, without git init, which would
-// copy the user's template with its hooks.
+// repository is a throw-away bare repository. The first fetch creates it. It does not use git init, which
+// would copy the user's template with its hooks.
 type repository struct {
 	run    *run
 	remote remote
 	access *access
-	ssh    string // GIT_SSH_COMMAND; "" does not change it
-	dir    string // "" before it is created
+	ssh    string // GIT_SSH_COMMAND; left unchanged if empty
+	dir    string // empty until it is created
 	held   *os.File
 	format string // "sha1" or "sha256"
 
@@ -60,11 +60,11 @@ type repository struct {
 	allHere       bool            // whether all folders of the commit are present
 	here          map[string]bool // ids of the folders that are present, if not all are
 
-	tooLarge map[string]bool // by id of a requested file, whether it was too large to be fetched
+	tooLarge map[string]bool // by id of a requested file, whether it was too large to fetch
 	others   []string        // short names of the server's branches and tags, for errors about a missing ref; nil if unknown
 }
 
-// prepare checks git's version and sets d.access and d.ssh, once per visit.
+// prepare checks git's version and sets d.access and d.ssh. It does this once per visit.
 func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	if d.access != nil {
 		return nil
@@ -92,8 +92,9 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	return err
 }
 
-// isUnverified reports whether git accepts any certificate. It also records in access.elsewhere
-// whether an insteadOf of the user changes the address. It ignores errors, which the fetch reports.
+// isUnverified reports whether git accepts any certificate. It also records in access.elsewhere whether one
+// of the user's insteadOf settings changes the address. It ignores errors, because the fetch will report
+// them.
 func (d *repository) isUnverified(ctx context.Context) bool {
 	address := d.access.address(d.remote)
 	if out, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", address); err == nil {
@@ -105,7 +106,7 @@ func (d *repository) isUnverified(ctx context.Context) bool {
 	if !strings.HasPrefix(address, "https://") {
 		return false
 	}
-	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // any value disables the verification
+	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // any value disables verification
 		return true
 	}
 	verify, err := d.output(ctx, 64, "config", "--type=bool", "--get-urlmatch", "http.sslVerify", address)
@@ -138,9 +139,9 @@ func (d *repository) create() error {
 	return nil
 }
 
-// makeDir creates a directory and holds it. It tries three times, because another process may claim a
-// directory before it is held. If directories cannot be locked, held is nil, and no other process can
-// claim the directory either.
+// makeDir creates a directory and holds it. It tries three times, because another process may claim the
+// directory before it is held. If directories cannot be locked, held is nil, and no other process can claim
+// the directory either.
 func (r *run) makeDir() (dir string, held *os.File, err error) {
 	for range 3 {
 		dir, err = os.MkdirTemp(r.tempDir, dirPattern) // mode 0700
@@ -170,14 +171,14 @@ func (r *run) removeDead() {
 	}
 }
 
-// configure writes the configuration. If promised is true, git fetches absent objects when it needs
+// configure writes the configuration file. If promised is true, git fetches missing objects when it needs
 // them.
 func (d *repository) configure(promised bool) error {
 	return os.WriteFile(filepath.Join(d.dir, "config"), []byte(d.config(promised)), 0o600)
 }
 
-// config returns the text of the configuration. The address is a quoted value in it, so it cannot be an
-// option.
+// config returns the content of the configuration file. The address is a quoted value there, so it cannot be
+// mistaken for an option.
 func (d *repository) config(promised bool) string {
 	extensions, promisor := "", ""
 	if promised {
@@ -187,13 +188,13 @@ func (d *repository) config(promised bool) string {
 		extensions += "\tobjectFormat = " + d.format + "\n"
 	}
 	address := cmp.Or(d.access.placeholder, d.access.address(d.remote))
-	if d.access.ownPassword { // with pushurl, no url.<base>.pushInsteadOf applies
+	if d.access.ownPassword { // if pushurl is set, no url.<base>.pushInsteadOf applies
 		promisor += "\tpushurl = \"" + d.access.placeholder + "\"\n"
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(address)
-	// The server side of a local fetch is our child. It must neither run a program to pack objects nor
-	// fetch objects, because the repository, perhaps of a stranger, names that program. A push runs the
-	// hooks of the repository.
+	// The server side of a local fetch is our child process. It must neither run a program to pack objects
+	// nor fetch objects, because an untrusted repository could name that program. A push does run the
+	// repository's hooks.
 	programs := ""
 	if d.remote.protocol == "file" {
 		programs = "\tuploadpack = \"unset GIT_ALLOC_LIMIT; GIT_ALLOW_PROTOCOL=none git-upload-pack\"\n" +
@@ -204,13 +205,13 @@ func (d *repository) config(promised bool) string {
 		"[remote \"" + Remote + "\"]\n" + promisor + "\turl = \"" + quoted + "\"\n" + programs
 }
 
-// remove deletes the repository and returns a warning if that fails.
+// remove deletes the repository. If that fails, it returns a warning.
 func (d *repository) remove() string {
 	if d.dir == "" {
 		return ""
 	}
 	_ = d.held.Close() // Windows cannot remove an open file
-	// A child that was just killed may still be writing.
+	// A child process that was just killed may still be writing.
 	err := os.RemoveAll(d.dir)
 	for wait := time.Millisecond; err != nil && wait < time.Second; wait *= 2 {
 		time.Sleep(wait)
@@ -224,8 +225,8 @@ func (d *repository) remove() string {
 	return ""
 }
 
-// fetchTree fetches the commit and its trees. If the server lists a ref that a fetch has just not
-// found, the ref was created in between, and is fetched again.
+// fetchTree fetches the commit and its trees. If a fetch does not find a ref that the server lists
+// afterwards, the ref was created in between, and fetchTree fetches it again.
 func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	if d.format == "" && at.isID && len(at.candidates[0]) == 64 {
 		d.format = "sha256"
@@ -244,7 +245,7 @@ func (d *repository) fetchTree(ctx context.Context, at ref) (*tree, error) {
 	return list, d.listLocks(ctx, list)
 }
 
-// fetchAny fetches the first candidate of the ref that the server has.
+// fetchAny fetches the first candidate of the ref that exists on the server.
 func (d *repository) fetchAny(ctx context.Context, at ref) (said string, err error) {
 	for _, full := range at.candidates {
 		said, err = d.fetchRef(ctx, full, at.isID)
@@ -259,8 +260,8 @@ func (d *repository) fetchAny(ctx context.Context, at ref) (said string, err err
 	return said, err
 }
 
-// adapt changes one setting of the next fetch after an error, and reports whether it did. A change
-// is never undone, so the attempts end.
+// adapt changes one setting for the next fetch after an error, and reports whether it did. It never undoes a
+// change, so the number of attempts is limited.
 func (d *repository) adapt(err error, at ref) bool {
 	switch {
 	case says(err, otherFormat) && !at.isID && d.format == "sha1":
@@ -282,8 +283,8 @@ func (d *repository) adapt(err error, at ref) bool {
 	return true
 }
 
-// fetchRef fetches a ref and all locks, because further files may be requested later, and a repository
-// without locks costs nothing. For a commit id, no locks are fetched.
+// fetchRef fetches a ref and all locks, because more files may be requested later and fetching locks costs
+// nothing if there are none. For a commit id, it does not fetch locks.
 func (d *repository) fetchRef(ctx context.Context, full string, isID bool) (said string, err error) {
 	args := []string{"--depth=1"}
 	if filter := d.reach.filter(); filter != "" {
@@ -344,13 +345,13 @@ func (d *repository) idOf(ctx context.Context, name string) (string, error) {
 	return "", errNoCommit
 }
 
-// listingLimit returns the largest length in bytes of the list of files for the fetched objects. A
-// folder that occurs many times is fetched once, but listed each time.
+// listingLimit returns the size limit, in bytes, of the list of files in the fetched objects. A folder that
+// occurs many times is fetched once, but listed each time.
 func (d *repository) listingLimit() int64 {
 	return min(meter.Expanded(d.packed()), maxListing)
 }
 
-// packed returns the number of fetched bytes.
+// packed returns the number of bytes that were fetched.
 func (d *repository) packed() (size int64) {
 	packs, _ := filepath.Glob(filepath.Join(d.dir, "objects", "pack", "*.pack"))
 	for _, pack := range packs {
@@ -361,9 +362,9 @@ func (d *repository) packed() (size int64) {
 	return size
 }
 
-// fetchBlobs fetches the files in wanted, which maps ids to the largest sizes in bytes, and records in
-// d.tooLarge which are larger. If one is too large, git fetches none and does not tell which one it is,
-// so fetchBlobs tries each half separately.
+// fetchBlobs fetches the files in wanted, which maps each id to the largest size allowed, in bytes. It
+// records in d.tooLarge which files are larger. If one file is too large, git fetches none and does not say
+// which one it is, so fetchBlobs tries each half separately.
 func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) error {
 	if len(wanted) == 0 || d.complete {
 		return nil
@@ -391,9 +392,9 @@ func (d *repository) fetchBlobs(ctx context.Context, wanted map[string]int64) er
 	return nil
 }
 
-// fetch runs git fetch and returns its stderr. It sends credentials in a header, which costs no extra
-// request but would be sent to the target of a redirect as well, so git must not follow redirects. If
-// the server redirects, fetch tries again with a credential helper, which answers for one address only.
+// fetch runs git fetch and returns its stderr. The credentials are sent in a header, which costs no extra
+// request. Since the header would also be sent to the target of a redirect, git must not follow redirects;
+// see ask.
 func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ...string) (string, error) {
 	if err := d.create(); err != nil {
 		return "", err
@@ -402,8 +403,8 @@ func (d *repository) fetch(ctx context.Context, ids []byte, most limits, args ..
 	return d.ask(ctx, ids, nil, most, command)
 }
 
-// ask calls talk, and calls it again if the server redirects: the credentials then come from a helper,
-// which answers for one address only.
+// ask calls talk. If the server redirects, ask calls talk again with a credential helper, which gives the
+// credentials to one address only.
 func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
 	said, err := d.talk(ctx, ids, read, most, command)
 	if says(err, redirect) && d.access.password != "" && !d.access.redirected && !d.access.stays {
@@ -413,9 +414,9 @@ func (d *repository) ask(ctx context.Context, ids []byte, read func(io.Reader) e
 	return said, err
 }
 
-// isListed reports whether the server lists the ref after all. For errors about the ref, it records the
-// short names of the other branches and tags in d.others, in the server's order; nil if the ref cannot
-// be a branch or a tag, or if the server does not list them.
+// isListed reports whether the server lists the ref after all. For error messages, it records the short names
+// of the other branches and tags in d.others, in the server's order. d.others is nil if the ref cannot be a
+// branch or a tag, or if the server does not list them.
 func (d *repository) isListed(ctx context.Context, at ref) (is bool) {
 	d.others = nil
 	if strings.HasPrefix(at.name, "refs/") && shortName(at.name) == at.name {
@@ -451,13 +452,13 @@ func (d *repository) refs(ctx context.Context, patterns ...string) (names []stri
 
 var errTooManyNames = errors.New("the repository has too many branches and tags")
 
-// eachRef calls do for each line of git ls-remote: with the id of an object, and the full name of a ref. Version 0
-// of the protocol sends the list with its first answer. Version 2 needs another request, and git then asks for all
-// refs, too.
+// eachRef calls do for each line of git ls-remote, with an object id and the full name of a ref. It uses
+// protocol version 0, in which the server sends the list with its first response. Version 2 needs another
+// request, and git then asks for all refs, too.
 func (d *repository) eachRef(ctx context.Context, do func(id, name string) error, args ...string) error {
 	command := append([]string{"git", "-c", "protocol.version=0", "ls-remote", "-q"}, args...)
 	_, err := d.ask(ctx, nil, func(stdout io.Reader) error {
-		lines := bufio.NewScanner(stdout) // a ref fits into a line of git's protocol, which is shorter than the limit of a Scanner
+		lines := bufio.NewScanner(stdout) // a ref fits into a line of git's protocol, which is shorter than a Scanner's limit
 		for lines.Scan() {
 			if id, name, ok := strings.Cut(lines.Text(), "\t"); ok {
 				if err := do(id, name); err != nil {
@@ -470,12 +471,12 @@ func (d *repository) eachRef(ctx context.Context, do func(id, name string) error
 	return err
 }
 
-// shortName returns the name of a branch or a tag without its prefix, and other names as they are.
+// shortName returns the name of a branch or tag without its prefix. It returns other names unchanged.
 func shortName(full string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(full, "refs/heads/"), "refs/tags/")
 }
 
-// talk runs a git command with the credentials of the remote, within limits.
+// talk runs a git command within limits, with the credentials for the remote.
 func (d *repository) talk(ctx context.Context, ids []byte, read func(io.Reader) error, most limits, command []string) (string, error) {
 	environ, secret, err := d.access.handOver(most.apply(d.environ(), d.run.largest))
 	if err != nil {

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// defaultSSH runs ssh so that it never prompts, does not wait forever, and does not add further keys or
-// addresses of a host that is already in known_hosts.
+// defaultSSH runs ssh so that it never prompts and does not wait forever. For a host that is already in
+// known_hosts, it does not add further keys or addresses.
 const defaultSSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o UpdateHostKeys=no -o CheckHostIP=no"
 
-// sshOptions returns the options of ssh from a credentials block or from terraform-backend-git's
-// variables.
+// sshOptions returns the ssh options from a credentials block or from terraform-backend-git's variables.
 func (a *access) sshOptions() string {
 	options := ""
 	if a.sshKeyFile != "" {
@@ -24,16 +23,16 @@ func (a *access) sshOptions() string {
 		options += " -o StrictHostKeyChecking=" + a.hostKeys
 	}
 	if a.hostKeys == "no" {
-		// The unverified key must not get into known_hosts, where it would be trusted, and other
-		// programs must not share the connection. Ssh knows /dev/null on Windows, too.
+		// The unverified key must not be added to known_hosts, where it would be trusted, and other programs
+		// must not share the connection. On Windows too, ssh understands /dev/null.
 		options += " -o UserKnownHostsFile=/dev/null -o ControlPath=none"
 	}
 	return options
 }
 
-// sshCommand returns the value for GIT_SSH_COMMAND: the user's own command, or defaultSSH if there is
-// none, followed by our options. It returns "" if the user's command needs no options. An https address
-// needs the command, too, because url.<base>.insteadOf can replace the address with an ssh address.
+// sshCommand returns the value for GIT_SSH_COMMAND: the user's own command, or defaultSSH if there is none,
+// followed by our options. It returns an empty string if the user's command needs no options. An https
+// address needs the command, too, because url.<base>.insteadOf can replace it with an ssh address.
 func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	options := d.access.sshOptions()
 	users, err := d.usersSSH(ctx)
@@ -50,8 +49,8 @@ func (d *repository) sshCommand(ctx context.Context) (string, error) {
 	return users + options, nil
 }
 
-// usersSSH returns the user's ssh command, or "" if there is none. It follows the order of git(1):
-// GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
+// usersSSH returns the user's ssh command, or an empty string if there is none. It follows the order of
+// git(1): GIT_SSH_COMMAND, core.sshCommand, GIT_SSH.
 func (d *repository) usersSSH(ctx context.Context) (string, error) {
 	if command, _ := d.run.environment(false).Lookup("GIT_SSH_COMMAND"); command != "" {
 		return command, nil
@@ -70,9 +69,9 @@ func (d *repository) usersSSH(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// identity returns the ssh option for the key at path. Ssh replaces %h and the like in a path, and %%
-// with %. But for -i, it looks for the file before that, so a path with % needs the long form, quoted
-// as in ssh_config(5).
+// identity returns the ssh option for the key at path. Ssh expands tokens such as %h in a path, and replaces
+// %% with %. But for -i, it looks for the file before it does so. A path that contains % therefore needs the
+// long form, quoted as in ssh_config(5).
 func identity(path string) string {
 	if !strings.Contains(path, "%") {
 		return " -i " + shellQuote(path)

@@ -13,23 +13,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// tree lists the files of one commit, either all or only the ones in the folders above requested files,
-// and the locks at the time of the fetch. Once it is shared, it is not changed.
+// tree lists files of one commit, and the locks at the time of the fetch. It lists either all files or only
+// those in the folders above requested files. Once a tree is shared, it does not change.
 type tree struct {
 	commit  string
-	format  string // format of object ids: "sha1" or "sha256"
+	format  string // object id format: "sha1" or "sha256"
 	listing []byte // output of git ls-tree -r -t -z, a compact form that is seldom searched
 	partial bool   // whether only the folders above one name are listed
-	slow    string // warning that all files of a large commit were fetched, and why; "" for none
+	slow    string // warning that all files of a large commit were fetched, and why; may be empty
 
-	// If the folders are read one by one, these fields hold them, and listing is empty. See
-	// [tree.toward].
+	// If the folders are read one by one, these fields hold them, and listing is empty. See [tree.toward].
 	root      string            // id of the root folder; "" if listing has all files
-	folders   map[string][]byte // folders in git's format by id
-	lockRoots map[string]string // ids of the root folders of the locks' branches by locked path
+	folders   map[string][]byte // folders in git's format, by id
+	lockRoots map[string]string // root folder ids of the lock branches, by locked path
 
-	locks    map[string]string // ids of the locks' descriptions by locked path; "" if unknown or missing
-	locksErr error             // the reason why the locks are unknown
+	locks    map[string]string // ids of the lock descriptions, by locked path; "" if unknown or missing
+	locksErr error             // why the locks are unknown
 }
 
 // entry is one file or folder of the listing.
@@ -38,7 +37,7 @@ type entry struct{ mode, id string }
 const (
 	modeFile       = "100644"
 	modeExecutable = "100755"
-	modeGroup      = "100664" // mode of files in some very old repositories
+	modeGroup      = "100664" // file mode in some very old repositories
 	modeSymlink    = "120000"
 	modeSubmodule  = "160000"
 	modeDirectory  = "040000"
@@ -46,8 +45,8 @@ const (
 
 var errListing = errors.New("git printed a list of files that cannot be read")
 
-// checkListing returns an error if [tree.each] cannot read every entry, because a damaged list must not
-// look like a missing file.
+// checkListing returns an error if [tree.each] cannot read every entry. A damaged list must not make it look
+// as if a file did not exist.
 func checkListing(listing []byte) error {
 	if len(listing) > 0 && listing[len(listing)-1] != 0 {
 		return errListing
@@ -70,7 +69,7 @@ func parseEntry(record []byte) (entry, bool) {
 	return entry{mode: fields[0], id: fields[2]}, true
 }
 
-// each calls yield for every entry of the listing, until yield returns false.
+// each calls yield for every entry of the listing until yield returns false.
 func (t *tree) each(yield func(record, name []byte) bool) {
 	for record := range bytes.SplitSeq(t.listing, []byte{0}) {
 		if tab := bytes.IndexByte(record, '\t'); tab >= 0 && !yield(record, record[tab+1:]) {
@@ -80,8 +79,8 @@ func (t *tree) each(yield func(record, name []byte) bool) {
 }
 
 // find returns the entry with exactly this name. If there is none, it returns the only entry whose name
-// has other Unicode code points for the same characters: Terraform composes all characters of its
-// strings, so otherwise nobody could name a file from a system that decomposes them.
+// spells the same characters with other Unicode code points. Terraform composes all characters in its
+// strings, so without this, nobody could name a file from a system that decomposes them.
 func (t *tree) find(name string) (found entry, ok bool) {
 	t.each(func(record, n []byte) bool {
 		if string(n) == name {
@@ -107,8 +106,8 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }) < 0
 }
 
-// resolve returns the entry of a file or symbolic link. It returns an error that describes any other
-// entry.
+// resolve returns the entry of a file or symbolic link. For any other entry, it returns an error that
+// describes it.
 func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	t = t.toward(name)
 	e, ok := t.find(name)
@@ -168,11 +167,11 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 	return &source.MissingError{Detail: detail, CredentialsSent: credentialsSent, Listed: true, Mistaken: isMistake}
 }
 
-// near returns the file, or the folder if isFolder is true, that was probably meant: its path differs
-// in one or two letters or in an ending such as .enc, or lacks the first folders of name. It returns ""
-// if there is none.
+// near returns the file that was probably meant, or the folder if isFolder is true. The path of the result
+// differs from name by one or two letters or by an ending such as .enc, or it lacks the first folders of
+// name. near returns an empty string if there is no such path.
 func (t *tree) near(name string, isFolder bool) string {
-	const limit = 200 // bytes; finding the distance takes time proportional to the product of both lengths
+	const limit = 200 // bytes; computing the distance takes time proportional to the product of both lengths
 	nearest, best, inner := "", 3, ""
 	t.each(func(record, n []byte) bool {
 		if bytes.HasPrefix(record, []byte(modeDirectory)) != isFolder || len(n) > limit || len(name) > limit {

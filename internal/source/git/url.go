@@ -14,20 +14,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// remote is the address of a repository, after it was checked.
+// remote is the address of a repository after it was checked.
 type remote struct {
 	protocol string   // "https", "http", "ssh" or "file"
 	address  string   // the address that git gets
 	url      *url.URL // the URL that credentials blocks must cover; nil for file
 }
 
-// String returns the address for people, escaped and cut. It contains no secret: parseRepository
-// refuses passwords, and a user name of HTTP, which may be a token, is left out.
+// String returns the address for people, escaped and truncated. It contains no secret: parseRepository
+// refuses passwords, and an HTTP user name, which may be a token, is removed.
 func (r remote) String() string {
 	return shown(r.place())
 }
 
-// place returns the address without a user name of HTTP, which may be a token.
+// place returns the address without an HTTP user name, which may be a token.
 func (r remote) place() string {
 	if r.url == nil || r.url.User == nil || r.url.Scheme == "ssh" {
 		return r.address
@@ -42,8 +42,8 @@ func (r remote) is(u *url.URL) bool {
 	return r.url != nil && (r.url.String() == u.String() || source.Covers(r.url, u) && source.Covers(u, r.url))
 }
 
-// ofPage returns advice if the address belongs to a web page that shows a folder or a file of a
-// repository, and "" otherwise.
+// ofPage returns advice if the address looks like a web page that shows a folder or file of a repository.
+// Otherwise it returns an empty string.
 func (r remote) ofPage() string {
 	part := pageOfRepository.FindStringSubmatch(r.address)
 	if part == nil {
@@ -59,7 +59,7 @@ var secretOfSSH = lazyregexp.New(`^ssh://[^/@]*:[^/@]*@`)
 
 var pageOfRepository = lazyregexp.New(`/(-/)?(tree|blob|raw|src/branch|src/commit)/`)
 
-// user returns the user name in the address, and "" if there is none.
+// user returns the user name in the address, or an empty string if there is none.
 func (r remote) user() string {
 	if r.url == nil {
 		return ""
@@ -67,7 +67,7 @@ func (r remote) user() string {
 	return r.url.User.Username()
 }
 
-// The errors of this file never repeat the address, because it may contain a password.
+// Errors in this file never repeat the address, because it may contain a password.
 var (
 	errSecretForSSH = errors.New("a password does not belong in the address, because it would end up in plans and states, and ssh would " +
 		"not use it; leave it out, and set ssh_private_key_file in {credentials}, unless an ssh agent has the key")
@@ -77,9 +77,8 @@ var (
 		"or an absolute local path is required")
 )
 
-// parseRepository parses a GIT URL as git-fetch(1) defines it. It returns an error for forms that run
-// commands (ext::, fd::), that are not authenticated (git://), or that depend on the working
-// directory.
+// parseRepository parses a GIT URL as defined in git-fetch(1). It returns an error for addresses that run
+// commands (ext::, fd::), are not authenticated (git://), or depend on the working directory.
 func parseRepository(text string) (remote, error) {
 	switch {
 	case text == "":
@@ -103,7 +102,7 @@ func parseRepository(text string) (remote, error) {
 	return parseSCP(text)
 }
 
-// remoteHelper matches the beginning of "transport::address", see gitremote-helpers(7).
+// remoteHelper matches the start of "transport::address"; see gitremote-helpers(7).
 var remoteHelper = lazyregexp.New(`^[A-Za-z0-9+.-]*::`)
 
 func localPath(path string) remote {
@@ -124,7 +123,7 @@ func parseURL(text string) (remote, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return remote{}, errNotAnURL // the text of err would repeat the address
+		return remote{}, errNotAnURL // err would repeat the address
 	}
 	if _, has := u.User.Password(); has && strings.HasPrefix(text, "ssh") {
 		return remote{}, errSecretForSSH
@@ -155,8 +154,8 @@ func parseURL(text string) (remote, error) {
 	if strings.Trim(u.Path, "/") == "" {
 		return remote{}, errors.New("the address names a server, but no repository on it; add its path")
 	}
-	// Git gets the address that package url formats, so that git and the search for credentials agree
-	// on the host.
+	// Git gets the address as formatted by package url, so that git and the search for credentials see the
+	// same host.
 	return remote{protocol: u.Scheme, address: u.String(), url: u}, nil
 }
 
@@ -185,9 +184,9 @@ func checkAuthority(u *url.URL, written string) error {
 
 var hostName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
-// checkHost returns an error for a host that parsers may read differently: with encoded or
-// international characters, which some map to other hosts, or with a leading dash, which ssh takes
-// for an option.
+// checkHost returns an error for a host that parsers may read differently: one with encoded or international
+// characters, which some parsers map to other hosts, or with a leading dash, which ssh mistakes for an
+// option.
 func checkHost(host string) error {
 	if host == "" {
 		return errNotAnURL
@@ -200,12 +199,12 @@ func checkHost(host string) error {
 
 var (
 	userName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._@+-]*$`)
-	// tokenPrefix matches the beginnings with which common hosts mark their tokens.
+	// tokenPrefix matches the prefixes that common hosts give their tokens.
 	tokenPrefix = lazyregexp.New(`^(gh[a-z]_|github_pat_|gl[a-z]+-|ATBB|ATCTT|hf_)`)
 )
 
-// checkUser returns an error for a user that is probably a token. Many hosts accept a token in place of
-// the user, and classic tokens are 40 hexadecimal digits.
+// checkUser returns an error for a user name that is probably a token. Many hosts accept a token instead of a
+// user name, and classic tokens have 40 hexadecimal digits.
 func checkUser(name string) error {
 	switch {
 	case name == "" || !userName.MatchString(name):
@@ -218,12 +217,12 @@ func checkUser(name string) error {
 
 var schemeName = lazyregexp.New(`(?i)^(https?|ssh|file|git|ftps?)$`)
 
-// scpAddress matches user@host:path, without a slash before the colon. An IPv6 address is in brackets.
+// scpAddress matches user@host:path, without a slash before the colon. IPv6 addresses are in brackets.
 var scpAddress = lazyregexp.New(`^(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\]|[^@/:\[\]]+):(.+)$`)
 
-var secretInSCP = lazyregexp.New(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // matches the beginning of user:password@host
+var secretInSCP = lazyregexp.New(`^(?:[^/@\[][^/@]*)?:[^/@]*@`) // matches the start of user:password@host
 
-// parseSCP parses the short form of ssh addresses. It cannot contain a port: host:2222/x means the path
+// parseSCP parses the short form of an ssh address. It cannot contain a port: host:2222/x means the path
 // 2222/x.
 func parseSCP(text string) (remote, error) {
 	if secretInSCP.MatchString(text) {
@@ -235,7 +234,7 @@ func parseSCP(text string) (remote, error) {
 	}
 	user, host, path := m[1], m[2], m[3]
 	if schemeName.MatchString(host) || len(host) == 1 {
-		return remote{}, errNotAnURL // https:host/path lacks its slashes, and C:\\x is a path of another system
+		return remote{}, errNotAnURL // https:host/path lacks its slashes, and C:\\x is a path on another system
 	}
 	if err := checkHost(strings.Trim(host, "[]")); err != nil {
 		return remote{}, err

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// walk reads the folders above the files of the batch and above the descriptions of their locks, with
-// at most one fetch for each level. It returns a tree with the folders, and does not change t, which
-// others may be reading.
+// walk reads the folders above the batch's files, and above the descriptions of their locks, with at most one
+// fetch per level. It returns a tree that contains these folders. It does not change t, which others may be
+// reading.
 func (d *repository) walk(ctx context.Context, t *tree, batch []*want) (*tree, error) {
 	for {
 		unread := t.unread(batch)
@@ -42,7 +42,7 @@ func (d *repository) walk(ctx context.Context, t *tree, batch []*want) (*tree, e
 	}
 }
 
-// unread returns the ids of the folders above the files of the batch that have to be read next.
+// unread returns the ids of the folders above the batch's files that must be read next.
 func (t *tree) unread(batch []*want) map[string]bool {
 	ids := map[string]bool{}
 	for _, w := range batch {
@@ -59,8 +59,8 @@ func (t *tree) unread(batch []*want) map[string]bool {
 	return ids
 }
 
-// toward returns a tree that lists the folders above name, as far as they were read. It returns t
-// itself if t lists everything.
+// toward returns a tree that lists the folders above name, as far as they have been read. It returns t itself
+// if t lists everything.
 func (t *tree) toward(name string) *tree {
 	if t.root == "" {
 		return t
@@ -80,11 +80,11 @@ func (t *tree) along(root, name string) (listing []byte) {
 	return listing
 }
 
-// follow calls read for each folder above name, with the path of the folder as the prefix of the names
-// in it, and unread for each folder that was not read. As in [tree.find], several folders may have the
-// same name in different Unicode code points.
+// follow calls read for each folder above name, or unread if the folder has not been read yet. The prefix
+// that read gets is the folder's path, which precedes the names in the folder. As in [tree.find], several
+// folders may have the same name in different Unicode code points.
 func (t *tree) follow(root, name string, read func(prefix string, folder []byte), unread func(id string)) {
-	level := map[string]string{"": root} // ids of folders by prefix
+	level := map[string]string{"": root} // folder ids by prefix
 	for rest := name; len(level) > 0; {
 		part, after, more := strings.Cut(rest, "/")
 		next := map[string]string{}
@@ -116,8 +116,8 @@ func (t *tree) idSize() int {
 	return 20
 }
 
-// fetchFolders returns the folders with these ids in git's format, and fetches absent ones. More than
-// left bytes in total are an error.
+// fetchFolders returns the folders with these ids in git's format. It fetches those that are missing. If the
+// folders have more than left bytes in total, it returns an error.
 func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left int64) (map[string][]byte, error) {
 	absent := maps.Clone(ids)
 	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.allHere || d.here[id] })
@@ -150,8 +150,8 @@ func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left
 
 var errTooManyFiles = errors.New("the repository has too many files for what was fetched of it; keep the state in one with fewer")
 
-// isFolder reports whether entries yields all of folder. A damaged folder must not look like a folder
-// without the file.
+// isFolder reports whether entries yields all of folder. A damaged folder must not look like a folder without
+// the file.
 func isFolder(folder []byte, idSize int) bool {
 	n := 0
 	for e := range entries(folder, idSize) {
@@ -163,7 +163,7 @@ func isFolder(folder []byte, idSize int) bool {
 // folderEntry is one entry of a folder.
 type folderEntry struct {
 	mode, name, id []byte
-	size           int // bytes of the entry in the folder
+	size           int // size of the entry in the folder, in bytes
 }
 
 // modeNothing pads a mode to the six digits that git ls-tree prints.
@@ -173,8 +173,7 @@ func (e folderEntry) isDirectory() bool {
 	return string(e.mode) == "40000" || string(e.mode) == modeDirectory
 }
 
-// entries yields the entries "<mode> <name>\x00<id>" of a folder, up to its end or to the first damaged
-// entry.
+// entries yields the entries "<mode> <name>\x00<id>" of a folder, up to the end or the first damaged entry.
 func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 	return func(yield func(folderEntry) bool) {
 		for len(folder) > 0 {
@@ -191,8 +190,8 @@ func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 	}
 }
 
-// missed returns name, or, if only the folders above name are listed, the topmost of them that does not
-// exist.
+// missed returns name. If only the folders above name are listed, it returns the topmost of them that does
+// not exist.
 func (t *tree) missed(name string) string {
 	if !t.partial {
 		return name
