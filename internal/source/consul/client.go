@@ -21,21 +21,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-const maxRefusal = 4 << 10 // bytes of an error's body that are read
+const maxRefusal = 4 << 10 // size limit for the part of an error response that is read, in bytes
 
-// where holds the parameters of a request.
+// where holds request parameters.
 type where struct{ datacenter, namespace, partition string }
 
 // client sends requests to one server.
 type client struct {
 	asks     web.Wire
 	base     url.URL
-	header   http.Header      // headers of each request
+	header   http.Header      // headers for every request
 	sends    bool             // whether requests carry a token, a password or a client certificate
-	warnings []source.Warning // warnings about the connection, for successful reads
+	warnings []source.Warning // connection warnings, for successful reads
 }
 
-// newClient returns a client. It reads the files that the settings name, and contacts no server.
+// newClient returns a client. It reads the files that the settings name, but does not contact the server.
 func (r *run) newClient(s settings) (*client, error) {
 	req := http.Request{Header: http.Header{"User-Agent": {"terraform-provider-statecrypt"}}}
 	c := &client{base: s.base, header: req.Header}
@@ -45,7 +45,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Like Consul's programs, it ignores an empty file.
+		// Like Consul's own programs, it ignores an empty file.
 		token = cmp.Or(strings.TrimSpace(string(text)), token)
 		if !recognize.IsWord(token) {
 			return nil, errors.New("the file that token_file names holds more than one line; a token is one")
@@ -91,7 +91,7 @@ func (s settings) readFile(attr string) ([]byte, error) {
 func (s settings) tlsConfig() (*tls.Config, error) {
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: s.String("tls_server_name"),
-		InsecureSkipVerify: s.Has("ssl_verify") && !s.Bool("ssl_verify"), //nolint:gosec // the user's choice, with a warning at each read
+		InsecureSkipVerify: s.Has("ssl_verify") && !s.Bool("ssl_verify"), //nolint:gosec // the user's choice, with a warning on each read
 	}
 	if s.String("ca_file") != "" {
 		text, err := s.readFile("ca_file")
@@ -124,11 +124,11 @@ func (s settings) tlsConfig() (*tls.Config, error) {
 // entry is a key with its value.
 type entry struct {
 	Key         string
-	Value       []byte // null in JSON if it is empty
+	Value       []byte // null in JSON if the value is empty
 	ModifyIndex uint64
 }
 
-// get reads one key. A value with considerably more than limit bytes is an error.
+// get reads one key. If the value is much larger than limit bytes, it returns an error.
 func (c *client) get(ctx context.Context, w where, key string, limit int64) (*entry, error) {
 	u := c.base
 	u.Path += "/v1/kv/" + key
@@ -153,13 +153,12 @@ type exchange struct {
 	entry *entry
 }
 
-// receive stores the entry of a successful answer in x.entry, and returns the error of any other
-// answer.
+// receive stores the entry in x.entry if the response is successful. Otherwise it returns an error.
 func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		// Servers other than Consul send no index.
+		// Other servers do not send an index.
 		if n, err := strconv.ParseUint(resp.Header.Get("X-Consul-Index"), 10, 64); err != nil || n == 0 {
 			return web.Final("the server has no key-value store of Consul (404 Not Found); check the address")
 		}
@@ -167,12 +166,12 @@ func (x *exchange) receive(resp *http.Response) error {
 	default:
 		return x.refusal(resp)
 	}
-	most := x.limit/3*4 + 64<<10 // bytes of base64, with names and numbers around it
+	most := x.limit/3*4 + 64<<10 // bytes of base64, and the names and numbers around it
 	text, err := web.ReadBody(resp, most, io.Discard)
 	if err != nil {
 		return err
 	}
-	var entries [2]entry // not a slice, because a small answer could hold millions of entries
+	var entries [2]entry // not a slice, because a small response could contain millions of entries
 	if err := json.Unmarshal(text, &entries); err != nil || entries[0].Key != x.key || entries[1].Key != "" {
 		return web.Final("the answer is not a key of Consul's key-value store; check the address")
 	}

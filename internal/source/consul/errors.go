@@ -12,8 +12,8 @@ import (
 
 var errNoKey = web.Final("there is no such key")
 
-// refusal returns the error for an answer without the key. Consul sends reasons as texts; refusal looks
-// for known texts, and shows none.
+// refusal returns the error for a response without the key. Consul explains errors in plain text. refusal
+// looks for known messages in the text, but never shows it.
 func (x *exchange) refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // an error does not matter, because a part may be enough
 	code, status, isPlain := resp.StatusCode, web.Status(resp.StatusCode), x.where.namespace == "" && x.where.partition == ""
@@ -39,8 +39,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 
 var partPattern = lazyregexp.New(`^(.*/tfstate\.)[0-9a-f]{32}/[0-9]+$`)
 
-// rule returns the rule that a policy needs to read the key, in Consul's language. The names of the
-// parts of a large state change with each write.
+// rule returns the policy rule that allows reading the key, in Consul's policy language. The rule for a part
+// of a large state has a prefix, because the part names change with each write.
 func (x *exchange) rule() string {
 	if m := partPattern.FindStringSubmatch(x.key); m != nil {
 		return fmt.Sprintf("key_prefix %q { policy = \"read\" }", m[1])

@@ -1,6 +1,6 @@
-// Package consul reads a state from the key-value store of Consul, where Terraform's consul backend
-// writes it: in one value, or in several if the state is large. Every request is a GET of one key; none
-// lists, waits or locks.
+// Package consul reads a state that Terraform's consul backend has written to Consul's key-value store. The
+// state is in one value, or in several if it is large. Every request is a GET of one key; none lists, waits
+// or locks.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/consul
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/consul
@@ -19,8 +19,8 @@ func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Home: home(), Workspaces: true, Patience: source.Patience, Begin: start}
 }
 
-// home returns the rule for which server the variables are meant: the one in CONSUL_HTTP_ADDR. The
-// scheme, which CONSUL_HTTP_SSL can set, does not matter.
+// home says that the variables are meant for the server in CONSUL_HTTP_ADDR. The scheme, which
+// CONSUL_HTTP_SSL can set, does not matter.
 func home() source.Home {
 	return source.Home{Vars: []string{"CONSUL_HTTP_ADDR"}, Attrs: []string{"address"}, Compare: near}
 }
@@ -45,8 +45,8 @@ func table() attr.Table {
 	}
 }
 
-// credentials returns a table with the variables of Consul's own programs, which the backend also
-// reads. It leaves out CONSUL_CAPATH, because a file can hold many certificates, and variables such as
+// credentials returns a table with the variables of Consul's own programs, which the backend also reads. It
+// leaves out CONSUL_CAPATH, because a file can contain many certificates, and variables such as
 // CONSUL_GRPC_ADDR, because the store is not served over gRPC.
 func credentials() attr.Table {
 	return attr.Table{
@@ -94,7 +94,7 @@ func credentials() attr.Table {
 	}
 }
 
-// These are the variables that have no attribute of the same type.
+// These variables have no attribute of the same type.
 const (
 	sslVar       = "CONSUL_HTTP_SSL"
 	namespaceVar = "CONSUL_NAMESPACE"

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// settings holds the address of a server, and the credentials for it.
+// settings holds a server's address and the credentials for it.
 type settings struct {
 	source.Grant
 	place
@@ -19,10 +19,10 @@ type settings struct {
 // place is the address of a server.
 type place struct {
 	base   url.URL // scheme, host, and the path before /v1/kv/
-	socket string  // path of the socket to connect to instead of the host; "" for none
+	socket string  // path of a socket to connect to instead of the host; may be empty
 }
 
-// choose returns the settings of the block called name.
+// choose returns the settings in the block called name.
 func choose(credentials source.Credentials, name string) (settings, error) {
 	g, err := credentials.Named("credentials_name", name)
 	if err != nil {
@@ -39,7 +39,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return s, nil
 }
 
-// unreached returns advice for an address at which no server answers, and "" for none.
+// unreached returns advice for an address at which no server responds, or an empty string if there is none.
 func unreached(address string) string {
 	_, host, _ := strings.Cut("//"+address, "//")
 	switch {
@@ -61,8 +61,8 @@ func near(home, asked string) source.Match {
 var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with " +
 	"the path of a socket")
 
-// parsePlace parses an address like Consul's programs: both the address and the scheme can require
-// https, and neither can undo that.
+// parsePlace parses an address as Consul's own programs do: https is used if the address or the scheme says
+// so.
 func parsePlace(address, scheme string) (place, error) {
 	if scheme = cmp.Or(scheme, "http"); scheme != "http" && scheme != "https" {
 		return place{}, errors.New("scheme must be http or https")

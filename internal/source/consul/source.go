@@ -24,7 +24,7 @@ import (
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
-	clients     memo.Memo[string, *client] // clients by name of the block
+	clients     memo.Memo[string, *client] // clients by block name
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -72,10 +72,10 @@ func (r *run) open(req source.Request) (source.Source, error) {
 type location struct {
 	*run
 	settings settings
-	server   string // the name of the block of credentials; may be empty
+	server   string // the name of the credentials block; may be empty
 	where    where
 	key      string
-	chunks   string // the beginning of the keys for the parts of a large state
+	chunks   string // the prefix of the keys for the parts of a large state
 	limit    int64
 }
 
@@ -90,8 +90,8 @@ func (l *location) String() string {
 	return fmt.Sprintf("the key %q in %s", l.key, in)
 }
 
-// Fetch reads the state. The parts of a large state are read one after the other; if the state was
-// replaced meanwhile, Fetch reads it once more.
+// Fetch reads the state. It reads the parts of a large state one after the other. If the state was replaced
+// in the meantime, it reads the state once more.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, err := l.clients.Do(ctx, l.server, func(context.Context) (*client, error) { return l.newClient(l.settings) })
 	if err != nil {
@@ -144,8 +144,8 @@ func (l *location) read(ctx context.Context, c *client) (*source.Snapshot, error
 	return &source.Snapshot{Data: data, Revision: strconv.FormatUint(head.ModifyIndex, 10)}, nil
 }
 
-// collect reads the parts of a large state. It makes the keys like the backend, and refuses an index
-// with other keys.
+// collect reads the parts of a large state. It builds their keys as the backend does, and refuses an index
+// that lists other keys.
 func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte, error) {
 	prefix := l.chunks + "/tfstate." + index.hash + "/"
 	limit := meter.PackedLimit(l.limit)
@@ -172,7 +172,7 @@ func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte
 	return data, nil
 }
 
-// tooLarge replaces an error about a large value with one that names the limit of the state.
+// tooLarge replaces an error about the size of a value with one that names the size limit of the state.
 func (l *location) tooLarge(err error) error {
 	if meter.IsTooLarge(err) {
 		return meter.TooLarge(l.limit)
@@ -180,8 +180,8 @@ func (l *location) tooLarge(err error) error {
 	return err
 }
 
-// unpack decompresses data that begins like gzip, which is the backend's test. More than limit bytes
-// are an error.
+// unpack decompresses data if the first byte is that of a gzip file, which is also the backend's test. If
+// there are more than limit bytes, it returns an error.
 func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	if len(data) == 0 || data[0] != 0x1f {
 		if int64(len(data)) > limit {
@@ -201,7 +201,7 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 
 func checksum(data []byte) string {
 	var sum [md5.Size]byte
-	// No secret depends on the strength of MD5.
+	// MD5 protects no secret here.
 	fips140.WithoutEnforcement(func() { sum = md5.Sum(data) }) //nolint:gosec // see above
 	return hex.EncodeToString(sum[:])
 }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// Agent serves these keys as an ssh agent and returns its socket, "" without
-// any.
+// Agent serves the keys in keyFiles as an ssh agent. It returns the agent's socket, or an empty string if
+// there are no keys.
 func Agent(tb testing.TB, keyFiles ...string) string {
 	tb.Helper()
 	if len(keyFiles) == 0 {
@@ -31,7 +31,7 @@ func Agent(tb testing.TB, keyFiles ...string) string {
 			tb.Fatal(err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "agent") // a socket's path is short
+	dir, err := os.MkdirTemp("", "agent") // a socket's path must be short
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func Agent(tb testing.TB, keyFiles ...string) string {
 			}
 			go func() {
 				defer conn.Close()
-				_ = agent.ServeAgent(keys, conn) // until ssh leaves
+				_ = agent.ServeAgent(keys, conn) // until ssh disconnects
 			}()
 		}
 	}()

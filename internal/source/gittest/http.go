@@ -16,44 +16,44 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// HTTPOptions choose how a server behaves.
+// HTTPOptions say how a server behaves.
 type HTTPOptions struct {
-	Username, Password string // Basic auth; none when both are empty
+	Username, Password string // required Basic auth; none if both are empty
 	TLS                bool
-	ProtocolV0         bool // ignore the client's wish for protocol v2
+	ProtocolV0         bool // ignore the client's request for protocol v2
 
-	// Before, if not nil, sees each request first, after it was recorded. It
-	// returns true when it has answered.
+	// Before, if not nil, is called first for each request, after the request was recorded. It returns true
+	// if it has sent a response.
 	Before func(http.ResponseWriter, *http.Request) bool
 
-	// Wrap, if not nil, stands between git and the client, to damage answers.
+	// Wrap, if not nil, wraps the response writer, so that tests can damage responses.
 	Wrap func(http.ResponseWriter, *http.Request) http.ResponseWriter
 
-	// Lost is the fate of a push that has lost a race, and is told "ok" nevertheless. The zero value is that of git,
-	// which refuses it.
+	// Lost says how the server treats a push that has lost a race. By default, it refuses the push, as git
+	// does.
 	Lost Lost
 
-	IPv6 bool // listen on [::1]; skips the test where that is not possible
+	IPv6 bool // listen on [::1]; the test is skipped if that is not possible
 }
 
-// Request is what arrived.
+// Request is one request that the server received.
 type Request struct {
 	Method, Path  string
 	Authorization string
 }
 
-// HTTPServer serves one repository at every path: what stands before
-// /info/refs or /git-upload-pack does not matter.
+// HTTPServer serves one repository at every path. The part of the path before /info/refs or /git-upload-pack
+// is ignored.
 type HTTPServer struct {
 	URL    string // http://127.0.0.1:12345/acme/infra.git
 	Origin string // http://127.0.0.1:12345
-	CAFile string // PEM; "" without TLS
+	CAFile string // path of a PEM file; "" without TLS
 
 	down atomic.Int64
 	log  nettest.Log[Request]
 }
 
-// HTTP starts a server, or skips the test where git http-backend is not installed.
+// HTTP starts a server. It skips the test if git http-backend is not installed.
 func HTTP(tb testing.TB, repo *Repo, opts HTTPOptions) *HTTPServer {
 	tb.Helper()
 	backend := httpBackend(tb)
@@ -137,7 +137,7 @@ func (r *Repo) serveCGI(backend string, v0 bool, w http.ResponseWriter, req *htt
 	h.ServeHTTP(w, req)
 }
 
-// Requests returns what arrived since the start or the last Reset.
+// Requests returns the requests that arrived since the start or the last Reset.
 func (s *HTTPServer) Requests() []Request { return s.log.All() }
 
 // Authorizations returns the Authorization headers that arrived.
@@ -151,16 +151,17 @@ func (s *HTTPServer) Authorizations() []string {
 	return out
 }
 
-// BytesDown is the size of all answers, bodies only.
+// BytesDown returns the total size of all response bodies.
 func (s *HTTPServer) BytesDown() int64 { return s.down.Load() }
 
-// Reset forgets what was counted.
+// Reset clears the recorded requests and the byte count.
 func (s *HTTPServer) Reset() {
 	s.log.Requests()
 	s.down.Store(0)
 }
 
-// RedirectTo answers every request with a redirect to the same path below base.
+// RedirectTo returns a function for Before that redirects a request to the URL that base returns. It does not
+// redirect the request if base returns an empty string.
 func RedirectTo(status int, base func(*http.Request) string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		to := base(r)
@@ -172,9 +173,9 @@ func RedirectTo(status int, base func(*http.Request) string) func(http.ResponseW
 	}
 }
 
-// Stall answers nothing until the client has gone.
+// Stall sends no response until the client disconnects.
 func Stall(w http.ResponseWriter, r *http.Request) bool {
-	_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that the client has gone
+	_, _ = io.Copy(io.Discard, r.Body) // a disconnected client is only noticed after the body was read
 	<-r.Context().Done()
 	return true
 }

@@ -1,6 +1,6 @@
-// Package gittest runs real git servers on this machine for tests: over http
-// and https (git http-backend), over ssh and from files. They need no network,
-// no account and no rights, and are gone when the test ends.
+// Package gittest runs real git servers on this machine for tests: over http and https (git http-backend),
+// over ssh, and from files. The servers need no network, account or special permissions, and stop when the
+// test ends.
 package gittest
 
 import (
@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// Isolate takes the user's git and ssh settings out of the environment for the
-// time of a test, which cannot be parallel.
+// Isolate removes the user's git and ssh settings from the environment for the duration of a test. The test
+// must not be parallel.
 func Isolate(tb testing.TB) {
 	tb.Helper()
 	for _, pair := range os.Environ() {
 		if name, value, _ := strings.Cut(pair, "="); personal.MatchString(pair) {
-			tb.Setenv(name, value) // remembers the value
+			tb.Setenv(name, value) // so that the value is restored after the test
 			_ = os.Unsetenv(name)
 		}
 	}
@@ -29,8 +29,7 @@ func Isolate(tb testing.TB) {
 	}
 }
 
-// Environ is the environment of this process without the user's git and ssh
-// settings.
+// Environ returns the environment of this process without the user's git and ssh settings.
 func Environ(home string) []string {
 	return append(slices.DeleteFunc(os.Environ(), personal.MatchString), isolated(home)...)
 }
@@ -41,7 +40,7 @@ func isolated(home string) []string {
 	return []string{"HOME=" + home, "USERPROFILE=" + home, "GIT_CONFIG_NOSYSTEM=1", "XDG_CONFIG_HOME=" + filepath.Join(home, ".config")}
 }
 
-// needGit skips the test where git is absent, or a part of it.
+// needGit skips the test if git is not installed.
 func needGit(tb testing.TB) {
 	tb.Helper()
 	if _, err := exec.LookPath("git"); err != nil {

@@ -9,20 +9,22 @@ import (
 	"strings"
 )
 
-// Lost is the way in which a server treats a push that expects another commit than there is.
+// Lost says how a server treats a push that expects another commit than the current one.
 type Lost int
 
-// Refused is the way of git. A client is told "ok" by the others.
+// Git refuses such a push. The other servers tell the client "ok".
 const (
 	Refused  Lost = iota
-	Dropped       // nothing is stored, as by dulwich
-	Replaces      // the commit there is replaced, as by servers that are made of go-git
+	Dropped       // nothing is stored, as in dulwich
+	Replaces      // the current commit is replaced, as in servers built on go-git
 )
 
-// Drop has a server over HTTP store nothing from now on of a push to the refs that drops names, and say "ok".
+// Drop makes an HTTP server answer "ok" without storing anything, from now on, for each push to a ref for
+// which drops returns true.
 func (r *Repo) Drop(drops func(ref string) bool) { r.drops.Store(&drops) }
 
-// lies changes a push that has lost a race into one that has not, or reports that it has answered.
+// lies handles a push that has lost a race. It either answers the push and returns true, or changes the
+// request so that git accepts it.
 func (r *Repo) lies(w http.ResponseWriter, req *http.Request, what Lost) bool {
 	if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/git-receive-pack") {
 		return false
@@ -53,15 +55,15 @@ func (r *Repo) lies(w http.ResponseWriter, req *http.Request, what Lost) bool {
 	return false
 }
 
-// pushed says "ok" to a push.
+// pushed answers a push with "ok".
 func pushed(w http.ResponseWriter, ref string) {
 	status := line("unpack ok\n") + line("ok "+ref+"\n") + "0000"
 	w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
-	fmt.Fprint(w, line("\x01"+status)+"0000") // in a side band
+	fmt.Fprint(w, line("\x01"+status)+"0000") // sent in a side band
 }
 
-// command returns the commit that a push expects, and its ref: "<old> <new> <ref>\x00<capabilities>", after lines about
-// a shallow repository.
+// command returns the commit that a push expects, and its ref. It finds them in the line "<old> <new>
+// <ref>\x00<capabilities>", which may follow lines about a shallow repository.
 func command(body []byte) (old, ref string) {
 	for len(body) > 4 {
 		length, err := strconv.ParseUint(string(body[:4]), 16, 16)
@@ -77,5 +79,5 @@ func command(body []byte) (old, ref string) {
 	return "", ""
 }
 
-// line is one of git's protocol.
+// line returns text as a line of git's protocol.
 func line(text string) string { return fmt.Sprintf("%04x%s", 4+len(text), text) }

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// RepoOptions choose what a repository lets its readers do.
+// RepoOptions say which requests a repository accepts.
 type RepoOptions struct {
-	SHA256     bool // object ids of 64 digits
+	SHA256     bool // use object ids of 64 digits
 	NoFilter   bool // refuse partial clones, as old servers do
-	NoObjectID bool // give out branches and tags only; effective for protocol v0
-	Push       bool // let writers in, over http and ssh
+	NoObjectID bool // serve branches and tags only; effective for protocol v0
+	Push       bool // accept pushes over http and ssh
 
-	// FirstIsDefault makes the first branch that is pushed the default one, as many hosts do. The default branch of a
-	// repository cannot be removed.
+	// FirstIsDefault makes the first pushed branch the default branch, as many hosts do. The default branch
+	// of a repository cannot be removed.
 	FirstIsDefault bool
 }
 
@@ -34,7 +34,7 @@ type Repo struct {
 	drops atomic.Pointer[func(ref string) bool] // see Drop
 }
 
-// NewRepo makes an empty repository whose HEAD is refs/heads/main.
+// NewRepo creates an empty repository whose HEAD is refs/heads/main.
 func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
 	tb.Helper()
 	needGit(tb)
@@ -48,7 +48,7 @@ func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
 			tb.Fatal(err)
 		}
 	}
-	// As git init leaves it, and so that git starts as few programs as possible.
+	// This is the layout that git init creates. The settings make git start as few programs as possible.
 	writeFile(tb, filepath.Join(r.Dir, "HEAD"), []byte("ref: refs/heads/main\n"))
 	writeFile(tb, filepath.Join(r.Dir, "config"), fmt.Appendf(nil, "[core]\n\trepositoryformatversion = %d\n\tbare = true\n%s[uploadpack]\n"+
 		"\tallowFilter = %t\n\tallowAnySHA1InWant = %t\n[gc]\n\tauto = 0\n[receive]\n\tautogc = false\n[fastimport]\n\tunpackLimit = 1\n"+
@@ -70,7 +70,8 @@ func (r *Repo) hook(name, script string) {
 	}
 }
 
-// commitOf is the commit of a ref that is a file, as what was just written is, "" for any other.
+// commitOf returns the commit of a ref that is stored in its own file, as a ref is after a write. It returns
+// an empty string for other refs.
 func (r *Repo) commitOf(ref string) string {
 	id, _ := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(ref)))
 	return strings.TrimSpace(string(id))
@@ -79,14 +80,14 @@ func (r *Repo) commitOf(ref string) string {
 // File is one entry of a tree.
 type File struct {
 	Path string
-	Data string // the content; the target of a link; the commit of a submodule
-	Mode string // "" is "100644"; also "100755", "120000" (link), "160000" (submodule)
+	Data string // the content, the target of a link, or the commit of a submodule
+	Mode string // "" means "100644"; also "100755", "120000" (link), "160000" (submodule)
 
-	Object string // the id of the content, in place of Data
+	Object string // the id of the content, instead of Data
 }
 
-// Commit makes ref, such as "refs/heads/main", point to a new commit that holds
-// exactly files, and returns its id.
+// Commit makes ref, such as "refs/heads/main", point to a new commit that contains exactly the given files.
+// It returns the commit id.
 func (r *Repo) Commit(ref string, files ...File) string {
 	r.tb.Helper()
 	var in bytes.Buffer
@@ -113,20 +114,19 @@ func (r *Repo) Commit(ref string, files ...File) string {
 	return r.Git("rev-parse", ref)
 }
 
-// packed reports whether some refs are no files.
+// packed reports whether some refs are not stored in their own files.
 func (r *Repo) packed() bool {
 	_, err := os.Stat(filepath.Join(r.Dir, "packed-refs"))
 	return err == nil
 }
 
-// Import runs the commands of git fast-import.
+// Import runs git fast-import commands.
 func (r *Repo) Import(commands string) {
 	r.tb.Helper()
 	r.run(r.Dir, commands, "fast-import", "--quiet", "--force")
 }
 
-// Zeros stores a file of that many zero bytes, of which git keeps a thousandth,
-// and returns its id.
+// Zeros stores a file with size zero bytes, which git compresses to a thousandth, and returns its id.
 func (r *Repo) Zeros(size int64) string {
 	r.tb.Helper()
 	path := filepath.Join(r.home, "zeros")
@@ -137,7 +137,7 @@ func (r *Repo) Zeros(size int64) string {
 	return r.Git("-c", "core.compression=1", "hash-object", "-w", path)
 }
 
-// Unbundle takes over all refs of a bundle, which git bundle wrote.
+// Unbundle adds all refs of a bundle, which was written by git bundle.
 func (r *Repo) Unbundle(path string) {
 	r.tb.Helper()
 	absolute, err := filepath.Abs(path)
@@ -149,7 +149,7 @@ func (r *Repo) Unbundle(path string) {
 
 func data(s string) string { return fmt.Sprintf("data %d\n%s\n", len(s), s) }
 
-// Git runs git in the repository and returns what it printed.
+// Git runs git in the repository and returns its output.
 func (r *Repo) Git(args ...string) string {
 	r.tb.Helper()
 	return r.run(r.Dir, "", args...)
@@ -171,9 +171,9 @@ func (r *Repo) run(dir, stdin string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// FileURL is the repository's file:// address.
+// FileURL returns the file:// address of the repository.
 func (r *Repo) FileURL() string {
-	return "file:///" + strings.TrimPrefix(filepath.ToSlash(r.Dir), "/") // Windows has no slash there
+	return "file:///" + strings.TrimPrefix(filepath.ToSlash(r.Dir), "/") // on Windows, the path has no leading slash
 }
 
 func writeFile(tb testing.TB, path string, data []byte) {

@@ -19,13 +19,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// SSHServer serves one repository over ssh, at every path, to the bearer of
-// one key. It runs in this process and knows no users.
+// SSHServer serves one repository over ssh, at every path. It accepts one key and any user name. It runs in
+// this process.
 type SSHServer struct {
 	URL        string // ssh://git@127.0.0.1:12345/acme/infra.git
 	Host, Port string
-	KnownHosts string // a known_hosts file with the server's key
-	KeyFile    string // the client's private key
+	KnownHosts string // path of a known_hosts file with the server's key
+	KeyFile    string // path of the client's private key
 
 	tb          testing.TB
 	repo        *Repo
@@ -33,13 +33,13 @@ type SSHServer struct {
 	offers      nettest.Log[Offer]
 }
 
-// Offer is a key that a client offered, and for which user.
+// Offer is a key that a client offered, and the user for which it did.
 type Offer struct {
 	User string
-	Key  string // its fingerprint
+	Key  string // the fingerprint
 }
 
-// SSH starts a server, or skips the test where there is no ssh client.
+// SSH starts a server. It skips the test if no ssh client is installed.
 func SSH(tb testing.TB, repo *Repo) *SSHServer {
 	tb.Helper()
 	if _, err := exec.LookPath("ssh"); err != nil {
@@ -67,8 +67,7 @@ func SSH(tb testing.TB, repo *Repo) *SSHServer {
 	return s
 }
 
-// OtherHostKey returns a known_hosts file that gives the server a key that it
-// does not have.
+// OtherHostKey returns the path of a known_hosts file with a wrong key for the server.
 func (s *SSHServer) OtherHostKey(tb testing.TB) string {
 	tb.Helper()
 	key, _ := newKey(tb, "")
@@ -82,16 +81,16 @@ func (s *SSHServer) knownHosts(tb testing.TB, key ssh.Signer) (path string) {
 	return path
 }
 
-// Command is a GIT_SSH_COMMAND that reads a configuration of its own in place
-// of the user's: it trusts the hosts of the file only, and has no key.
+// Command returns a GIT_SSH_COMMAND that reads its own configuration instead of the user's. It trusts only
+// the hosts in knownHosts and has no key.
 func (s *SSHServer) Command(knownHosts string) string {
 	return "ssh -F '" + filepath.ToSlash(s.Config(knownHosts)) + "'"
 }
 
-// Config writes what would be ~/.ssh/config, for which ssh does not look into
-// $HOME.
+// Config writes an ssh configuration file. Tests pass its path to ssh, because ssh does not look for
+// ~/.ssh/config in $HOME.
 func (s *SSHServer) Config(knownHosts string, more ...string) (path string) {
-	lines := append(slices.Clone(more), // the first of several counts
+	lines := append(slices.Clone(more), // for each keyword, ssh uses the first line
 		"BatchMode yes", "IdentitiesOnly yes", "IdentityFile /dev/null", "GlobalKnownHostsFile /dev/null",
 		`UserKnownHostsFile "`+filepath.ToSlash(knownHosts)+`"`,
 	)
@@ -100,27 +99,27 @@ func (s *SSHServer) Config(knownHosts string, more ...string) (path string) {
 	return path
 }
 
-// Connections is how many logins succeeded.
+// Connections returns the number of successful logins.
 func (s *SSHServer) Connections() int64 { return s.connections.Load() }
 
 // Offers returns the keys that clients offered since the last call, in order.
 func (s *SSHServer) Offers() []Offer { return s.offers.Requests() }
 
-// NewKey writes a private key that the server does not know.
+// NewKey writes a private key that the server does not accept.
 func NewKey(tb testing.TB) (path string) {
 	tb.Helper()
 	_, path = newKey(tb, "")
 	return path
 }
 
-// ProtectedKey writes a private key that needs a passphrase.
+// ProtectedKey writes a private key with a passphrase.
 func ProtectedKey(tb testing.TB) (path string) {
 	tb.Helper()
 	_, path = newKey(tb, "passphrase")
 	return path
 }
 
-// newKey writes a private key, with a passphrase unless that is "".
+// newKey writes a private key. If passphrase is not empty, it protects the key.
 func newKey(tb testing.TB, passphrase string) (key ssh.Signer, path string) {
 	tb.Helper()
 	_, private, _ := ed25519.GenerateKey(rand.Reader) // never fails

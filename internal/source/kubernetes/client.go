@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	patience    = 2 * time.Minute // limit for one answer, with repeated requests
-	maxRetries  = 2               // repetitions of a request if the server sends Retry-After
-	maxResponse = 8 << 20         // bytes of an answer; a server stores objects of up to about 1.5 MiB
+	patience    = 2 * time.Minute // limit for one response, including retries
+	maxRetries  = 2               // how often a request is repeated if the server sends Retry-After
+	maxResponse = 8 << 20         // size limit of a response, in bytes; a server stores objects of up to about 1.5 MiB
 )
 
 // client sends requests to one server.
@@ -32,13 +32,13 @@ type client struct {
 	patience time.Duration
 	expires  time.Time
 	sends    bool             // whether requests carry credentials
-	warnings []source.Warning // warnings about the connection, for successful reads
+	warnings []source.Warning // connection warnings, for successful reads
 }
 
 func newClient(conn *connection, patience time.Duration) (*client, error) {
 	c := rest.CopyConfig(conn.Config)
 	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // for Status, the form of errors
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // for Status, the format of errors
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	c.QPS = -1
 	c.DisableCompression = true // states are already compressed
@@ -66,17 +66,17 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 
 var errRedirect = errors.New("the server redirects to another place, which an API server does not do; nothing was sent there")
 
-// expired reports whether the credentials of the plugin have expired, or will within 10 seconds.
+// expired reports whether the plugin's credentials have expired or will expire within 10 seconds.
 func (c *client) expired(now time.Time) bool {
 	return !c.expires.IsZero() && now.After(c.expires.Add(-10*time.Second))
 }
 
-// get returns a document of the server, such as an object.
+// get returns a document, such as an object, from the server.
 func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.patience, errPatience)
 	defer cancel()
-	// client-go takes its logger from the context. This one writes nothing, because a log could contain
-	// secrets.
+	// client-go takes its logger from the context. This logger writes nothing, because log messages could
+	// contain secrets.
 	limited = klog.NewContext(limited, klog.Logger{})
 	body, err := c.rest.Get().AbsPath(what.path()...).MaxRetries(maxRetries).Stream(limited)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 	defer body.Close()
 	data, err := meter.Read(body, -1, maxResponse)
 	switch {
-	case limited.Err() != nil: // net/http may take bytes for an answer that arrive while it closes the connection
+	case limited.Err() != nil: // net/http may mistake bytes that arrive while it closes the connection for a response
 		return nil, context.Cause(limited)
 	case meter.IsTooLarge(err):
 		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, which no object is", what, maxResponse)

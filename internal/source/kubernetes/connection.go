@@ -36,14 +36,14 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 // homeConfig is the path of kubectl's default kubeconfig.
 const homeConfig = "~/.kube/config"
 
-// connection holds the configuration of a client, after its files were read and its plugin was run.
+// connection holds a client configuration after its files were read and its plugin was run.
 type connection struct {
 	*rest.Config
 	expires time.Time // expiry of a plugin's credentials; zero if unknown
 }
 
-// connect returns the configuration of a client. It reads kubeconfigs and runs a plugin, but contacts
-// no server itself.
+// connect returns a client configuration. It reads kubeconfigs and runs a plugin, but does not contact the
+// server itself.
 func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	c, err := r.place(s)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 
 var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in {credentials}")
 
-// place returns the configuration for the cluster that the settings name, or else for the cluster that
-// kubectl or a program in a pod would use.
+// place returns the configuration for the cluster that the settings name. If they name none, it returns the
+// configuration that kubectl, or a program in a pod, would use.
 func (r *run) place(s settings) (*rest.Config, error) {
 	switch {
 	case s.Bool("in_cluster_config"):
@@ -119,8 +119,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		"exist, and this is not a pod"), fault.NoCredentials{})
 }
 
-// kubeconfig merges the kubeconfigs at paths. Unless all is true, files may be missing, as in
-// KUBECONFIG.
+// kubeconfig merges the kubeconfigs at paths. If all is true, all of them must exist. Otherwise, as with
+// KUBECONFIG, files may be missing.
 func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{}
 	for _, p := range paths {
@@ -134,7 +134,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		rules.Precedence = append(rules.Precedence, path)
 	}
 	merged, err := rules.Load()
-	if err != nil { // the text of err may quote the file
+	if err != nil { // err may quote the file
 		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is one, and not a directory", quoted(rules.Precedence))
 	}
 	context := s.String("config_context")
@@ -169,8 +169,8 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		quoted(rules.Precedence))
 }
 
-// quoted returns the names of kubeconfigs in quotation marks, without texts that look like the
-// content of a file.
+// quoted returns the names of kubeconfigs in quotation marks. It omits names that look like the content of a
+// file.
 func quoted(paths []string) string {
 	var shown []string
 	for _, p := range paths {
@@ -184,8 +184,8 @@ func quoted(paths []string) string {
 func (r *run) inCluster(s settings) (*rest.Config, error) {
 	host, port := s.get("KUBERNETES_SERVICE_HOST"), s.get("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" || s.Hands("token", "password", "client_key") {
-		// The variables are not set or must not be read, or must not choose the server for a secret of
-		// the configuration.
+		// Either the variables are not set or must not be read, or they must not choose the server for a
+		// secret from the configuration.
 		host, port = "kubernetes.default.svc", "443"
 	}
 	token := filepath.Join(r.serviceAccount, "token")
@@ -198,7 +198,7 @@ func (r *run) inCluster(s settings) (*rest.Config, error) {
 	}, nil
 }
 
-// overlay replaces values of a kubeconfig with the settings, as the backend does.
+// overlay replaces values from a kubeconfig with the settings, as the backend does.
 func (s settings) overlay(c *rest.Config) error {
 	if s.host != "" {
 		c.Host = s.host
@@ -240,7 +240,7 @@ func forget(c *rest.Config) {
 
 func (s settings) setProxy(c *rest.Config) {
 	if proxy := s.String("proxy_url"); proxy != "" {
-		u, _ := url.Parse(proxy) // the Check of the attribute has found no error
+		u, _ := url.Parse(proxy) // the attribute's Check has found no error
 		c.Proxy = http.ProxyURL(u)
 	}
 	if c.Proxy == nil {
@@ -249,8 +249,8 @@ func (s settings) setProxy(c *rest.Config) {
 	}
 }
 
-// ofFile returns the path of the file that an error is about, in parentheses, and the reason. The path
-// is "" if it may be a key by mistake, or if the error is about no file.
+// ofFile returns the path of the file that an error is about, in parentheses, and the reason. The path is
+// empty if the error is about no file, or if the path may be a key that was pasted by mistake.
 func ofFile(err error) (path string, why error) {
 	failed, ok := errors.AsType[*fs.PathError](err)
 	if !ok {
@@ -262,8 +262,8 @@ func ofFile(err error) (path string, why error) {
 	return path, keyfile.Explain(failed.Path, failed)
 }
 
-// loadFiles reads the files that the configuration names, once. Otherwise client-go would watch them,
-// and log their changes.
+// loadFiles reads the files that the configuration names, once. Otherwise client-go would watch them and log
+// their changes.
 func loadFiles(c *rest.Config) error {
 	if err := rest.LoadTLSFiles(c); err != nil {
 		path, why := ofFile(err)

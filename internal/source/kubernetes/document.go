@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// document identifies a document of a server: an object or, without a name, the list of the kinds of
-// an API.
+// document identifies a document on the server: an object or, if name is empty, the list of kinds in an API.
 type document struct {
-	group, version  string // the group is "" for secrets
+	group, version  string // group is "" for secrets
 	resource        string // plural name of the kind
 	namespace, name string
 }
@@ -17,7 +16,7 @@ func secret(namespace, name string) document {
 	return document{version: "v1", resource: "secrets", namespace: namespace, name: name}
 }
 
-// path returns the segments of the document's path on the server. All parts were checked: none contains
+// path returns the segments of the document's path on the server. All parts have been checked: none contains
 // a slash or is a dot segment.
 func (d document) path() []string {
 	p := []string{"/apis", d.group, d.version}
@@ -43,7 +42,7 @@ func (d document) String() string {
 	return fmt.Sprintf("%s.%s %s/%s", d.resource, d.group, d.namespace, d.name)
 }
 
-// rule returns the text about the right that reading the document requires.
+// rule describes the permission that is required to read the document.
 func (d document) rule() string {
 	group, in := "", "a ClusterRole"
 	if d.group != "" {

@@ -17,13 +17,13 @@ import (
 var (
 	errPatience = errors.New("the server did not answer in time")
 
-	// errUnauthorized lets callers try again with new credentials.
+	// errUnauthorized means that trying again with new credentials may help.
 	errUnauthorized = errors.New("the server did not accept the credentials (401 Unauthorized)")
-	// errNotThere means that the server knows the kind, but has no such object.
+	// errNotThere means that the server knows the kind but has no such object.
 	errNotThere = errors.New("there is no such object")
 )
 
-// explain returns an error whose text does not repeat answers of the server.
+// explain returns an error that does not repeat any text from the server.
 func (c *client) explain(ctx context.Context, what document, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -40,7 +40,7 @@ func (c *client) explain(ctx context.Context, what document, err error) error {
 	return errors.New(netfail.Reason(err, "set cluster_ca_certificate in {credentials}"))
 }
 
-// refusal returns the error for an answer that is a Status instead of the document.
+// refusal returns the error for a response that is a Status instead of the document.
 func (c *client) refusal(what document, status metav1.Status) error {
 	code := int(status.Code)
 	return answers.Find([]answers.Row{
@@ -58,8 +58,8 @@ func (c *client) refusal(what document, status metav1.Status) error {
 	}, code, "", "").Err()
 }
 
-// isAbout reports whether a 404 is about the object itself. A 404 about the path, because of a wrong
-// host or a missing custom resource, does not show that there is no state.
+// isAbout reports whether a 404 is about the object itself. A 404 about the path, caused by a wrong host or a
+// missing custom resource, does not mean that there is no state.
 func isAbout(status metav1.Status, what document) bool {
 	d := status.Details
 	return status.Reason == metav1.StatusReasonNotFound && d != nil && what.name != "" && d.Name == what.name && d.Group == what.group &&

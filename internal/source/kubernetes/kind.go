@@ -1,6 +1,5 @@
-// Package kubernetes reads a state from a Kubernetes cluster: from the secrets
-// that Terraform's kubernetes backend writes, or from the objects of Kubeform
-// and Crossplane.
+// Package kubernetes reads a state from a Kubernetes cluster. The state is in the secrets that Terraform's
+// kubernetes backend writes, or in objects of Kubeform or Crossplane.
 //
 // Every request is a GET; none lists or watches.
 //
@@ -45,8 +44,8 @@ func table() attr.Table {
 	}
 }
 
-// credentials returns a table with two groups: the cluster, and the identity. The environment fills
-// other attributes of the cluster only if the block does not choose the cluster.
+// credentials returns a table with two groups: the cluster and the identity. The environment completes other
+// cluster attributes only if the block does not choose the cluster.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "kubernetes",
@@ -104,7 +103,7 @@ func credentials() attr.Table {
 				Attrs: []attr.Attr{
 					{Name: "api_version", Type: cty.String, Required: true,
 						Doc: "The version of the protocol: `client.authentication.k8s.io/v1` or `client.authentication.k8s.io/v1beta1`."},
-					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // the output of the program is a secret
+					{Name: "command", Type: cty.String, Required: true, Secrecy: attr.NamesSecret, // the program's output is a secret
 						Doc: "The program. A name without a slash is looked up in `PATH`."},
 					{Name: "args", Type: cty.List(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Its arguments."},
 					{Name: "env", Type: cty.Map(cty.String), Secrecy: attr.Secret, Form: attr.Lines, Doc: "Further environment variables for it."},

@@ -12,8 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// fetchObject returns the state of an object, rebuilt from the object and the secrets that it needs.
-// More than l.limit bytes in total are an error.
+// fetchObject rebuilds the state from the object and the secrets that it needs. If these have more than
+// l.limit bytes in total, it returns an error.
 func (l *location) fetchObject(ctx context.Context, c *client) (*source.Snapshot, error) {
 	what, err := l.find(ctx, c)
 	if err != nil {
@@ -50,8 +50,8 @@ func (l *location) fetchObject(ctx context.Context, c *client) (*source.Snapshot
 	return &source.Snapshot{Data: state, Revision: version}, nil
 }
 
-// find returns the document of the object. It asks the server for the plural of the kind, unless the
-// settings contain it.
+// find returns the document of the object. If the settings do not contain the plural name of the kind, it
+// asks the server for it.
 func (l *location) find(ctx context.Context, c *client) (document, error) {
 	o := l.object
 	what := document{group: o.Group, version: o.Version, resource: o.Resource, namespace: o.Namespace, name: o.Name}
@@ -74,7 +74,7 @@ func (l *location) find(ctx context.Context, c *client) (document, error) {
 		return document{}, fmt.Errorf("the server's answer for %s cannot be read", api)
 	}
 	for _, k := range kinds.Resources {
-		// A name with a slash is the name of a part of objects, such as their status.
+		// A name with a slash belongs to a part of an object, such as its status.
 		if k.Kind != o.Kind || !syntax.IsLabel(k.Name) {
 			continue
 		}

@@ -22,22 +22,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// plugin runs a credential plugin. Client-go can run one, too, but passes the whole environment and
-// standard error of this process to it, waits without a limit, and keeps its answer as long as the
-// process runs.
+// plugin runs a credential plugin. client-go could run it, too, but it passes this process's whole
+// environment and standard error to the plugin, waits without a time limit, and keeps the output as long as
+// the process runs.
 //
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 type plugin struct {
 	*api.ExecConfig
-	cluster  *clientauthentication.Cluster // facts about the cluster; nil unless the plugin wants them
+	cluster  *clientauthentication.Cluster // information about the cluster; nil unless the plugin asks for it
 	world    world.World
-	patience time.Duration // limit for a run, in tests; 0 for pluginPatience
+	patience time.Duration // limit for a run, in tests; 0 means pluginPatience
 }
 
 const (
 	pluginPatience = time.Minute
 	maxAnswer      = 1 << 20
-	maxSaid        = 500 // bytes of standard error in an error
+	maxSaid        = 500 // size limit of standard error in an error message, in bytes
 )
 
 func checkPlugin(e *api.ExecConfig) error {
@@ -55,7 +55,7 @@ func checkPlugin(e *api.ExecConfig) error {
 	return nil
 }
 
-// pluginOf removes the plugin from a configuration and returns it. It returns nil if there is none, or
+// pluginOf removes the plugin from a configuration and returns it. It returns nil if there is no plugin, or
 // if other credentials make it unnecessary.
 func pluginOf(c *rest.Config) (*plugin, error) {
 	e := c.ExecProvider
@@ -124,9 +124,9 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 	return a, nil
 }
 
-// environ returns the environment of the plugin: the variables of its world, the variables that the
-// settings set, and KUBERNETES_EXEC_INFO, which client-go passes to plugins, too. The plugin finds the
-// user's identity in the same places as the user's own tools.
+// environ returns the plugin's environment: the variables of its world, the variables in the settings, and
+// KUBERNETES_EXEC_INFO, which client-go passes to plugins, too. The plugin therefore finds the user's
+// identity where the user's own tools find it.
 func (p *plugin) environ() (world.Environ, error) {
 	info := clientauthv1.ExecCredential{TypeMeta: metav1.TypeMeta{APIVersion: p.APIVersion, Kind: "ExecCredential"}}
 	if p.cluster != nil {
@@ -146,7 +146,7 @@ func (p *plugin) environ() (world.Environ, error) {
 	return env.With("KUBERNETES_EXEC_INFO=" + string(text)), nil
 }
 
-// decode parses the output of a plugin. The output is a secret, so errors contain no part of it.
+// decode parses the output of a plugin. The output is a secret, so errors do not contain any part of it.
 func (p *plugin) decode(printed []byte) (answer, error) {
 	var c clientauthv1.ExecCredential
 	switch err := json.Unmarshal(printed, &c); {
@@ -166,7 +166,7 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	return a, nil
 }
 
-// programName returns the quoted name of a program, for errors, without its folder.
+// programName returns the quoted name of a program without its folder, for error messages.
 func programName(command string) string {
 	return outside.Quoted(filepath.Base(command), 100)
 }

@@ -18,13 +18,13 @@ import (
 type settings struct {
 	source.Grant
 	host    string          // URL of the API server; "" if not set
-	paths   []string        // kubeconfigs that must exist
-	exec    *api.ExecConfig // plugin of the block; nil for none
+	paths   []string        // kubeconfigs, which must exist
+	exec    *api.ExecConfig // the block's plugin, or nil
 	lookup  attr.LookupEnv
-	ambient bool // whether kubeconfigs and service accounts that no setting names may be used
+	ambient bool // whether kubeconfigs and service accounts may be used that no setting names
 }
 
-// choose returns the settings of the block called name.
+// choose returns the settings in the block called name.
 func choose(credentials source.Credentials, name string) (settings, error) {
 	g, err := credentials.Named("cluster", name)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *settings) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.String(name) != "" })
 }
 
-// pathsOf returns the kubeconfigs in config_path, config_paths or KUBE_CONFIG_PATHS, in this order of
-// precedence.
+// pathsOf returns the kubeconfigs from the first of config_path, config_paths and KUBE_CONFIG_PATHS that is
+// set.
 func pathsOf(g source.Grant) []string {
 	if path := g.String("config_path"); path != "" {
 		return []string{path}
@@ -63,7 +63,7 @@ func pathsOf(g source.Grant) []string {
 	return filepath.SplitList(g.String(pathsVar))
 }
 
-// execBlock returns the plugin in the exec block, and nil if there is no such block.
+// execBlock returns the plugin in the exec block, or nil if there is no such block.
 func (s *settings) execBlock() (*api.ExecConfig, error) {
 	b, ok := s.Block("exec")
 	if !ok {
@@ -103,6 +103,6 @@ func (s *settings) check() error {
 	return nil
 }
 
-// noHost is the error for a text that is not the URL of an API server. A host without a scheme means
-// https; client-go would use http.
+// noHost is the error message for a value that is not the URL of an API server. A host without a scheme means
+// https here, although client-go would use http.
 const noHost = "the URL of an API server is required, such as https://10.0.0.1:6443, without user name, password or query"

@@ -24,9 +24,9 @@ type run struct {
 	credentials    source.Credentials
 	world          world.World
 	serviceAccount string
-	patience       time.Duration // limit for one answer
+	patience       time.Duration // limit for one response
 
-	clients memo.Memo[string, *client] // clients by name of the block
+	clients memo.Memo[string, *client] // clients by block name
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -67,9 +67,9 @@ func (r *run) open(req source.Request) (source.Source, error) {
 type location struct {
 	*run
 	settings        settings
-	cluster         string            // the name of the block of credentials; may be empty
+	cluster         string            // the name of the credentials block; may be empty
 	namespace, name string            // namespace and name of the secret
-	object          *kubestate.Object // nil for a secret of the backend
+	object          *kubestate.Object // nil if the state is in the backend's secrets
 	limit           int64
 }
 
@@ -84,8 +84,8 @@ func (l *location) String() string {
 	return fmt.Sprintf("secret %s/%s in %s", l.namespace, l.name, in)
 }
 
-// Fetch reads the state. If the server refuses credentials that were used
-// before, they may have expired: Fetch tries once more with new ones.
+// Fetch reads the state. If the server refuses credentials that were used before, they may have expired, so
+// Fetch tries once more with new ones.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	c, fresh, err := l.client(ctx, nil)
 	if err == nil && c.expired(time.Now()) && !fresh {
@@ -108,8 +108,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// client returns a client of the cluster, and whether it is new. It never returns old, the client whose
-// credentials have expired or were refused.
+// client returns a client for the cluster, and whether it is new. It never returns old, which is a client
+// whose credentials have expired or were refused.
 func (l *location) client(ctx context.Context, old *client) (*client, bool, error) {
 	fresh := false
 	c, err := l.clients.Fresh(ctx, l.cluster, func(c *client) bool { return c != old }, func(ctx context.Context) (*client, error) {
@@ -133,12 +133,12 @@ func (l *location) fetch(ctx context.Context, c *client) (*source.Snapshot, erro
 	return l.fetchSecret(ctx, c)
 }
 
-// chunk is the size in bytes of the parts into which Terraform splits a state. After a secret of this
-// size, the state may continue in the next secret.
+// chunk is the size of the parts, in bytes, into which Terraform splits a state. If a secret has this size,
+// the state may continue in the next secret.
 const chunk = 1 << 20
 
-// fetchSecret reads a state of the backend. Its bytes, which one or several secrets hold, are one gzip
-// stream.
+// fetchSecret reads a state that the backend has written. Its bytes are one gzip stream, which may be spread
+// over several secrets.
 func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot, error) {
 	var packed []byte
 	var revision string
@@ -165,7 +165,7 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 		} else if !missing {
 			revision += "," + version
 		}
-		// Compressed data is at most a little larger than its content.
+		// Compressed data is at most slightly larger than the original.
 		if int64(len(packed))-chunk > l.limit {
 			return nil, meter.TooLarge(l.limit)
 		}
@@ -180,8 +180,8 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 	return &source.Snapshot{Data: data, Revision: revision}, nil
 }
 
-// state returns the part of the state in one secret, and the version of the secret. As in the backend,
-// a secret without tfstate counts as missing.
+// state returns the part of the state in one secret, and the version of the secret. As in the backend, a
+// secret without tfstate counts as missing.
 func (c *client) state(ctx context.Context, what document) ([]byte, string, error) {
 	text, err := c.get(ctx, what)
 	if err != nil {

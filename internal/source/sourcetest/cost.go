@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Packed is an answer of begin, then part as often as fits into size bytes, then
-// end. It is sent with gzip, whether that was asked for or not.
+// Packed returns a handler whose response consists of begin, then part as often as it fits into size bytes,
+// then end. The response is always compressed with gzip, even if the client did not ask for it.
 func Packed(begin, part, end string, size int) http.HandlerFunc {
 	packed := nettest.Gzip([]byte(begin + strings.Repeat(part, size/len(part)) + end))
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -19,8 +19,7 @@ func Packed(begin, part, end string, size int) http.HandlerFunc {
 	}
 }
 
-// Allocates fails the test if f allocates more than most bytes. Nothing else may
-// run meanwhile.
+// Allocates fails the test if f allocates more than most bytes. Nothing else may run at the same time.
 func Allocates(t *testing.T, most uint64, f func()) {
 	t.Helper()
 	before := faults.Allocations()

@@ -11,37 +11,34 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
-// FaultHarness lets [Faults] stand between a kind that reads over HTTP and its
-// server.
+// FaultHarness lets [Faults] put faults between a source that reads over HTTP and its server.
 type FaultHarness struct {
 	Kind source.Kind
 
-	// Server makes the faithful server, which gives data to whoever has the
-	// credentials.
+	// Server returns a handler without faults, which sends data to clients with the right credentials.
 	Server func(t *testing.T, data []byte) http.Handler
 
-	// Place says how to ask the server at f.URL, trusting f.CA, and with a limit of
-	// f.Patience. If redirects are followed, f.CA is trusted for f.Other as well.
+	// Place says how to read from the server at f.URL, trusting f.CA, and with the time limit f.Patience. If
+	// the kind follows redirects, f.CA must be trusted for f.Other as well.
 	Place func(t *testing.T, f *faults.Front) Place
 
-	// At chooses the requests whose answers go wrong, nil all of them.
+	// At selects the requests whose responses go wrong. If it is nil, all of them do.
 	At func(r *http.Request, body []byte) bool
 
-	// Reads reports whether a request other than GET and HEAD reads. It may be
-	// nil.
+	// Reads reports whether a request is a read, for methods other than GET and HEAD. It may be nil.
 	Reads func(r *http.Request, body []byte) bool
 
 	Sees, Cannot map[string]string // see [faults.Suite]
 	Late         []string          // see [faults.Suite]
-	SharedWire   bool              // see [faults.Suite]; web or object run all rows
+	SharedWire   bool              // see [faults.Suite]; the tests of web or object run all rows
 	Few          bool              // see [faults.Suite]
 }
 
-// Faults runs the table of [faults.Suite] on one kind that reads over HTTP.
+// Faults runs the table of [faults.Suite] for one kind of source that reads over HTTP.
 func Faults(t *testing.T, h FaultHarness) { h.suite(faultState()).Run(t) }
 
-// Costs has the answers of the server grow, and what they cost must grow as they
-// do. Nothing else may run meanwhile.
+// Costs makes the server's responses larger and checks that the cost of a read grows in proportion. Nothing
+// else may run at the same time.
 func Costs(t *testing.T, h FaultHarness) { h.suite([]byte(`{"version":4,"serial":1}`)).RunCosts(t) }
 
 func (h FaultHarness) suite(data []byte) faults.Suite {
@@ -73,7 +70,7 @@ func (h FaultHarness) suite(data []byte) faults.Suite {
 	}
 }
 
-// faultState is a state that does not become small when it is packed.
+// faultState returns a state that does not shrink when it is compressed.
 func faultState() []byte {
 	noise := make([]byte, 90_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails

@@ -1,4 +1,4 @@
-// Package sourcetest is the test that every source must pass.
+// Package sourcetest contains the tests that every source must pass.
 package sourcetest
 
 import (
@@ -20,41 +20,39 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
-// Harness lets [Run] make places that a kind can read.
+// Harness lets [Run] create places that one kind of source can read.
 type Harness struct {
 	Kind source.Kind
 
-	// Place makes a new place that holds data, or no file when data is nil.
+	// Place creates a new place that holds data, or that has no file if data is nil.
 	Place func(t *testing.T, data []byte) Place
 
-	// Bad makes places that exist and cannot be read, by what is wrong with
-	// them: wrong credentials, nobody listening, no permission. A read of them
-	// is an error, and never a MissingError.
+	// Bad creates places that exist but cannot be read. The key names the problem: wrong credentials, no
+	// server, missing permissions. Reading them must return an error, but never a MissingError.
 	Bad map[string]func(t *testing.T) Place
 
-	// Stuck makes a place that never answers. It is nil where the kind has no
-	// such place.
+	// Stuck creates a place that never responds. It is nil if the kind has no such place.
 	Stuck func(t *testing.T) Place
 
-	// EmptyIsNone says that a file without content is a [source.MissingError], because the
-	// backends take it for no state.
+	// EmptyIsNone says that reading an empty file returns a [source.MissingError], because the backends treat
+	// an empty file as no state.
 	EmptyIsNone bool
 }
 
-// Place is where a state may be, and how to ask for it.
+// Place is the place of a state and says how to read it.
 type Place struct {
 	Attrs    map[string]cty.Value // the block that the user writes
 	Settings source.Settings
-	Secrets  faults.Secrets // in Settings; they must not appear in any text
+	Secrets  faults.Secrets // secrets in Settings; they must not appear in any text
 
-	// Changed says what was done to the place other than reading, nil when
-	// nothing was. It may be nil.
+	// Changed returns an error that describes any access to the place other than reading, or nil if there was
+	// none. Changed may be nil.
 	Changed func() error
 }
 
 const maxSize = 1 << 20
 
-// Open makes the source that reads p.
+// Open creates the source that reads p.
 func (p Place) Open(t *testing.T, kind source.Kind, limit int64) source.Source {
 	t.Helper()
 	if err := errors.Join(unstable.CheckTable(kind.Table), unstable.CheckTable(kind.Credentials)); err != nil {
@@ -74,7 +72,7 @@ func (p Place) Open(t *testing.T, kind source.Kind, limit int64) source.Source {
 	return s
 }
 
-// fails returns the error of a read, after looking for secrets in it.
+// fails reads from s, which must fail. It checks the error for secrets and returns it.
 func (p Place) fails(ctx context.Context, t *testing.T, s source.Source) error {
 	t.Helper()
 	snap, err := s.Fetch(ctx)
@@ -95,7 +93,7 @@ func (p Place) checkUnchanged(t *testing.T) {
 	}
 }
 
-// Run tests one kind.
+// Run runs all tests for one kind of source.
 func Run(t *testing.T, h Harness) {
 	data := []byte(`{"version": 4, "outputs": {}}` + strings.Repeat(" ", 100_000))
 	t.Run("reads", func(t *testing.T) { testReads(t, h, data) })
@@ -119,7 +117,7 @@ func Run(t *testing.T, h Harness) {
 
 func testReads(t *testing.T, h Harness, data []byte) {
 	p := h.Place(t, data)
-	s := p.Open(t, h.Kind, int64(len(data))) // exactly as much is not too large
+	s := p.Open(t, h.Kind, int64(len(data))) // a file of exactly the size limit is not too large
 	snap := Fetch(t, s)
 	if !bytes.Equal(snap.Data, data) {
 		t.Errorf("got %d bytes, want %d", len(snap.Data), len(data))
@@ -155,7 +153,7 @@ func testAtOnce(t *testing.T, h Harness, data []byte) {
 				t.Errorf("got another file, or %v", err)
 				return
 			}
-			clear(snap.Data) // a race, if it is shared
+			clear(snap.Data) // a data race if the data is shared
 		})
 	}
 	wg.Wait()
@@ -217,7 +215,7 @@ func checkNotMissing(t *testing.T, err error) {
 	}
 }
 
-// Fetch reads from a source, which must work.
+// Fetch reads from s. It fails the test if that is not possible.
 func Fetch(t *testing.T, s source.Source) *source.Snapshot {
 	t.Helper()
 	snap, err := s.Fetch(t.Context())
@@ -227,7 +225,7 @@ func Fetch(t *testing.T, s source.Source) *source.Snapshot {
 	return snap
 }
 
-// Lacks checks which block an error says is lacking.
+// Lacks checks which missing block an error reports.
 func Lacks(t *testing.T, err error, path string, arguments ...string) {
 	t.Helper()
 	if lacks, ok := fault.Find[fault.NoBlock](err); !ok || lacks.Path != path || !slices.Equal(lacks.Arguments, arguments) {

@@ -1,6 +1,5 @@
-// Package consultest is a server of Consul for tests: what a client that reads
-// or writes a few keys sees of one. The shapes are those that the client library
-// of Consul, which Terraform's backend uses, sends and expects.
+// Package consultest is a Consul server for tests of clients that read or write a few keys. Its requests and
+// responses have the form that Consul's client library, which Terraform's backend uses, sends and expects.
 package consultest
 
 import (
@@ -22,35 +21,35 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// MaxValue is how large a value, or a transaction, may be.
+// MaxValue is the maximum size of a value or a transaction, in bytes.
 const MaxValue = 512 << 10
 
-// Server has a key-value store, sessions and transactions.
+// Server is a Consul server with a key-value store, sessions and transactions.
 type Server struct {
-	nettest.Log[string] // what was asked for, such as "GET /v1/kv/…"
+	nettest.Log[string] // the requests, such as "GET /v1/kv/…"
 
-	URL      string                                            // "" if somebody else serves the handler
-	Tokens   map[string]Policy                                 // nil for no access control; "" is the anonymous token
-	Auth     string                                            // user:password, which a proxy before it asks for
-	Writable bool                                              // otherwise only GET of one key is served, to everybody
-	Answer   func(w http.ResponseWriter, r *http.Request) bool // true when it has answered
+	URL      string                                            // "" if the test serves the handler itself
+	Tokens   map[string]Policy                                 // by token; nil means no access control, and "" is the anonymous token
+	Auth     string                                            // user:password for basic authentication, as required by a proxy in front of Consul
+	Writable bool                                              // if false, only GET requests for one key are served
+	Answer   func(w http.ResponseWriter, r *http.Request) bool // returns true if it has sent a response
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed, and made anew, at each change
+	changed  chan struct{} // closed and replaced at each change
 	index    uint64
 	entries  map[string]*Entry
-	sessions map[string]session   // :: ID → session
-	delays   map[string]time.Time // :: key → when it may be locked again
+	sessions map[string]session   // by ID
+	delays   map[string]time.Time // the time from which a key may be locked again
 	mux      *http.ServeMux
 }
 
-// Policy says what a token may do with a key; verb is "read" or "write".
+// Policy reports whether a token may access a key. verb is "read" or "write".
 type Policy func(verb, key string) bool
 
 // Everything is the policy of a management token.
 func Everything(string, string) bool { return true }
 
-// Entry is a key, in the order of Consul's JSON.
+// Entry is a key with its value. The fields are in the order of Consul's JSON.
 type Entry struct {
 	LockIndex   uint64
 	Key         string
@@ -61,7 +60,7 @@ type Entry struct {
 	ModifyIndex uint64
 }
 
-// session is in the order of Consul's JSON, too.
+// session is a session. The fields are in the order of Consul's JSON.
 type session struct {
 	ID, Name, Node           string
 	LockDelay                time.Duration
@@ -71,13 +70,13 @@ type session struct {
 	CreateIndex, ModifyIndex uint64
 }
 
-// NewHandler makes a server that somebody else serves.
+// NewHandler returns a server that the caller must serve.
 func NewHandler() *Server {
 	s := &Server{
 		index: 10, changed: make(chan struct{}), entries: map[string]*Entry{}, sessions: map[string]session{}, delays: map[string]time.Time{},
 		mux: http.NewServeMux(),
 	}
-	// The mux redirects paths with empty or dot segments, as Consul's does.
+	// Like Consul's mux, this one redirects paths with empty or dot segments.
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, http.StatusNotFound, "Invalid URL path: not a recognized HTTP API endpoint\n")
 	})
@@ -89,7 +88,7 @@ func NewHandler() *Server {
 	return s
 }
 
-// New starts a server, which ends with the test.
+// New starts a server, which stops at the end of the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := NewHandler()
@@ -112,7 +111,7 @@ func (s *Server) Remove(key string) {
 	delete(s.entries, key)
 }
 
-// Entry returns a key, nil if there is none.
+// Entry returns the entry of a key, or nil if there is none.
 func (s *Server) Entry(key string) *Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +122,7 @@ func (s *Server) Entry(key string) *Entry {
 	return nil
 }
 
-// Change changes the fields of a server that is in use.
+// Change calls how, which may change the fields of a server in use.
 func (s *Server) Change(how func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +163,7 @@ func fail(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text) //nolint:gosec // plain text, as Consul sends it
 }
 
-// writes serves only who may write, with a PUT.
+// writes wraps a handler for write requests. They must be PUT requests, and the server must be Writable.
 func (s *Server) writes(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -180,7 +179,7 @@ func (s *Server) writes(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// allowed reports whether the request may, and says no where it may not.
+// allowed reports whether the request may access the key. If not, it sends an error response.
 func (s *Server) allowed(w http.ResponseWriter, r *http.Request, verb, key string) bool {
 	if s.Tokens == nil || s.Tokens[token(r)](verb, key) {
 		return true
@@ -189,7 +188,7 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request, verb, key strin
 	return false
 }
 
-// denied is how Consul says no.
+// denied returns Consul's message for a refused request.
 func denied(r *http.Request, verb, key string) string {
 	who, more := "token with AccessorID '00000000-0000-0000-0000-000000000002'", ""
 	if token(r) == "" {
@@ -221,7 +220,7 @@ func (s *Server) kv(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// meta writes the headers of answers to queries.
+// meta writes the headers for a query response.
 func (s *Server) meta(w http.ResponseWriter, index uint64) {
 	w.Header().Set("X-Consul-Index", strconv.FormatUint(index, 10))
 	w.Header().Set("X-Consul-LastContact", "0")
@@ -256,7 +255,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, key string) {
 	nettest.Reply(w, http.StatusOK, []*Entry{e})
 }
 
-// block waits until the key has changed, or for as long as the client says.
+// block waits until the key has changed, or for as long as the client asked. It returns false if it has sent
+// an error response.
 func (s *Server) block(w http.ResponseWriter, r *http.Request, key string) bool {
 	after, err := strconv.ParseUint(r.URL.Query().Get("index"), 10, 64)
 	if err != nil {
@@ -367,8 +367,8 @@ func (s *Server) isAt(key, index string) bool {
 	return err == nil && (old == nil && want == 0 || old != nil && old.ModifyIndex == want)
 }
 
-// set stores an entry as a new version of its key. It must be called with mu
-// held, as all below.
+// set stores an entry as a new version of its key. The caller of this method, and of all methods below, must
+// hold mu.
 func (s *Server) set(e *Entry) {
 	s.touch()
 	e.CreateIndex, e.ModifyIndex = s.index, s.index
@@ -449,7 +449,7 @@ func (s *Server) destroySession(w http.ResponseWriter, r *http.Request) {
 	nettest.Reply(w, http.StatusOK, true)
 }
 
-// txn is a transaction. The backend's are of one operation.
+// txn handles a transaction of one operation. The backend sends no others.
 func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, MaxValue+1))
 	if err != nil || len(text) > MaxValue {
@@ -490,7 +490,7 @@ func (s *Server) txn(w http.ResponseWriter, r *http.Request) {
 		e := &Entry{Key: op.Key, Value: op.Value, Flags: op.Flags}
 		s.set(e)
 		shown := *e
-		shown.Value = nil // as Consul does, to save space
+		shown.Value = nil // omitted to save space, as in Consul
 		nettest.Reply(w, http.StatusOK, outcome{Results: []struct{ KV *Entry }{{&shown}}})
 	}
 }

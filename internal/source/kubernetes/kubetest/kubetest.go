@@ -1,5 +1,5 @@
-// Package kubetest is an API server of Kubernetes for tests: what a client that
-// reads or writes a few objects sees of one, over TLS.
+// Package kubetest is a Kubernetes API server for tests of clients that read or write a few objects. It uses
+// TLS.
 package kubetest
 
 import (
@@ -17,33 +17,32 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Server is an API server. It serves GET for single objects and for the kinds
-// of an API, and refuses everything else unless it is Writable.
+// Server is an API server. It serves GET requests for single objects and for the kinds of an API. Other
+// requests are refused unless it is Writable.
 type Server struct {
 	*httptest.Server
-	nettest.Log[string] // what was asked for, such as "GET /api/v1/…"
+	nettest.Log[string] // the requests, such as "GET /api/v1/…"
 
-	Token    string                                            // the bearer token that it accepts; "" for anybody
-	Allows   func(method, path string) bool                    // nil allows everything; otherwise 403
-	Accepts  func(*http.Request) bool                          // in place of Token
-	Answer   func(w http.ResponseWriter, r *http.Request) bool // true when it has answered
-	Writable bool                                              // serves POST, PUT, DELETE and lists as well
+	Token    string                                            // the accepted bearer token; "" accepts every request
+	Allows   func(method, path string) bool                    // reports whether a request is allowed, otherwise 403; nil allows all
+	Accepts  func(*http.Request) bool                          // replaces the check of Token
+	Answer   func(w http.ResponseWriter, r *http.Request) bool // returns true if it has sent a response
+	Writable bool                                              // whether POST, PUT, DELETE and lists are served as well
 
 	mu      sync.Mutex
-	objects map[string]map[string]any // :: path → object
-	opaque  map[string]opaque         // :: path → object in another form than JSON
-	kinds   map[string][]any          // :: "/apis/GROUP/VERSION" → its resources
+	objects map[string]map[string]any // by path
+	opaque  map[string]opaque         // objects that are not JSON, by path
+	kinds   map[string][]any          // API resources by "/apis/GROUP/VERSION"
 	version int
 }
 
-// opaque is an object that is given back as it came: what typed clients write
-// is protobuf.
+// opaque is an object that is returned exactly as it was received. Typed clients send protobuf.
 type opaque struct {
 	contentType string
 	body        []byte
 }
 
-// New starts a server, which ends with the test.
+// New starts a server, which stops at the end of the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Token: "test-token", objects: map[string]map[string]any{}, opaque: map[string]opaque{}, kinds: map[string][]any{}}
@@ -51,10 +50,10 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// CA is the certificate of the server in PEM format.
+// CA returns the server's certificate in PEM format.
 func (s *Server) CA() string { return nettest.PEM(s.Certificate()) }
 
-// AddKind makes a kind known, as a custom resource definition does.
+// AddKind adds a kind to the server, as a custom resource definition does.
 func (s *Server) AddKind(group, version, resource, kind string, namespaced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +65,7 @@ func (s *Server) AddKind(group, version, resource, kind string, namespaced bool)
 			"verbs": []string{"get", "list", "watch"}})
 }
 
-// Put stores an object, which is JSON, below a path such as
-// /api/v1/namespaces/demo/secrets.
+// Put stores a JSON object below a path such as /api/v1/namespaces/demo/secrets.
 func (s *Server) Put(t testing.TB, collection string, object []byte) {
 	t.Helper()
 	var o map[string]any
@@ -88,7 +86,7 @@ func (s *Server) PutSecret(namespace, name string, data map[string][]byte) {
 	})
 }
 
-// Change changes the fields of a server that is in use.
+// Change calls how, which may change the fields of a server in use.
 func (s *Server) Change(how func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,14 +152,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answered lets the test answer, without the lock: it may take its time.
+// answered calls s.Answer without holding the lock, because the call may take a long time.
 func (s *Server) answered(w http.ResponseWriter, r *http.Request) bool {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	return s.Answer(w, r)
 }
 
-// write does what a client needs to keep a few objects.
+// write handles the requests of a client that stores a few objects.
 func (s *Server) write(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.URL.Path, "/leases") {
 		s.lock(w, r)
@@ -188,7 +186,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lock keeps the one lease that the state of a test needs.
+// lock handles requests for the one lease that a test's state needs.
 func (s *Server) lock(w http.ResponseWriter, r *http.Request) {
 	lease, there := s.opaque[r.URL.Path]
 	status := http.StatusOK
@@ -242,7 +240,7 @@ func selected(o map[string]any, selector string) bool {
 	return true
 }
 
-// served reports whether there is such a path at all.
+// served reports whether the server serves this path at all.
 func (s *Server) served(path string) bool {
 	if strings.HasPrefix(path, "/api/v1/") || s.Writable && strings.HasPrefix(path, "/apis/coordination.k8s.io/v1/") {
 		return true
@@ -258,8 +256,8 @@ func (s *Server) served(path string) bool {
 	return false
 }
 
-// split takes a path apart: /api/v1 or /apis/GROUP/VERSION, then a namespace,
-// then the plural of a kind and a name.
+// split splits a path. The path consists of /api/v1 or /apis/GROUP/VERSION, then perhaps a namespace, then
+// the plural name of a kind, and a name.
 func split(path string) (group, resource, name string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if parts[0] == "apis" && len(parts) > 1 {
