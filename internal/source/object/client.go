@@ -29,30 +29,31 @@ import (
 )
 
 const (
-	answerTimeout = 30 * time.Second // limit from a request to the beginning of its answer
+	answerTimeout = 30 * time.Second // limit from a request to the start of its response
 	nearTimeout   = 2 * time.Second  // limit for connecting to a service on this machine's network
-	maxAttempts   = 5                // attempts of a request after errors that may pass
+	maxAttempts   = 5                // attempts to send a request after temporary errors
 )
 
-// Network holds the settings of connections to stores, and to the services that return keys for them.
-// Zero values stand for defaults; without Proxy, no proxy is used.
+// Network holds the settings for connections to stores, and to the services that return keys for them. Zero
+// values mean the defaults. If Proxy is nil, no proxy is used.
 type Network struct {
-	Env   attr.LookupEnv // nil if the environment is not to be used
+	Env   attr.LookupEnv // nil if the environment must not be used
 	Proxy func(*url.URL) (*url.URL, error)
-	Roots *x509.CertPool // nil for the system's certificates
+	Roots *x509.CertPool // nil means the system's certificates
 
-	// Writes allows requests that write. A source only reads.
+	// Writes allows requests that write. Sources only read.
 	Writes bool
 
-	Attempts int           // attempts of one request
+	Attempts int           // how often one request is attempted
 	MaxWait  time.Duration // longest wait between attempts
-	Timeout  time.Duration // limit from a request to the beginning of its answer
-	Patience time.Duration // limit for reading one object, see [Patience]
+	Timeout  time.Duration // limit from a request to the start of its response
+	Patience time.Duration // limit for reading one object; see [Patience]
 
-	// Metadata is the URL of the service that returns the keys of an instance; "" for the vendor's own.
+	// Metadata is the URL of the service that returns an instance's keys, or an empty string for the vendor's
+	// own.
 	Metadata string
 
-	Exposed *netfail.Exposed // other services that were called without encryption for one block of credentials
+	Exposed *netfail.Exposed // other services that were called without encryption for one credentials block
 }
 
 func (n Network) transport() *http.Transport {
@@ -63,8 +64,8 @@ func (n Network) transport() *http.Transport {
 	return t
 }
 
-// Wire returns a client for a service that returns temporary keys. A near service is on this machine's
-// network or does not exist, so the client uses no proxy, and gives up connecting soon.
+// Wire returns a client for a service that returns temporary keys. If near is true, the service either is on
+// this machine's network or does not exist, so the client uses no proxy and has a short connection timeout.
 func (n Network) Wire(near bool) web.Wire {
 	t := n.transport()
 	t.DisableKeepAlives = true // requests are rare
@@ -85,12 +86,12 @@ type Place struct {
 	Region    string   // region for which requests are signed
 	Keys      aws.CredentialsProvider
 
-	// Prefix is the beginning of the vendor's own headers, such as "X-Oss-", for stores that send them
-	// to S3's clients, too.
+	// Prefix is the prefix of the vendor's own headers, such as "X-Oss-". It is set for stores that send
+	// these headers to S3 clients, too.
 	Prefix string
 }
 
-// NewClient returns a client. It sends nothing, and does not read the environment.
+// NewClient returns a client. It does not send anything or read the environment.
 func NewClient(p Place, n Network) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint:       aws.String(p.Endpoint.String()),
@@ -110,7 +111,7 @@ func NewClient(p Place, n Network) *s3.Client {
 	})
 }
 
-// Restrict makes a client use transport within the limits of n, without redirects. Unless n.Writes is
+// Restrict makes a client use transport within the limits of n, and not follow redirects. Unless n.Writes is
 // set, the client refuses to send requests that write.
 func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	transport.ResponseHeaderTimeout = cmp.Or(n.Timeout, answerTimeout)
@@ -130,15 +131,15 @@ func Restrict(o *s3.Options, transport *http.Transport, n Network) {
 	o.DisableLogOutputChecksumValidationSkipped = true
 }
 
-// retryer keeps the SDK from repeating a request after an error of TLS.
+// retryer keeps the SDK from repeating a request after a TLS error.
 type retryer struct{ aws.RetryerV2 }
 
 func (r retryer) IsErrorRetryable(err error) bool {
 	return !netfail.IsTLS(err) && r.RetryerV2.IsErrorRetryable(err)
 }
 
-// host returns endpoints without AWS's own rules, by which some names of buckets lead to other hosts
-// and other requests.
+// host resolves endpoints without AWS's own rules, under which some bucket names lead to other hosts and
+// other requests.
 type host struct {
 	endpoint  *url.URL
 	pathStyle bool
@@ -151,8 +152,8 @@ func (h host) ResolveEndpoint(_ context.Context, p s3.EndpointParameters) (endpo
 	} else {
 		u.Host = bucket + "." + u.Host
 	}
-	// Paths are signed as they are sent. By default, the SDK would encode them once more, as services
-	// other than S3 require.
+	// Paths are signed exactly as they are sent. By default, the SDK would encode them a second time, as
+	// services other than S3 require.
 	var how, properties smithy.Properties
 	smithyhttp.SetDisableDoubleEncoding(&how, true)
 	smithyhttp.SetSigV4SigningName(&how, "s3")
@@ -161,7 +162,7 @@ func (h host) ResolveEndpoint(_ context.Context, p s3.EndpointParameters) (endpo
 	return endpoints.Endpoint{URI: u, Properties: properties}, nil
 }
 
-// translator copies the vendor's headers for versions and deletions to headers with S3's names.
+// translator copies the vendor's headers about versions and deletions to headers with S3's names.
 type translator struct {
 	next   s3.HTTPClient
 	prefix string

@@ -17,27 +17,26 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Words are parts of error texts that differ between stores. A store leaves a word "" if it does not
-// have the feature.
+// Words are the parts of error messages that differ between stores. A word is empty if the store lacks the
+// feature.
 type Words struct {
 	Store, Short string // names of the store, such as "Alibaba Cloud OSS" and "OSS"
 
 	Read, ReadVersion string // permissions, such as "s3:GetObject" and "s3:GetObjectVersion"
-	List              string // the permission without which the store denies access to a missing object, such as "s3:ListBucket"
-	Decrypt           string // the permission on the key that the store encrypts with, such as "kms:Decrypt"
+	List              string // the permission without which the store reports a missing object as an access error, such as "s3:ListBucket"
+	Decrypt           string // the permission for the store's encryption key, such as "kms:Decrypt"
 
-	CustomerKey string // the attribute with the key of SSE-C
-	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
+	CustomerKey string // the attribute that holds the SSE-C key
+	PathStyle   string // the attribute that puts the bucket into the path, or "" if there is none
 	Trust       string // advice about an unknown authority, such as "set custom_ca_bundle in {credentials}"
 
-	// Reasons maps further error codes to their meanings. They take precedence over the codes of
-	// this package.
+	// Reasons maps further error codes to their meanings. It takes precedence over the codes in this package.
 	Reasons map[string]string
 }
 
 var errPatience = errors.New(netfail.NotInTime)
 
-// brokenError is the error for an object whose body broke off. Another attempt may help.
+// brokenError is the error for an object whose body was cut off. Another attempt may help.
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
@@ -46,17 +45,17 @@ func (s Store) missing(why string) error {
 	return &source.MissingError{Detail: s.Words.Store + " answered that " + why, CredentialsSent: s.Client.Options().Credentials != nil}
 }
 
-// Answer is the error for a failed request: the store answered without the object, or did not answer.
+// Answer is the error for a failed request: the store responded without the object, or did not respond.
 type Answer struct {
-	Status int    // HTTP status of the answer; 0 without an answer
-	Code   string // error code of the store, which must not be shown
+	Status int    // HTTP status of the response; 0 if there was none
+	Code   string // the store's error code, which must not be shown
 	text   string
 }
 
 func (a *Answer) Error() string { return a.text }
 
-// Explain returns an error that explains err. Apart from error codes and names of regions in their
-// usual form, neither the error nor the errors that it wraps repeat text of the store.
+// Explain returns an error that explains err. Neither this error nor the errors that it wraps repeat text
+// from the store, except error codes and region names of the usual form.
 func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header
@@ -83,7 +82,7 @@ func (s Store) Explain(o Object, err error) error {
 	return &Answer{status, code, s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region"))}
 }
 
-// reason returns the meaning of a refusal by its code, see
+// reason returns the meaning of an error code; see
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 func (s Store) reason(o Object, status int, code, message, region string) string {
 	text := s.Words.Reasons[code]
@@ -97,7 +96,7 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
 	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's substitute for a missing code
 		return s.strange(status)
-	case code != "UnknownError" && aCode.MatchString(code): // a code of another vendor, not the SDK's substitute
+	case code != "UnknownError" && aCode.MatchString(code): // another vendor's code, not the SDK's substitute
 		return fmt.Sprintf("%s: the request failed (%d %s)", s.Words.Store, status, code)
 	}
 	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
@@ -175,7 +174,7 @@ func (s Store) invalid(o Object) string {
 	}
 }
 
-// elsewhere returns the text for a bucket in another place than the request went to.
+// elsewhere returns the error message for a bucket that is not where the request was sent.
 func (s Store) elsewhere(region string) string {
 	text := "the bucket is elsewhere, and nothing was sent there"
 	own := s.Client.Options().Region
@@ -185,13 +184,13 @@ func (s Store) elsewhere(region string) string {
 	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
 }
 
-// strange returns the text for an answer that no store gives.
+// strange returns the error message for a response that no store sends.
 func (s Store) strange(status int) string {
 	return fmt.Sprintf("the answer is not one of %s (HTTP status %d); "+
 		"check the endpoint and proxies if there are any", s.Words.Store, status)
 }
 
-// isTwice reports whether a host begins with the same labels twice.
+// isTwice reports whether the host starts with the same labels twice.
 func isTwice(host string) bool {
 	for i, c := range host {
 		if c == '.' && strings.HasPrefix(host[i+1:], host[:i+1]) {
@@ -201,7 +200,7 @@ func isTwice(host string) bool {
 	return false
 }
 
-// noAnswer returns the reason why a request got no answer.
+// noAnswer returns the reason why a request got no response.
 func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && isTwice(lookup.Name) {

@@ -22,11 +22,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// early is the time before their expiry at which temporary keys are replaced, because a read takes
-// time, and clocks differ.
+// early says how long before they expire temporary keys are replaced, because a read takes time and clocks
+// differ.
 const early = 2 * time.Minute
 
-// Identity returns the first of attrs whose text is not empty, and "" if there is none.
+// Identity returns the first of attrs that has a value, or an empty string if there is none.
 func Identity(g source.Grant, attrs ...string) string {
 	i := slices.IndexFunc(attrs, func(name string) bool { return g.String(name) != "" })
 	if i < 0 {
@@ -35,7 +35,7 @@ func Identity(g source.Grant, attrs ...string) string {
 	return attrs[i]
 }
 
-// KeysOf returns the keys with the ID in the attribute id of g, and with its secret_key.
+// KeysOf returns the keys in g. The attribute id has the key ID, and secret_key has the secret.
 func KeysOf(g source.Grant, id, token string) (aws.Credentials, error) {
 	keys := Keys(g.String(id), g.String("secret_key"), token)
 	if keys.SecretAccessKey == "" {
@@ -52,8 +52,8 @@ func Keys(id, secret, token string) aws.Credentials {
 	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: token}
 }
 
-// Temporary returns keys of a service that expire at end. If one of its arguments is missing or
-// invalid, it returns an error that names the service, who.
+// Temporary returns a service's keys, which expire at end. It returns an error if an argument is missing or
+// invalid. who names the service in the error.
 func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, error) {
 	keys := Keys(id, secret, token)
 	if id == "" || secret == "" || token == "" || end.IsZero() || CheckKeys(keys) != nil {
@@ -63,7 +63,7 @@ func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, e
 	return keys, nil
 }
 
-// CheckKeys returns an error for keys that cannot become part of headers.
+// CheckKeys returns an error for keys that cannot be sent in headers.
 func CheckKeys(keys aws.Credentials) error {
 	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
 		for _, r := range s {
@@ -77,11 +77,11 @@ func CheckKeys(keys aws.Credentials) error {
 
 var roleName = lazyregexp.New(`^[A-Za-z0-9._+=,@-]{1,128}$`)
 
-// IsRole reports whether a role of an instance can have this name, which becomes part of a path.
+// IsRole reports whether name can be the name of an instance's role, which becomes part of a path.
 func IsRole(name string) bool { return roleName.MatchString(name) && name != "." && name != ".." }
 
-// AskInstance requests the keys of a role from the metadata service of an instance. It appends the name
-// of the role to url, and decodes the JSON of the service into answer. Errors call the service who.
+// AskInstance requests a role's keys from an instance's metadata service. It appends the role name to url,
+// and decodes the JSON response into answer. who names the service in errors.
 func (n Network) AskInstance(ctx context.Context, who, url, role string, header http.Header, answer any) error {
 	if !IsRole(role) { // the name may come from a profile
 		return fmt.Errorf("%.200q cannot be the name of a role", role)
@@ -101,17 +101,16 @@ func (n Network) AskInstance(ctx context.Context, who, url, role string, header 
 	return nil
 }
 
-// STS is a service that returns temporary keys of a role.
+// STS is a service that returns temporary keys for a role.
 type STS struct {
-	Name    string // for errors
+	Name    string // for error messages
 	URL     *url.URL
 	Header  http.Header
 	Reasons []answers.Row // the meanings of its error codes
 }
 
-// Assume requests the keys of a role, and decodes the JSON of the service into answer, in which code
-// points to the error code. The function sign, called for each attempt, returns the body of the
-// request, and may set headers.
+// Assume requests a role's keys and decodes the JSON response into answer. code points to the error code in
+// answer. For each attempt, sign is called; it returns the request body and may set headers.
 func (n Network) Assume(
 	ctx context.Context, s STS, role string, sign func(*http.Request) ([]byte, error), answer any, code *string,
 ) error {
@@ -141,8 +140,8 @@ func (n Network) Assume(
 	return fmt.Errorf("%s: the role %q cannot be assumed: %s", s.Name, role, reason)
 }
 
-// Renewed returns a provider that gets keys with get, and keeps them until shortly before they expire.
-// Unlike the cache of the SDK, it cancels get when nobody waits for the keys.
+// Renewed returns a provider that gets keys by calling get, and keeps them until shortly before they expire.
+// Unlike the SDK's cache, it cancels get when no caller is waiting for the keys.
 func Renewed(get func(context.Context) (aws.Credentials, error)) aws.CredentialsProvider {
 	var remembered memo.Memo[struct{}, aws.Credentials]
 	lasts := func(keys aws.Credentials) bool { return !keys.CanExpire || time.Until(keys.Expires) > early }

@@ -17,21 +17,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// maxKey is the largest length of a key, in bytes:
+// maxKey is the maximum length of a key, in bytes:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
 const maxKey = 1024
 
-// otherBucket matches names that do not belong to general purpose buckets, but to directory buckets,
-// for which the SDK first requests a session, or to other services, some of which run programs of their
-// owners:
+// otherBucket matches names that do not belong to general purpose buckets. They belong either to directory
+// buckets, for which the SDK first requests a session, or to other services. Some of these services run
+// programs that belong to the bucket's owner:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 var otherBucket = lazyregexp.New(`--[a-z0-9]{1,3}-s3$`)
 
-// bucketName also matches names of old buckets, which may be longer and have capitals.
+// bucketName also matches the names of old buckets, which may be longer and have capital letters.
 var bucketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 
-// CheckBucket returns an error for a text that cannot be the name of a bucket, which becomes part of
-// a host or a path.
+// CheckBucket returns an error if name cannot be the name of a bucket. The name becomes part of a host or a
+// path.
 func CheckBucket(name string) error {
 	if name == "" {
 		return errors.New("the name of a bucket is required; is a variable empty?")
@@ -51,7 +51,7 @@ func CheckBucket(name string) error {
 	return nil
 }
 
-// CheckKey returns an error for a key that a server could take for the key of another object.
+// CheckKey returns an error for a key that a server could mistake for another object's key.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -68,11 +68,10 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// IsBucketLabel reports whether s can be the name of a bucket of a store whose buckets all
-// have hosts.
+// IsBucketLabel reports whether s can be the name of a bucket, for stores that give each bucket a host.
 func IsBucketLabel(s string) bool { return len(s) >= 3 && syntax.IsLabel(s) }
 
-// ParseEndpoint parses the URL of a service without a path, or its host alone. The text comes from the
+// ParseEndpoint parses the URL of a service without a path, or just its host. The text comes from the
 // provider block or the environment, never from a data source.
 func ParseEndpoint(text string) (*url.URL, error) {
 	u := recognize.Endpoint(text)
@@ -82,7 +81,7 @@ func ParseEndpoint(text string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// Endpoint returns the URL in an attribute of g, and the usual URL if it is absent.
+// Endpoint returns the URL in an attribute of g, or the usual URL if the attribute is not set.
 func Endpoint(g source.Grant, attr, usual string) (*url.URL, error) {
 	u, err := ParseEndpoint(cmp.Or(g.String(attr), usual))
 	if err != nil {
@@ -91,10 +90,10 @@ func Endpoint(g source.Grant, attr, usual string) (*url.URL, error) {
 	return u, nil
 }
 
-// IsAddress reports whether the host of u is an IP address, so that no bucket can be put before it.
+// IsAddress reports whether the host of u is an IP address, so that it cannot be prefixed with a bucket.
 func IsAddress(u *url.URL) bool { return net.ParseIP(u.Hostname()) != nil }
 
-// Below returns the key at which the backends oss and cos keep the state that req requests.
+// Below returns the key where the oss and cos backends store the state that req asks for.
 func Below(req source.Request) (key string, err error) {
 	key = path.Join(req.String("prefix"), req.OtherWorkspace(), req.String("key"))
 	if err := CheckKey(key); err != nil {

@@ -1,8 +1,8 @@
-// Package object reads a state from a store that speaks the protocol of Amazon S3. A [Vendor]
-// describes the differences between such stores.
+// Package object reads a state from a store that supports the Amazon S3 API. A [Vendor] describes the
+// differences between such stores.
 //
-// It sends only GetObject, unless [Network.Writes] is set. It follows no redirect, because another
-// server would receive signatures and keys.
+// It only sends GetObject requests, unless [Network.Writes] is set. It does not follow redirects, because
+// another server would receive signatures and keys.
 package object
 
 import (
@@ -23,37 +23,37 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Patience limits the time to read one object, with repeated requests. States have a few hundred
-// megabytes at most.
+// Patience limits how long reading one object may take, including retries. States have at most a few hundred
+// megabytes.
 const Patience = 5 * time.Minute
 
-// maxTries limits the requests for an object whose body breaks off. The client itself repeats
+// maxTries limits the number of requests for an object whose body is cut off. The client itself repeats
 // requests that fail earlier.
 const maxTries = 3
 
-// Object is one object of a bucket.
+// Object is one object in a bucket.
 type Object struct {
 	Bucket, Key string
-	Version     string // ID of the version; "" for the current one
-	CustomerKey []byte // key of 32 bytes for SSE-C; nil if the object has none
+	Version     string // version ID; "" means the current version
+	CustomerKey []byte // SSE-C key of 32 bytes; nil if the object has none
 }
 
-// Store reads objects with a client, and explains the errors of the store.
+// Store reads objects with a client, and explains the store's errors.
 type Store struct {
 	Client   *s3.Client
 	Words    Words
-	Patience time.Duration // limit for reading one object; 0 for [Patience]
+	Patience time.Duration // limit for reading one object; 0 means [Patience]
 }
 
-// Read reads an object of at most limit bytes. If the object is missing or empty, the error is a
-// [*source.MissingError]; a missing bucket or version, a refusal, and an unreachable store are other
-// errors.
+// Read reads an object of at most limit bytes. It returns a [*source.MissingError] if the object is missing
+// or empty, but other errors if the bucket or version is missing, or if the store refuses the request or
+// cannot be reached.
 func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapshot, error) {
 	c, err := s.Get(ctx, o, limit)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(c.Data) == 0: // for the backends, too, an empty object means that there is no state
+	case len(c.Data) == 0: // in the backends, too, an empty object means that there is no state
 		return nil, &source.MissingError{Detail: "the object is empty", Listed: true}
 	}
 	return &source.Snapshot{Data: c.Data, Revision: source.Revision(cmp.Or(c.Version, c.ETag))}, nil
@@ -65,8 +65,7 @@ type Content struct {
 	ETag, Version string
 }
 
-// Get works like [Store.Read], but also returns empty objects, and the store's identifiers of the
-// content.
+// Get works like [Store.Read], but it also returns empty objects, and the ETag and version of the content.
 func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -76,7 +75,7 @@ func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error)
 	for try := 1; ; try++ {
 		content, err := s.get(limited, o, limit)
 		switch _, broke := errors.AsType[*brokenError](err); {
-		case limited.Err() != nil: // the error, or even an answer, may be a consequence of that
+		case limited.Err() != nil: // the error, or even a response, may be a consequence of this
 			return nil, context.Cause(limited)
 		case err == nil:
 			return content, nil
@@ -92,7 +91,7 @@ func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error)
 		return nil, s.Explain(o, err)
 	}
 	defer answer.Body.Close()
-	// All stores send an ETag, and the status 200 with a whole object.
+	// All stores send an ETag, and status 200 for a whole object.
 	status, header := rawOf(answer)
 	if status != http.StatusOK || aws.ToString(answer.ETag) == "" {
 		return nil, errors.New(s.strange(status))
@@ -118,7 +117,7 @@ func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error)
 	return &Content{data, *answer.ETag, version}, nil
 }
 
-// rawOf returns the status and the headers of an answer, which the SDK does not export.
+// rawOf returns a response's status and headers, which the SDK does not export.
 func rawOf(answer *s3.GetObjectOutput) (status int, header http.Header) {
 	if raw, ok := middleware.GetRawResponse(answer.ResultMetadata).(*smithyhttp.Response); ok {
 		return raw.StatusCode, raw.Header
@@ -126,7 +125,7 @@ func rawOf(answer *s3.GetObjectOutput) (status int, header http.Header) {
 	return 0, nil
 }
 
-// noVersion is the version ID of an object that was written while the bucket kept no versions.
+// noVersion is the version ID of an object that was written while the bucket did not keep versions.
 const noVersion = "null"
 
 func (o Object) input() *s3.GetObjectInput {
@@ -138,13 +137,12 @@ func (o Object) input() *s3.GetObjectInput {
 	return in
 }
 
-// Sealing returns the parameters of a request that contain the customer's key, and nil for each without
-// a key.
+// Sealing returns the request parameters for the customer's key. All of them are nil if there is no key.
 func (o Object) Sealing() (algorithm, key, digest *string) {
 	if o.CustomerKey == nil {
 		return nil, nil, nil
 	}
-	sum := md5.Sum(o.CustomerKey) //nolint:gosec // the protocol asks for it
+	sum := md5.Sum(o.CustomerKey) //nolint:gosec // required by the protocol
 	return aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(o.CustomerKey)),
 		aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 }

@@ -21,36 +21,36 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Vendor describes the stores of one vendor and their source. Its table has the attributes bucket,
-// version_id and credentials_name; the table of its credentials has name.
+// Vendor describes one vendor's stores and their source. Its table must have the attributes bucket,
+// version_id and credentials_name. The table of its credentials must have the attribute name.
 type Vendor struct {
 	attr.Table
 	Credentials attr.Table
 	Words       Words
 
-	// Locate returns the place of the object that a request is about, with a function that makes a
-	// client for it. It does no I/O.
+	// Locate returns the place of the object that a request asks for, with a function that creates a client
+	// for it. It does no I/O.
 	Locate func(source.Request, source.Grant, Network) (Location, error)
 }
 
 // Location is the place of an object.
 type Location struct {
 	Object
-	Of string // the text behind the bucket in messages, such as ` of the namespace "acme"`
+	Of string // text after the bucket in messages, such as ` of the namespace "acme"`
 
-	// Connect returns a client. Locations with the same block of credentials, Region and Host share it.
+	// Connect returns a client. Locations with the same credentials block, Region and Host share the client.
 	Connect      func(context.Context) (*s3.Client, error)
 	Region, Host string
 
 	Unverified bool             // whether any certificate is accepted
-	Exposed    *netfail.Exposed // services that were called without encryption, see [Network]
+	Exposed    *netfail.Exposed // services that were called without encryption; see [Network]
 }
 
-// Kind returns the source of the vendor.
+// Kind returns the vendor's source.
 func (v Vendor) Kind() source.Kind { return v.KindOver(Network{}) }
 
-// KindOver works like [Vendor.Kind], with other settings for connections. If n.Proxy is nil, the
-// proxies of the environment are used.
+// KindOver works like [Vendor.Kind], with other connection settings. If n.Proxy is nil, the source uses the
+// environment's proxies.
 func (v Vendor) KindOver(n Network) source.Kind {
 	return source.Kind{Table: v.Table, Credentials: v.Credentials, Workspaces: true, Begin: func(s source.Settings) source.Open {
 		n := n
@@ -62,14 +62,13 @@ func (v Vendor) KindOver(n Network) source.Kind {
 	}}
 }
 
-// NoVersion is the error for a text that [IsVersion] does not accept.
+// NoVersion is the error message for a text that [IsVersion] rejects.
 const NoVersion = "this cannot be the ID of a version; copy it whole"
 
-// IsVersion reports whether a text can be the ID of a version.
+// IsVersion reports whether text can be a version ID.
 func IsVersion(text string) bool { return len(text) <= source.MaxRevision }
 
-// run holds the clients, with identities and connections, that the sources of one configured provider
-// share.
+// run holds the clients, with identities and connections, that the sources of one configured provider share.
 type run struct {
 	Vendor
 	credentials source.Credentials
@@ -97,8 +96,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return &state{run: r, Location: l, key: clientKey{name, l.Region, l.Host}, limit: req.MaxSize, blame: grant.Blame}, nil
 }
 
-// exposedOf returns the record of services that were called without encryption for a block of
-// credentials. It belongs to the block, because reads share the clients of a block.
+// exposedOf returns the record of services that were called without encryption for a credentials block. There
+// is one record per block, because all reads with that block share its clients.
 func (r *run) exposedOf(name string) *netfail.Exposed {
 	kept, _ := r.exposed.LoadOrStore(name, new(netfail.Exposed))
 	exposed, _ := kept.(*netfail.Exposed) // always true
@@ -111,7 +110,7 @@ type state struct {
 	Location
 	key   clientKey
 	limit int64
-	blame func(error) error // adds the address of the block of credentials to an error
+	blame func(error) error // adds the address of the credentials block to an error
 }
 
 func (s *state) String() string {
@@ -126,7 +125,7 @@ func (s *state) String() string {
 func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	client, err := s.clients.Do(ctx, s.key, s.Connect)
 	if err == nil {
-		// Expired keys are renewed here, because a failure to renew them is not an error of the store.
+		// Expired keys are renewed here, because a failure to renew them is not a store error.
 		_, err = client.Options().Credentials.Retrieve(ctx)
 	}
 	switch {
@@ -134,7 +133,7 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		return nil, context.Cause(ctx)
 	case err != nil:
 		err = s.blame(err)
-		reason := errors.New(err.Error()) // the errors that err wraps may repeat answers of servers and programs
+		reason := errors.New(err.Error()) // the errors that err wraps may repeat responses from servers and programs
 		for _, f := range slices.Backward(fault.In(err)) {
 			reason = fault.Known(reason, f)
 		}
@@ -151,9 +150,9 @@ func (s *state) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, err
 }
 
-// CheckEncryption returns an error if a customer's key would be sent without TLS, which S3 refuses,
-// too. It returns warnings about connections, to the store and to services that returned the
-// credentials, that are not encrypted or not verified.
+// CheckEncryption returns an error if a customer's key would be sent without TLS, which S3 also refuses. It
+// returns warnings about unencrypted or unverified connections, both to the store and to services that
+// returned the credentials.
 func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []source.Warning, err error) {
 	options := client.Options()
 	endpoint, err := url.Parse(aws.ToString(options.BaseEndpoint)) // "" for AWS's own endpoint
@@ -178,7 +177,7 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []so
 	return warnings, nil
 }
 
-// KeyAttr returns the attribute with the name of the state, as in the backends oss and cos.
+// KeyAttr returns the attribute for the name of the state, as in the oss and cos backends.
 func KeyAttr() attr.Attr {
 	return attr.Attr{
 		Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
@@ -187,14 +186,14 @@ func KeyAttr() attr.Attr {
 	}
 }
 
-// Prefix returns the check of the attribute with the folder of the states, as in the backends oss and
-// cos.
+// Prefix returns the check for the attribute that names the folder of the states, as in the oss and cos
+// backends.
 func Prefix() attr.Check {
 	return attr.Is(func(prefix string) bool { return !strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "./") },
 		"it must not begin with / or ./")
 }
 
-// VersionAttr returns the attribute that chooses a version of the object.
+// VersionAttr returns the attribute that selects an object version.
 func VersionAttr() attr.Attr {
 	return attr.Attr{
 		Name: "version_id", Type: cty.String, Form: attr.Version, Check: attr.Is(IsVersion, NoVersion),

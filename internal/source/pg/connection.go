@@ -23,33 +23,34 @@ import (
 )
 
 const (
-	patience = 2 * time.Minute // for one read, from the connection to the last byte
+	patience = 2 * time.Minute // limit for one read, from connecting to the last byte
 
-	// connecting limits the time of connecting and logging in, unless connect_timeout is set.
+	// connecting limits how long connecting and logging in may take, unless connect_timeout is set.
 	connecting = 30 * time.Second
 
-	// goodbye limits the time of telling a server that the query is cancelled or the connection closed.
+	// goodbye limits how long telling the server that the query is cancelled or the connection closed may
+	// take.
 	goodbye = 500 * time.Millisecond
 
-	// overhead limits the bytes that a server sends beside the state: its parameters, notices, and
-	// answers to the login.
+	// overhead limits the number of bytes that a server sends in addition to the state: its parameters,
+	// notices, and login responses.
 	overhead = 1 << 20
 
-	// maxValue is the largest value of PostgreSQL, in bytes.
+	// maxValue is the maximum size of a PostgreSQL value, in bytes.
 	maxValue = 1 << 30
 )
 
-// connection holds the driver's configuration, and facts about it for errors and warnings.
+// connection holds the driver configuration, and facts about it for errors and warnings.
 type connection struct {
 	config     *pgconn.Config
-	local      bool // whether every host is this machine
+	local      bool // whether all hosts are this machine
 	encrypted  bool
 	verified   bool
 	hasAccount bool // whether there is a password or a client certificate
 }
 
-// newConnection reads the files that settings name and prepares a connection for a state of at most
-// limit bytes. It contacts no server.
+// newConnection reads the files that s names and prepares a connection that can read a state of at most limit
+// bytes. It does not contact the server.
 func newConnection(w world.World, s settings, limit int64) (*connection, error) {
 	config, err := driverConfig(s)
 	if err != nil {
@@ -87,14 +88,14 @@ func newConnection(w world.World, s settings, limit int64) (*connection, error) 
 		return pgproto3.NewFrontend(&capped{r, allowed}, w)
 	}
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		// Without a cancel request, the server would go on with the query.
+		// Without a cancel request, the server would continue the query.
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: goodbye}
 	}
 	return c, nil
 }
 
-// unreadable returns an error for the first file for TLS that cannot be read, nil if there is none. The
-// error shows a path only if it surely is one, because it may be the key itself.
+// unreadable returns an error for the first TLS file that cannot be read, or nil if there is none. The error
+// shows a path only if it surely is one, because it may be the key itself.
 func (s settings) unreadable() error {
 	half := (s["sslkey"] == "") != (s["sslcert"] == "")
 	for _, key := range []string{"sslrootcert", "sslkey", "sslcert"} {
@@ -108,16 +109,16 @@ func (s settings) unreadable() error {
 	return nil
 }
 
-// driverConfig passes the settings to pgconn, which reads the files that they name. pgconn looks up
-// keywords without a value in the environment, so each gets one. The exception is the service: if
-// PGSERVICE is set, pgconn reads the service file, uses none of its values, and fails if it cannot read
-// it.
+// driverConfig passes the settings to pgconn, which reads the files that they name. It gives each keyword a
+// value, because pgconn looks up missing keywords in the environment. The exception is the service: if
+// PGSERVICE is set, pgconn reads the service file, but uses none of its values. It fails if it cannot read
+// that file.
 func driverConfig(s settings) (*pgconn.Config, error) {
 	config, err := pgconn.ParseConfig(s.driverText())
 	if err == nil {
 		return config, nil
 	}
-	// The text of the error may hold parts of the password.
+	// The error may contain parts of the password.
 	switch text := err.Error(); {
 	case strings.Contains(text, "failed to read service"):
 		return nil, errors.New("the environment variable PGSERVICE names a service that cannot be read; unset it")
@@ -131,8 +132,9 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	return nil, errors.New(s.unusable())
 }
 
-// unusable returns the text of an error for the setting that the driver rejects: the one without which
-// it accepts the others. If it finds none, the text names all candidates.
+// unusable returns an error message for the setting that the driver rejects. It finds that setting by
+// removing one setting at a time until the driver accepts the rest. If it finds none, the message names all
+// candidates.
 func (s settings) unusable() string {
 	means := map[string]string{
 		"port": "a number from 1 to 65535 is required", "connect_timeout": "a number of seconds is required",
@@ -154,7 +156,7 @@ func (s settings) unusable() string {
 	return "the connection settings cannot be used; check " + strings.Join(slices.Sorted(maps.Keys(means)), ", ")
 }
 
-// driverText returns a connection string for the driver, with all of its keywords.
+// driverText returns a connection string for the driver with all of the driver's keywords.
 func (s settings) driverText() string {
 	var text strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
@@ -167,7 +169,7 @@ func (s settings) driverText() string {
 	return text.String()
 }
 
-// secure requires at least TLS 1.2, which no setting may change.
+// secure requires at least TLS 1.2, regardless of the settings.
 func secure(config *pgconn.Config) {
 	all := []*tls.Config{config.TLSConfig}
 	for _, f := range config.Fallbacks {
@@ -180,8 +182,8 @@ func secure(config *pgconn.Config) {
 	}
 }
 
-// withoutPassword returns the value of require_auth with "!password", which forbids the password in
-// plaintext, unless the value contains it or lists the allowed methods.
+// withoutPassword adds "!password" to the value of require_auth, which forbids sending the password in
+// plaintext. It does not change a value that already contains it or that lists the allowed methods.
 func withoutPassword(requireAuth string) string {
 	const no = "!password"
 	switch {
@@ -214,7 +216,7 @@ func (c *connection) warnings() []source.Warning {
 	return nil
 }
 
-// capped is a reader that returns errTooMuch after left bytes, because a server could send without end.
+// capped is a reader that fails with errTooMuch after left bytes, because a server could send data endlessly.
 type capped struct {
 	io.Reader
 	left int64
@@ -231,7 +233,8 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// shownPath returns a space and the quoted path if the text surely is a path, and "" otherwise.
+// shownPath returns a space and the quoted path if path surely is a path. Otherwise it returns an empty
+// string.
 func shownPath(path string) string {
 	if shown := keyfile.Shown(path); shown != "" {
 		return " " + shown

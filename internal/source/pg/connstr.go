@@ -11,9 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// parseConnStr parses a connection string in either of libpq's forms. It does not use pgconn's parser,
-// which adds values from the environment. No error repeats a part of the text, because any part of a
-// wrong text may be the password.
+// parseConnStr parses a connection string in either of libpq's formats. It does not use pgconn's parser,
+// because that parser adds values from the environment. Errors never repeat a part of the text, because any
+// part of a malformed connection string may be the password.
 //
 // https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
 func parseConnStr(text string) (settings, error) {
@@ -44,8 +44,7 @@ var (
 	number     = lazyregexp.New(`^[0-9]+$`)
 )
 
-// urlParts matches a connection URL. A password may contain any character that does not end the
-// authority.
+// urlParts matches a connection URL. A password may contain any character that does not end the authority.
 var urlParts = lazyregexp.New(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?(?:\?([^#]*))?$`)
 
 // parseURL parses a connection URL without net/url, which does not support lists of hosts with ports.
@@ -56,7 +55,7 @@ func parseURL(text string) (settings, error) {
 	if parts == nil {
 		return nil, errNotURL
 	}
-	if strings.Contains(parts[3], "@") { // this is the rest of a password that contains a slash
+	if strings.Contains(parts[3], "@") { // the rest of a password that contains a slash
 		return nil, errNotURL
 	}
 	user, password, _ := strings.Cut(parts[1], ":")
@@ -82,8 +81,8 @@ func parseURL(text string) (settings, error) {
 	return s, nil
 }
 
-// splitHosts returns the hosts and the ports of a list such as "a:1,[::1]:2", each separated by commas.
-// The text ports is empty if no host has a port.
+// splitHosts splits a list such as "a:1,[::1]:2" into hosts and ports, each separated by commas. ports is
+// empty if no host has a port.
 func splitHosts(authority string) (hosts, ports string) {
 	var h, p []string
 	for host := range strings.SplitSeq(authority, ",") {
@@ -99,7 +98,7 @@ func splitHosts(authority string) (hosts, ports string) {
 	return strings.Join(h, ","), ports
 }
 
-// parseKeywords parses the form host=… user='…', in which a backslash escapes the next character.
+// parseKeywords parses the format host=… user='…', in which a backslash escapes the next character.
 func parseKeywords(text string) (settings, error) {
 	s := settings{}
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -118,7 +117,7 @@ func parseKeywords(text string) (settings, error) {
 	return s, nil
 }
 
-// cutValue returns the value at the beginning of text, and the rest of text.
+// cutValue returns the value at the start of text, and the rest of text.
 func cutValue(text string) (value, rest string, err error) {
 	quoted := strings.HasPrefix(text, "'")
 	if quoted {

@@ -25,8 +25,9 @@ var (
 	errNotPostgres = errors.New("the server does not answer as PostgreSQL does; are host and port right?")
 )
 
-// explain replaces the texts of the server, which may repeat any data, and of the driver, which contain
-// parts of the settings. It keeps the cause of a cancelled context and errors of this program.
+// explain replaces error messages from the server, which may repeat any data, and from the driver, which
+// contain parts of the settings. If ctx is done, it returns the cause. It does not change this program's own
+// errors.
 func (c *connection) explain(ctx context.Context, l *location, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -46,11 +47,11 @@ func (c *connection) explain(ctx context.Context, l *location, err error) error 
 	return err
 }
 
-const maxAddress = 300 // bytes of an address that are shown
+const maxAddress = 300 // size limit of an address in an error message, in bytes
 
-// address returns the hosts and ports of the connection. They may be parts of the password if the
-// connection string is malformed, so errors show them only if there is a password or certificate, or a
-// server answered.
+// address returns the hosts and ports of the connection. If the connection string is malformed, they may be
+// parts of the password. Errors therefore show them only if there is a password or certificate, or if a
+// server responded.
 func (c *connection) address() string {
 	places := []string{place(c.config.Host, c.config.Port)}
 	for _, f := range c.config.Fallbacks {
@@ -61,7 +62,7 @@ func (c *connection) address() string {
 
 func place(host string, port uint16) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
-// failure returns the error for a connection that failed without an error of PostgreSQL.
+// failure returns the error for a connection that failed without an error from PostgreSQL.
 func (c *connection) failure(l *location, err error) error {
 	_, isTooLong := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
 	switch text := err.Error(); {
@@ -76,8 +77,7 @@ func (c *connection) failure(l *location, err error) error {
 	case netfail.IsTimeout(err), pgconn.Timeout(err):
 		return errPatience
 	}
-	// Errors that do not concern the network concern the protocol. Their texts may contain answers
-	// of the server.
+	// All other errors are protocol errors, not network errors. Their text may contain server responses.
 	if reason := netfail.KnownReason(anonymous(err), "set sslrootcert in the connection settings"); reason != "" {
 		if l.target.settings["host"] == "" && l.target.settings["hostaddr"] == "" {
 			reason += "; no host is set, so " + defaultHost + " was tried: set it in conn_str, in {credentials}, or in PGHOST"
@@ -87,7 +87,7 @@ func (c *connection) failure(l *location, err error) error {
 	return errNotPostgres
 }
 
-// anonymous returns a network error without the host, which may be a part of the password, see
+// anonymous returns a network error without the host, which may be a part of the password; see
 // [connection.address]. It keeps the resolved address.
 func anonymous(err error) error {
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
@@ -105,8 +105,8 @@ func anonymous(err error) error {
 
 var sqlState = lazyregexp.New(`^[0-9A-Z]{5}$`)
 
-// refusal returns the error for the code of a server's error. It explains a fixed list of codes, and
-// never shows the text of the server.
+// refusal returns the error for a server's error code. It explains a fixed list of codes, and never shows
+// text from the server.
 //
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func (c *connection) refusal(l *location, code string) error {

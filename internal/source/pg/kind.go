@@ -1,5 +1,5 @@
-// Package pg reads a state from the PostgreSQL database that Terraform's pg
-// backend writes to: with one SELECT, in a transaction that can only read.
+// Package pg reads a state from the PostgreSQL database that Terraform's pg backend writes to. It uses one
+// SELECT in a read-only transaction.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/pg
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/pg

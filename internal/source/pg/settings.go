@@ -24,18 +24,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// connStrVar is the backend's variable for conn_str. The variables of libpq are in [keywords].
+// connStrVar is the backend's variable for conn_str. The libpq variables are in [keywords].
 const connStrVar = "PG_CONN_STR"
 
-// serviceFile is the keyword for the connection service file, in which the service is defined.
+// serviceFile is the keyword for the connection service file, which defines the service.
 const serviceFile = "servicefile"
 
-// settings maps the keywords of libpq to values, as a connection string does.
+// settings maps libpq keywords to values, like a connection string.
 type settings map[string]string
 
 // set sets a keyword. It ignores an empty value, which has no effect in a connection string.
 func (s settings) set(key, value string) {
-	if key == "database" { // Go's drivers accept this name, too
+	if key == "database" { // Go's drivers also accept this name
 		key = "dbname"
 	}
 	if value != "" {
@@ -43,13 +43,13 @@ func (s settings) set(key, value string) {
 	}
 }
 
-// target is a database, with the settings and credentials that open it.
+// target is a database, with the settings and credentials for opening it.
 type target struct {
-	settings                       // the effective ones: of the connection string, then the service, then the environment
-	own         settings           // settings of the connection string alone
+	settings                       // the effective settings: from the connection string, then the service, then the environment
+	own         settings           // settings from the connection string alone
 	grant       source.Grant       // the block and the variables that the settings come from
-	credentials source.Credentials // Table holds the keywords; Env is nil if no variable may be read
-	named       bool               // the block was chosen by name: files in the home directory, perhaps of another login, are not read
+	credentials source.Credentials // Table holds the keywords; Env is nil if variables must not be read
+	named       bool               // the block was chosen by name; home directory files, which may be for another login, are not read
 }
 
 // choose returns the target of the block called name.
@@ -83,14 +83,14 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	return t, nil
 }
 
-// complete sets t.settings and t.grant from document, which an attribute of g holds (conn_str) or names
-// (service), and from the environment.
+// complete sets t.settings and t.grant from document and from the environment. The attribute of g either
+// contains the document (conn_str) or names it (service).
 func (t *target) complete(g source.Grant, attribute string, document settings) (err error) {
 	c, values := t.credentials, map[string]cty.Value{}
 	for key, value := range document {
 		values[key] = cty.StringVal(value)
 	}
-	if document["service"] != "" { // the service may set any other keyword, so no variable fills them until it is read
+	if document["service"] != "" { // the service may set any other keyword, so no variable sets one until the service is read
 		c.Table.Attrs = slices.Clone(c.Table.Attrs)
 		for i, a := range c.Table.Attrs {
 			if a.Name != serviceFile {
@@ -108,7 +108,7 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 	return nil
 }
 
-// home returns the rule that the variables are meant only for the server in PGHOST or PGHOSTADDR.
+// home says that the variables are meant only for the server in PGHOST or PGHOSTADDR.
 func home() source.Home {
 	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Compare: near}
 }
@@ -117,7 +117,7 @@ func near(home, asked string) source.Match {
 	return source.SameServerIf(strings.EqualFold(home, asked))
 }
 
-// keywords returns the keywords of a connection string for which libpq has variables.
+// keywords returns the connection string keywords for which libpq has variables.
 //
 // https://www.postgresql.org/docs/current/libpq-envars.html
 func keywords() attr.Table {
@@ -140,8 +140,8 @@ func keywords() attr.Table {
 		{Name: "connect_timeout", Env: []string{"PGCONNECT_TIMEOUT"}, Harmless: "Patience changes neither what is sent nor where."},
 		{Name: "target_session_attrs", Env: []string{"PGTARGETSESSIONATTRS"}, Harmless: "It chooses among the servers that the code names."},
 	}}
-	// These are not harmless: they choose the server, the user or how the server is verified. A service
-	// may set any keyword.
+	// These are not harmless. They choose the server, the user, or how the server is verified; a service may
+	// set any keyword.
 	for name, variable := range map[string]string{
 		"host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT", "user": "PGUSER", "options": "PGOPTIONS",
 		"service": "PGSERVICE", serviceFile: "PGSERVICEFILE", "requirepeer": "PGREQUIREPEER", "krbsrvname": "PGKRBSRVNAME",
@@ -157,9 +157,8 @@ func keywords() attr.Table {
 	return t
 }
 
-// check returns an error for a setting that would make the connection less safe than it looks, and
-// for a misspelled keyword: unknown keywords are sent to the server, with a value that may be a
-// password.
+// check returns an error for a setting that would make the connection less secure than it looks, and for a
+// misspelled keyword. Unknown keywords are sent to the server, together with a value that may be a password.
 func (s settings) check() error {
 	known := clientKeywords()
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -196,19 +195,19 @@ func (s settings) check() error {
 	return nil
 }
 
-// variable returns the name of libpq's environment variable for a keyword, and "" if there is none.
+// variable returns the libpq environment variable for a keyword, or an empty string if there is none.
 func variable(keyword string) string {
 	a, _ := keywords().Attr(keyword)
 	return strings.Join(a.Env, ", ")
 }
 
-// defaultHost is the host that is tried if no setting names one.
+// defaultHost is the host to connect to if no setting names one.
 const defaultHost = "localhost"
 
-// resolve returns the settings, completed with files of the home directory and with the defaults of the
-// backend's driver.
+// resolve returns the settings, completed with files in the home directory and the defaults of the backend's
+// driver.
 func (t target) resolve() (settings, error) {
-	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // conn_str does not name the file of the service
+	theirs := t.settings["service"] != "" && t.own[serviceFile] == "" // conn_str does not name the service file
 	if t.settings["service"] != "" {
 		if err := t.useService(); err != nil {
 			return nil, err
@@ -237,12 +236,11 @@ func (t target) resolve() (settings, error) {
 	if s["user"] == "" {
 		return nil, errors.New("no user is set; set one in conn_str, in {credentials}")
 	}
-	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // the server's default, set here because the lookup in ~/.pgpass needs it
+	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // the server's default; set here because the lookup in ~/.pgpass needs it
 	return s, nil
 }
 
-// useService adds the settings of the service. The connection string takes precedence over them, and
-// they over the environment.
+// useService adds the service's settings. They override the environment, but not the connection string.
 func (t *target) useService() error {
 	path := t.settings[serviceFile]
 	if path == "" {
@@ -264,8 +262,8 @@ func (t *target) useService() error {
 	return t.check()
 }
 
-// personal returns the path at which libpq looks for a file of the user. It returns "" if such files
-// must not be read, or if there is no home directory.
+// personal returns the path where libpq looks for one of the user's files. It returns an empty string if
+// these files must not be read, or if there is no home directory.
 func (t target) personal(name string) string {
 	switch {
 	case t.named:
@@ -328,8 +326,8 @@ func readService(path, name string) (settings, error) {
 	return s, nil
 }
 
-// driverKeywords returns the keywords that pgconn looks up in the environment, each with a value that
-// has no effect. Each is passed to pgconn, so that pgconn does not use the environment.
+// driverKeywords returns the keywords that pgconn looks up in the environment, each with a value that has no
+// effect. All of them are passed to pgconn, so that it does not use the environment.
 func driverKeywords() settings {
 	return settings{
 		"host": "", "port": "", "dbname": "", "user": "", "password": "", "passfile": "",
@@ -341,8 +339,8 @@ func driverKeywords() settings {
 	}
 }
 
-// clientKeywords returns the keywords that libpq, the backend's driver or our driver know. All others
-// are sent to the server.
+// clientKeywords returns the keywords that libpq, the backend's driver or our driver knows. All other
+// keywords are sent to the server.
 func clientKeywords() []string {
 	names := slices.Collect(maps.Keys(driverKeywords()))
 	for _, a := range keywords().Attrs {
@@ -357,7 +355,7 @@ func forServers() []string {
 	return []string{"application_name", "timezone", "options", "client_encoding"}
 }
 
-// runtimeParams returns the settings that are sent to the server, and always application_name and
+// runtimeParams returns the settings that are sent to the server. They always include application_name and
 // client_encoding.
 func (s settings) runtimeParams() map[string]string {
 	params := map[string]string{"application_name": "terraform-provider-statecrypt"}

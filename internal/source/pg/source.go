@@ -22,12 +22,12 @@ import (
 )
 
 // run holds the credentials and limits that the sources of one configured provider share. It keeps no
-// connection, because an idle one would take a slot of the server.
+// connection open, because an idle connection would take up one of the server's slots.
 type run struct {
 	credentials source.Credentials
 	world       world.World
 	patience    time.Duration
-	lookup      pgconn.LookupFunc // resolves hosts; nil for the system's resolver
+	lookup      pgconn.LookupFunc // resolves hosts; nil means the system's resolver
 }
 
 func start(s source.Settings) source.Open {
@@ -58,7 +58,7 @@ func isName(s string) bool { return s != "" && isText(s) }
 // isText reports whether PostgreSQL can store s as text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// location is a row of a table that holds a state.
+// location is the table row that holds a state.
 type location struct {
 	*run
 	target        target
@@ -76,7 +76,7 @@ func (l *location) String() string {
 	return fmt.Sprintf("row %q of %s in %s", l.row, l.name(), in)
 }
 
-// name returns the quoted schema and table, for errors.
+// name returns the quoted schema and table, for error messages.
 func (l *location) name() string { return fmt.Sprintf("%q.%q", l.schema, l.table) }
 
 // Fetch opens a connection, reads the state and closes the connection.
@@ -113,8 +113,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return &source.Snapshot{Data: data, Warnings: c.warnings()}, nil
 }
 
-// hangUp closes the connection. After a cancelled query, the driver still talks to the server in the
-// background; hangUp waits for it no longer than goodbye.
+// hangUp closes the connection. After a cancelled query, the driver still communicates with the server in the
+// background. hangUp waits at most goodbye for this to end.
 func hangUp(conn *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
@@ -126,10 +126,10 @@ func hangUp(conn *pgconn.PgConn) {
 	_ = conn.Conn().Close()
 }
 
-// read queries the row in a read-only transaction, and sends all statements at once. A statement makes
-// the transaction read-only, because poolers such as PgBouncer refuse the parameter of the connection.
-// The query uses no system columns such as xmin: views lack them, and they require more than rights to
-// name and data.
+// read queries the row in a read-only transaction. It sends all statements at once. The transaction is made
+// read-only by a statement, because poolers such as PgBouncer refuse the connection parameter for it. The
+// query does not use system columns such as xmin: views lack them, and reading them requires more than
+// permission to read name and data.
 func (l *location) read(ctx context.Context, conn *pgconn.PgConn) (data []byte, found bool, err error) {
 	const int4 = pgtype.Int4OID
 	p := conn.StartPipeline(ctx)
@@ -172,8 +172,8 @@ func answer(p *pgconn.Pipeline) (*pgconn.ResultReader, error) {
 	return result, nil
 }
 
-// value returns the state in the result of the SELECT, and whether there is a row. More than one row is
-// an error.
+// value returns the state from the result of the SELECT, and whether there is a row. More than one row is an
+// error.
 func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, err error) {
 	columns := result.FieldDescriptions()
 	if len(columns) != 2 {
@@ -196,7 +196,7 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 			return nil, false, web.Final("%w", meter.TooLarge(l.limit))
 		}
 		found = true
-		data = append([]byte{}, values[1]...) // empty if the column is null, as for the backend
+		data = append([]byte{}, values[1]...) // empty if the column is null, as in the backend
 	}
 	_, err = result.Close()
 	return data, found, err

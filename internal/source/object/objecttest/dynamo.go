@@ -12,27 +12,27 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Table is one of DynamoDB, as far as backends use it: items with a LockID.
+// Table is a DynamoDB table with the features that backends use: items with a LockID.
 type Table struct {
 	nettest.Log[string] // the operations
 
 	Name string
 
-	// They may be exchanged while it serves.
-	Allows atomic.Pointer[func(operation string) bool]                          // nil allows all
-	Before atomic.Pointer[func(http.ResponseWriter, *http.Request) (done bool)] // it may be nil
+	// Allows and Before may be replaced while the table is in use.
+	Allows atomic.Pointer[func(operation string) bool]                          // nil allows all operations
+	Before atomic.Pointer[func(http.ResponseWriter, *http.Request) (done bool)] // returns true if it has sent a response; may be nil
 
 	mu    sync.Mutex
-	items map[string]map[string]any // :: LockID → attributes
+	items map[string]map[string]any // attributes by LockID
 }
 
-// Serve starts it without TLS and returns its URL. It ends with the test.
+// Serve starts the table's server without TLS and returns its URL. The server stops at the end of the test.
 func (d *Table) Serve(t testing.TB) string {
 	t.Helper()
 	return nettest.Serve(t, d)
 }
 
-// Text is what an attribute of an item says, "" if there is none.
+// Text returns the string value of an item's attribute, or an empty string if there is none.
 func (d *Table) Text(id, attribute string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,7 +48,7 @@ func (d *Table) Delete(id string) {
 	delete(d.items, id)
 }
 
-// Put makes one with one attribute.
+// Put creates an item with one attribute.
 func (d *Table) Put(id, attribute, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,10 +19,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Attrs are those of a block.
+// Attrs are the attributes of a block.
 type Attrs map[string]cty.Value
 
-// Strings makes attributes from names and values, in turn.
+// Strings returns attributes from alternating names and values.
 func Strings(pairs ...string) Attrs {
 	out := Attrs{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -31,7 +31,7 @@ func Strings(pairs ...string) Attrs {
 	return out
 }
 
-// With returns a with one more, or another, attribute; "" and nil take it out.
+// With returns a copy of a in which one attribute is set. If value is "" or nil, the attribute is removed.
 func (a Attrs) With(name string, value any) Attrs {
 	out := maps.Clone(a)
 	switch v := value.(type) {
@@ -58,8 +58,8 @@ func (a Attrs) With(name string, value any) Attrs {
 	return out
 }
 
-// Settings are those of a provider with these blocks of credentials; env is nil
-// where the environment is switched off.
+// Settings returns the settings of a provider with these credentials blocks. env is nil if the environment
+// must not be used.
 func Settings(kind source.Kind, env attr.LookupEnv, blocks ...Attrs) source.Settings {
 	s := source.Settings{LookupEnv: env}
 	for _, b := range blocks {
@@ -68,7 +68,8 @@ func Settings(kind source.Kind, env attr.LookupEnv, blocks ...Attrs) source.Sett
 	return s
 }
 
-// Variables is an environment; nil is one that is switched off.
+// Variables returns an environment with these variables. A nil map means that the environment must not be
+// used.
 func Variables(env map[string]string) attr.LookupEnv {
 	if env == nil {
 		return nil
@@ -76,7 +77,7 @@ func Variables(env map[string]string) attr.LookupEnv {
 	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 }
 
-// Open makes a source as a data source would.
+// Open opens a source in the same way as a data source does.
 func Open(kind source.Kind, s source.Settings, a Attrs, workspace string) (source.Source, error) {
 	values, err := unstable.NewEntry("data.statecrypt_remote_state.test."+kind.Name, kind.Table, a).Decode(kind.Table, s.LookupEnv)
 	if err != nil {
@@ -85,8 +86,8 @@ func Open(kind source.Kind, s source.Settings, a Attrs, workspace string) (sourc
 	return kind.Start(s)(source.Request{Values: values, Workspace: workspace, MaxSize: 1 << 20})
 }
 
-// Read opens a source and reads it, once. Its error must not show a secret, or
-// what the server said.
+// Read opens a source and reads from it once. It fails the test if the error shows a secret or a server's
+// message.
 func Read(t *testing.T, kind source.Kind, s source.Settings, a Attrs, workspace string) (*source.Snapshot, error) {
 	t.Helper()
 	src, err := Open(kind, s, a, workspace)
@@ -105,12 +106,12 @@ func shown(t *testing.T, err error) error {
 	return err
 }
 
-// Hurried is a network on which nobody waits between two tries.
+// Hurried returns network settings with almost no waiting time between attempts.
 func Hurried() object.Network {
 	return object.Network{MaxWait: time.Millisecond, Attempts: 2}
 }
 
-// Through is a network whose hosts are those of an internet.
+// Through returns network settings that connect to the hosts of internet.
 func Through(t *testing.T, internet *cloudtest.Internet) object.Network {
 	t.Helper()
 	ca, err := os.ReadFile(internet.CAFile)
@@ -123,8 +124,8 @@ func Through(t *testing.T, internet *cloudtest.Internet) object.Network {
 	return n
 }
 
-// Asked is the host that a vendor's client asks first, "" if the block or the
-// place is refused before that. Nothing is sent.
+// Asked returns the first host that a vendor's client would contact. It returns an empty string if the block
+// or the place is refused before that. Nothing is sent.
 func Asked(t *testing.T, v object.Vendor, block, place Attrs) (host string) {
 	t.Helper()
 	kind := v.KindOver(object.Network{Attempts: 1, Proxy: func(u *url.URL) (*url.URL, error) {

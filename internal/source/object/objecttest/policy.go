@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Policy is what a policy of the documentation allows.
+// Policy returns a function that reports whether a policy file from the documentation allows an action.
 func Policy(t *testing.T, file string) func(action, resource string) bool {
 	t.Helper()
 	text, err := os.ReadFile(file)

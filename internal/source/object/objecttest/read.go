@@ -14,12 +14,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Signs reads twice with what was opened, and looks at who signed: nobody but
-// the one with the access key, and nobody where that is "". It returns the error, which there must be
-// without a key, and only then.
+// Signs reads twice from src and checks that all requests are signed with the access key ID key. If key is
+// empty, the read must fail and no request may arrive. Signs returns the error of the last read. err is the
+// error from opening src.
 func Signs(t *testing.T, server *Server, key string, src source.Source, err error) error {
 	t.Helper()
-	for range 2 { // keys are asked for once
+	for range 2 { // keys are requested only once
 		if err == nil {
 			_, err = src.Fetch(t.Context())
 		}
@@ -39,8 +39,8 @@ func Signs(t *testing.T, server *Server, key string, src source.Source, err erro
 	return err
 }
 
-// Cancelled cancels a read that waits for keys. Open is to have them come from
-// the given URL.
+// Cancelled cancels a read that is waiting for keys. open must return a source that gets its keys from the
+// given URL.
 func Cancelled(t *testing.T, open func(stuck string) (source.Source, error)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -63,17 +63,16 @@ func Cancelled(t *testing.T, open func(stuck string) (source.Source, error)) {
 	}
 }
 
-// Place is where a CLI keeps states.
+// Place is the place where a CLI keeps states.
 type Place struct {
 	*Server
 	Bucket  string
-	Backend string            // block that leads there
-	Env     []string          // of the CLI
-	Paths   map[string]string // of the objects, by workspace
+	Backend string            // the backend block for this place
+	Env     []string          // environment of the CLI
+	Paths   map[string]string // object paths by workspace
 }
 
-// Interop has the CLI write states, and reads each of them back, by one signed
-// request.
+// Interop makes the CLI write states, and reads back each of them with one signed request.
 func (p Place) Interop(t *testing.T, cli clitest.CLI, open func(workspace string) (source.Source, error)) {
 	t.Helper()
 	p.Writable.Store(true)

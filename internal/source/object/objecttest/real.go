@@ -12,16 +12,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
 
-// RealSecret is the secret key of AKIATEST, who may do all on real servers.
+// RealSecret is the secret key of AKIATEST, which has all permissions on real servers.
 const RealSecret = Canary + "-secret"
 
-// Real are programs that speak S3.
+// Real returns functions that start real programs with an S3 API.
 func Real() map[string]func(*testing.T) (url, ca string) {
 	return map[string]func(*testing.T) (url, ca string){"minio": MinIO, "versitygw": VersityGW}
 }
 
-// certified writes a certificate for 127.0.0.1 and its key into a folder, under the names
-// that MinIO looks for, and returns the folder and the file with the authority.
+// certified writes a certificate for 127.0.0.1 and its key into a folder, under the file names that MinIO
+// expects. It returns the folder and the path of the authority's certificate.
 func certified(t *testing.T) (dir, ca string) {
 	t.Helper()
 	authority := nettest.NewAuthority()
@@ -37,7 +37,7 @@ func certified(t *testing.T) (dir, ca string) {
 	return dir, ca
 }
 
-// await waits until the server says at this URL that it serves.
+// await waits until a request to url returns 200 OK.
 func await(t *testing.T, server *servertest.Server, client *http.Client, url string) {
 	t.Helper()
 	server.Await(t, func() bool {
@@ -54,8 +54,8 @@ func await(t *testing.T, server *servertest.Server, client *http.Client, url str
 	})
 }
 
-// MinIO starts the MinIO that STATECRYPT_MINIO names, with TLS, and returns its
-// URL and the file with its authority.
+// MinIO starts the MinIO program that STATECRYPT_MINIO names, with TLS. It returns its URL and the path of
+// its authority's certificate.
 func MinIO(t *testing.T) (url, ca string) {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_MINIO")
@@ -64,12 +64,12 @@ func MinIO(t *testing.T) (url, ca string) {
 	args := []string{"server", "--quiet", "--certs-dir", certificates, "--address", address, "--console-address", console, t.TempDir()}
 	server := servertest.Start(t, program, args, "MINIO_ROOT_USER=AKIATEST", "MINIO_ROOT_PASSWORD="+RealSecret,
 		"MINIO_SITE_REGION=eu-west-1")
-	// Its health/ready answers with success before it serves requests.
+	// MinIO's health/ready reports success before it serves requests.
 	await(t, server, Trusting(t, ca), "https://"+address+"/minio/health/cluster")
 	return "https://" + address, ca
 }
 
-// VersityGW starts the gateway that STATECRYPT_VERSITYGW names, in the same way.
+// VersityGW works like MinIO, for the gateway that STATECRYPT_VERSITYGW names.
 func VersityGW(t *testing.T) (url, ca string) {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_VERSITYGW")
@@ -83,7 +83,7 @@ func VersityGW(t *testing.T) (url, ca string) {
 	return "https://" + address, ca
 }
 
-// Trusting is a client that trusts the authority in a file.
+// Trusting returns a client that trusts the authority in a file.
 func Trusting(t *testing.T, ca string) *http.Client {
 	t.Helper()
 	text, err := os.ReadFile(ca)

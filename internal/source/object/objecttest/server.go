@@ -1,6 +1,5 @@
-// Package objecttest is a store that understands the API of S3, for tests: it
-// checks signatures, policies and customer keys as S3 does, and, if a test
-// wants that, lets the clients of real CLIs write.
+// Package objecttest is an S3 server for tests. It checks signatures, policies and customer keys as S3 does.
+// If a test allows it, clients of real CLIs can also write.
 package objecttest
 
 import (
@@ -34,82 +33,81 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Canary is in all secrets, and in what the server says. It must not be shown.
+// Canary is part of all secrets and of the server's messages. It must never be shown.
 const Canary = "canary"
 
-// Server is a store. It gives objects to those who sign with one of its keys,
-// and refuses whatever is not a GetObject.
+// Server is a store. It returns objects if the request is signed with one of its keys. It refuses all
+// requests other than GetObject, unless it is Writable.
 type Server struct {
 	nettest.Log[Request]
 
-	Region string            // that signatures must be for
-	Keys   []aws.Credentials // that may read; nil for whoever signs
-	Hosts  []string          // before which buckets may stand
+	Region string            // the region that signatures must be for
+	Keys   []aws.Credentials // keys that may read; nil accepts any key
+	Hosts  []string          // hosts that may be prefixed with a bucket
 
-	// Allows decides what identities may do: the names of actions, and ARNs.
-	// Nil lets them read objects and tells them of missing ones.
+	// Allows reports whether the client may perform an action, such as "s3:GetObject", on the resource with
+	// this ARN. If it is nil, clients may read objects and learn whether an object exists.
 	Allows func(action, resource string) bool
 
-	// Answer is asked first, and returns true when it has answered. It may be nil.
+	// Answer is called first for each request. It returns true if it has sent a response. It may be nil.
 	Answer func(http.ResponseWriter, *http.Request) bool
 
-	// Writable lets clients write, and sign as only the vendor can check.
+	// Writable allows clients to write, and to use signatures that only the vendor can check.
 	Writable atomic.Bool
 
-	// Conditions is what becomes of those of writes.
+	// Conditions says how the server treats conditional writes.
 	Conditions Conditions
 
-	// WeakTags has the answer to a read call the object W/"…", as a proxy does that compresses answers.
+	// WeakTags makes read responses use weak ETags such as W/"…", as a proxy that compresses responses does.
 	WeakTags bool
 
-	// Prefix begins the vendor's own headers, such as "X-Cos-". It is "" for
-	// those of S3.
+	// Prefix is the prefix of the vendor's own headers, such as "X-Cos-". It is empty for S3's headers.
 	Prefix string
 
-	writes  sync.Mutex // held from a condition to what depends on it
+	writes  sync.Mutex // held while a condition is checked and the write that depends on it is done
 	mu      sync.Mutex
 	buckets map[string]*bucket
 }
 
-// Conditions are what stores make of If-Match and If-None-Match in a request that writes.
+// Conditions says how a store treats If-Match and If-None-Match in requests that write.
 type Conditions int
 
-// The zero value is what S3 does.
+// The zero value is the behavior of S3.
 const (
 	Kept          Conditions = iota
-	Ignored                  // all of them
-	IgnoredIfs               // If-Match, as by stores that know If-None-Match alone
-	UnknownMatch             // If-Match is 501
-	UnknownDelete            // the same, when something is deleted
-	Unknown                  // all of them are 501
-	IgnoredDelete            // all of them are ignored when something is deleted, as by MinIO
-	OnlyBare                 // If-Match is met only by an ETag without quotes, as in radosgw 16
-	NeverMet                 // If-Match is never met
-	RadosGW                  // as OnlyBare, and If-None-Match is ignored in a bucket that keeps versions
-	Deaf                     // a deletion is a success, and nothing is deleted
+	Ignored                  // all conditions are ignored
+	IgnoredIfs               // If-Match is ignored, as in stores that only support If-None-Match
+	UnknownMatch             // If-Match returns 501
+	UnknownDelete            // If-Match returns 501 in a deletion
+	Unknown                  // all conditions return 501
+	IgnoredDelete            // all conditions are ignored in a deletion, as in MinIO
+	OnlyBare                 // If-Match only matches an ETag without quotes, as in radosgw 16
+	NeverMet                 // If-Match never matches
+	RadosGW                  // like OnlyBare; If-None-Match is also ignored in a bucket that keeps versions
+	Deaf                     // a deletion reports success, but nothing is deleted
 )
 
 type bucket struct {
 	keepsVersions bool
-	objects       map[string][]version // :: key → the newest last
+	objects       map[string][]version // by key; the newest version is the last
 }
 
 type version struct {
-	id      string // "" while the bucket keeps none
+	id      string // "" if the bucket did not keep versions
 	data    []byte
 	deleted bool
 	sealed  string      // MD5 of the customer's key
 	header  http.Header // metadata
 }
 
-// Request is one that arrived.
+// Request is one request that the server received.
 type Request struct {
 	Method, Host, Path, Query string
-	AccessKey                 string // who signed it
+	AccessKey                 string // the ID of the key that signed the request
 	Header                    http.Header
 }
 
-// New makes a store with these buckets.
+// New returns a store with these buckets.
 func New(buckets ...string) *Server {
 	s := &Server{buckets: map[string]*bucket{}}
 	for _, name := range buckets {
@@ -118,26 +116,25 @@ func New(buckets ...string) *Server {
 	return s
 }
 
-// Create makes another bucket.
+// Create creates a bucket.
 func (s *Server) Create(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buckets[name] = &bucket{objects: map[string][]version{}}
 }
 
-// Serve starts s without TLS and returns its URL. It ends with the test.
+// Serve starts s without TLS and returns its URL. The server stops at the end of the test.
 func (s *Server) Serve(t testing.TB) string {
 	t.Helper()
 	return nettest.Serve(t, s)
 }
 
-// Put writes an object, and returns its version if the bucket keeps any.
+// Put writes an object. It returns the version ID if the bucket keeps versions.
 func (s *Server) Put(name, key string, data []byte) string {
 	return s.add(name, key, version{data: data})
 }
 
-// Delete removes an object, and returns the version of the mark if the bucket
-// keeps any.
+// Delete deletes an object. If the bucket keeps versions, it returns the version ID of the delete marker.
 func (s *Server) Delete(name, key string) string {
 	return s.add(name, key, version{deleted: true})
 }
@@ -155,7 +152,7 @@ func (s *Server) add(name, key string, v version) string {
 	return v.id
 }
 
-// Get returns what is in an object, nil if there is none.
+// Get returns the content of an object, or nil if there is none.
 func (s *Server) Get(name, key string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +160,7 @@ func (s *Server) Get(name, key string) []byte {
 	return v.data
 }
 
-// Everything returns what was ever put into a bucket that keeps versions.
+// Everything returns all data that was ever written to a bucket that keeps versions.
 func (s *Server) Everything(name string) (all [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,10 +179,10 @@ func (b *bucket) newest(key string) (version, bool) {
 	return version{}, false
 }
 
-// Keep has a bucket keep versions from now on.
+// Keep makes a bucket keep versions from now on.
 func (s *Server) Keep(name string) { s.buckets[name].keepsVersions = true }
 
-// Seal has an object be encrypted with a customer's key.
+// Seal marks an object as encrypted with a customer's key.
 func (s *Server) Seal(name, key string, customerKey []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +191,7 @@ func (s *Server) Seal(name, key string, customerKey []byte) {
 	all[len(all)-1].sealed = base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// OnlyRead reports whether anything but GetObject arrived.
+// OnlyRead returns an error if any request other than GetObject arrived.
 func (s *Server) OnlyRead() error {
 	for _, r := range s.Requests() {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.Query, "x-id=GetObject") {
@@ -216,7 +213,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	i := slices.IndexFunc(s.Keys, func(k aws.Credentials) bool { return k.AccessKeyID == accessKey })
 	switch authorization := r.Header.Get("Authorization"); {
-	case s.Writable.Load() && authorization != "" && accessKey == "": // a way to sign of the vendor's own
+	case s.Writable.Load() && authorization != "" && accessKey == "": // the vendor's own signature method
 	case accessKey == "":
 		s.refuse(w, http.StatusForbidden, "AccessDenied")
 		return
@@ -237,7 +234,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, unpacked(r, body))
 }
 
-// serve answers a request that somebody signed who is known.
+// serve handles a request whose signature was accepted.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	name, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	for _, host := range s.Hosts {
@@ -325,7 +322,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, name, key string) {
 	}
 }
 
-// refuses reports whether a condition of a request that writes is not met, and then answers.
+// refuses reports whether a condition of a write request is not met. If so, it sends an error response.
 func (s *Server) refuses(w http.ResponseWriter, r *http.Request, name, key string) bool {
 	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
 	s.mu.Lock()
@@ -389,7 +386,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, name, key string, b
 	}
 	s.add(name, key, v)
 	w.Header().Set("ETag", etag(body))
-	// What was written is compared with this.
+	// The client compares this checksum with the checksum of the data that it sent.
 	w.Header().Set(s.named("Hash-Crc64ecma"), strconv.FormatUint(crc64.Checksum(body, crc64.MakeTable(crc64.ECMA)), 10))
 }
 
@@ -425,7 +422,7 @@ func etag(data []byte) string {
 	return fmt.Sprintf(`"%x"`, md5.Sum(data)) //nolint:gosec // see above
 }
 
-// unpacked takes the chunks apart that the SDK of AWS sends over TLS.
+// unpacked decodes the chunks that the AWS SDK sends over TLS.
 func unpacked(r *http.Request, body []byte) []byte {
 	if strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
 		if data, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(body))); err == nil {
@@ -439,7 +436,7 @@ func (s *Server) refuse(w http.ResponseWriter, status int, code string, headers 
 	Refuse(w, status, code, Canary+" of the server", headers...)
 }
 
-// Refuse answers with an error, and with headers in pairs.
+// Refuse sends an error response. headers are alternating names and values.
 func Refuse(w http.ResponseWriter, status int, code, message string, headers ...string) {
 	for i := 0; i+1 < len(headers); i += 2 {
 		w.Header().Set(headers[i], headers[i+1])
@@ -450,7 +447,7 @@ func Refuse(w http.ResponseWriter, status int, code, message string, headers ...
 		html.EscapeString(code), message, Canary)
 }
 
-// fields are those of an Authorization header.
+// fields returns the fields of the Authorization header.
 func fields(r *http.Request) map[string]string {
 	out := map[string]string{}
 	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ")
@@ -471,7 +468,7 @@ func scope(r *http.Request) (accessKey, region string) {
 	return parts[0], parts[2]
 }
 
-// isSigned reports whether the signature is recent, and the one that keys make.
+// isSigned reports whether the request has a recent and correct signature made with keys.
 func isSigned(r *http.Request, keys aws.Credentials, region string) bool {
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil || time.Since(at).Abs() > 15*time.Minute {

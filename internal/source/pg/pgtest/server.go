@@ -1,4 +1,4 @@
-// Package pgtest is a real PostgreSQL for tests, where one is installed.
+// Package pgtest runs a real PostgreSQL server for tests, if PostgreSQL is installed.
 package pgtest
 
 import (
@@ -18,22 +18,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Server is a PostgreSQL at 127.0.0.1, with TLS and without. Its role admin may
-// do everything.
+// Server is a PostgreSQL server at 127.0.0.1 that accepts connections with and without TLS. Its role admin is
+// a superuser.
 type Server struct {
 	Port      string
-	Authority *nettest.Authority // of its certificate, and of its clients'
+	Authority *nettest.Authority // issues the certificates of the server and its clients
 
 	bin, dir string
 }
 
-// AdminPassword is that of the role admin.
+// AdminPassword is the password of the role admin.
 const AdminPassword = "admin-ssssssssssssssssss"
 
-// ErrNotInstalled means that there is no PostgreSQL to test with.
+// ErrNotInstalled means that PostgreSQL is not installed.
 var ErrNotInstalled = errors.New("PostgreSQL is not installed: there is no initdb in PATH, nor in /usr/lib/postgresql/*/bin")
 
-// New starts a server for one test, which is skipped where none is installed.
+// New starts a server for one test. It skips the test if PostgreSQL is not installed.
 func New(t *testing.T) *Server {
 	t.Helper()
 	s, err := Start(nettest.Port(t))
@@ -47,11 +47,10 @@ func New(t *testing.T) *Server {
 	return s
 }
 
-// Start starts a server at a port where nobody listens, which takes about a
-// second.
+// Start starts a server on an unused port. This takes about a second.
 func Start(port string) (*Server, error) {
 	initdb, err := exec.LookPath("initdb")
-	if err != nil { // Debian keeps it out of PATH
+	if err != nil { // Debian does not put it in PATH
 		found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 		if err != nil || len(found) == 0 {
 			return nil, ErrNotInstalled
@@ -70,7 +69,7 @@ func Start(port string) (*Server, error) {
 	return s, nil
 }
 
-// Which roles log in how. A test makes those that it needs.
+// hba says how each role logs in. Tests create the roles that they need.
 const hba = `
 hostssl   all md5user   127.0.0.1/32 md5
 host      all clearuser 127.0.0.1/32 password
@@ -106,26 +105,27 @@ func (s *Server) start() error {
 	}, " "), "start")
 }
 
-// nobody is a user who owns nothing else.
+// nobody is a user that owns nothing else.
 const nobody = 65534
 
 func giveAway(path string, _ fs.DirEntry, err error) error {
 	if err != nil {
 		return err
 	}
-	return os.Lchown(path, nobody, nobody) //nolint:gosec // a folder that only this test knows
+	return os.Lchown(path, nobody, nobody) //nolint:gosec // a folder that only this test uses
 }
 
 func (s *Server) file(name string) string { return filepath.Join(s.dir, name) }
 
-// run runs a program of PostgreSQL, none of which works for root.
+// run runs a PostgreSQL program. If this process runs as root, run uses another user, because these programs
+// refuse to run as root.
 func (s *Server) run(program string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...) //nolint:gosec // a test's own arguments
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), args...) //nolint:gosec // arguments from tests
 	cmd.Dir = s.dir
 	asSomebodyElse(cmd)
-	log, err := os.Create(s.file(program + ".log")) // a pipe would be held open by the server
+	log, err := os.Create(s.file(program + ".log")) // the server would keep a pipe open
 	if err != nil {
 		return err
 	}
@@ -138,18 +138,18 @@ func (s *Server) run(program string, args ...string) error {
 	return nil
 }
 
-// Stop ends the server and removes its files.
+// Stop stops the server and removes its files.
 func (s *Server) Stop() {
 	_ = s.run("pg_ctl", "-D", s.file("data"), "-m", "immediate", "stop") // it may not have started
 	_ = os.RemoveAll(s.dir)
 }
 
-// URL is a connection string.
+// URL returns a connection string.
 func (s *Server) URL(user, password, database, query string) string {
 	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%s/%s?%s", user, password, s.Port, database, query)
 }
 
-// Connect is for the administrator. The caller closes the connection.
+// Connect connects as the administrator. The caller must close the connection.
 func (s *Server) Connect(ctx context.Context, database string) (*pgx.Conn, error) {
 	return pgx.Connect(ctx, s.URL("admin", AdminPassword, database, "sslmode=disable"))
 }
@@ -163,7 +163,7 @@ func (s *Server) Exec(t *testing.T, database, statements string) {
 	})
 }
 
-// Value is what a query yields.
+// Value returns the result of a query.
 func (s *Server) Value(t *testing.T, database, query string, args ...any) (text string) {
 	t.Helper()
 	s.connected(t, database, func(ctx context.Context, conn *pgx.Conn) error { return conn.QueryRow(ctx, query, args...).Scan(&text) })
