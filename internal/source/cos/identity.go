@@ -18,15 +18,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// identity holds the credentials of a read: keys, camRole or profile, and a role.
+// identity holds the credentials for a read: one of keys, camRole and profile, and perhaps a role.
 type identity struct {
-	keys    aws.Credentials // keys of a user
-	camRole string          // role of the instance; "" if it is not used
-	profile string          // profile of the CLI; "" if it is not used
+	keys    aws.Credentials // a user's keys
+	camRole string          // the instance's role; "" if it is not used
+	profile string          // the CLI profile; "" if it is not used
 	folder  string
-	ambient bool // whether the profile is the default one, because no setting names another
+	ambient bool // whether the default profile is used because no setting names a profile
 
-	role role // role to assume with these keys; none if its ARN is ""
+	role role // role to assume with these keys; none if its ARN is empty
 	sts  *url.URL
 }
 
@@ -84,8 +84,8 @@ func (i *identity) readRole(g source.Grant) {
 	i.role.seconds = cmp.Or(g.Int(durationVar), usualSession)
 }
 
-// resolve returns the keys that sign a request. It reads the profile or gets the keys of the instance,
-// if one of them is set, and then assumes the role, if there is one.
+// resolve returns the keys that sign a request. It reads the profile or requests the instance's keys if the
+// identity uses one of them. It then assumes the role, if there is one.
 func (i identity) resolve(ctx context.Context, n object.Network, region string) (keys aws.Credentials, err error) {
 	if i.profile != "" {
 		if err = i.readProfile(); err != nil && !errors.Is(err, errNoKeys) {
@@ -101,7 +101,7 @@ func (i identity) resolve(ctx context.Context, n object.Network, region string) 
 	return i.assume(ctx, n, keys, region)
 }
 
-// readProfile sets i.keys, and i.role if no role is set, from the file of the profile.
+// readProfile sets i.keys from the profile's file. If no role is set, it also sets i.role.
 func (i *identity) readProfile() error {
 	path := filepath.Join(i.folder, i.profile+".credential")
 	text, err := keyfile.ReadText(path)
@@ -118,7 +118,7 @@ func (i *identity) readProfile() error {
 		RoleARN     string `json:"role-arn"`
 		SessionName string `json:"role-session-name"`
 	}
-	if json.Unmarshal(text, &p) != nil { // the text of the error may quote a secret
+	if json.Unmarshal(text, &p) != nil { // the error may quote a secret
 		return fmt.Errorf("%s is not a profile of TCCLI", path)
 	}
 	trim := strings.TrimSpace

@@ -1,5 +1,5 @@
-// Package cos reads a state from Cloud Object Storage of Tencent Cloud, where Terraform's backend of
-// that name keeps it. It uses the API of S3, which COS supports, and sends one GetObject.
+// Package cos reads a state that Terraform's cos backend has written to Tencent Cloud's Cloud Object Storage.
+// It uses the S3 API, which COS supports, and sends one GetObject request.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/cos
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/cos
@@ -117,8 +117,8 @@ func credentials() attr.Table {
 	}
 }
 
-// roleVariables returns the variables that replace the block assume_role. If the block is set, none of
-// them is used.
+// roleVariables returns the variables that replace the assume_role block. If the block is set, they are all
+// ignored.
 func roleVariables() []attr.Attr {
 	variables := []attr.Attr{
 		source.Variable(roleVar, "assume_role", "A role is a name: its keys are given only to those who may assume it."),

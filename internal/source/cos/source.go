@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// withAccount matches a name of a bucket that ends with the APPID of the account.
+// withAccount matches a bucket name that ends with the account's APPID.
 // https://www.tencentcloud.com/document/product/436/13312
 var withAccount = lazyregexp.New(`-[0-9]{6,}$`)
 

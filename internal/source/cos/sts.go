@@ -22,7 +22,7 @@ import (
 
 const metadata = "http://metadata.tencentyun.com"
 
-// assume returns temporary keys of the role, which it gets from STS.
+// assume gets temporary keys for the role from STS.
 //
 // https://www.tencentcloud.com/document/product/1150/49456
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials, region string) (aws.Credentials, error) {
@@ -64,15 +64,15 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 	return answer.Response.Credentials.keys(sts.Name, answer.Response.ExpiredTime)
 }
 
-// temporary holds the temporary keys in an answer of the services.
+// temporary holds the temporary keys in a service's response.
 type temporary struct {
 	TmpSecretID  string `json:"TmpSecretId"`
 	TmpSecretKey string
 	Token        string
 }
 
-// keys returns the credentials in t. The server may send any number as end, the expiry in Unix time; a
-// number out of range is ignored.
+// keys returns the credentials in t. end is the expiry in Unix time. The server may send any number; a number
+// out of range is ignored.
 func (t temporary) keys(who string, end int64) (aws.Credentials, error) {
 	const last = 1 << 34 // in the year 2514
 	var expires time.Time
@@ -112,7 +112,7 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ofInstance returns the keys of the instance's role, which it gets from the metadata service.
+// ofInstance gets the keys of the instance's role from the metadata service.
 //
 // https://www.tencentcloud.com/document/product/213/4934
 func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {

@@ -19,15 +19,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Access sends requests with the values of a [source.Grant]: headers, and connections of its own. A
-// client certificate and a proxy belong to the connection, so grants do not share connections.
+// Access sends requests with the headers and connection settings of a [source.Grant]. Grants do not share
+// connections, because a client certificate and a proxy belong to the connection.
 type Access struct {
 	header     http.Header
-	query      string // encoded query with secrets
+	query      string // secret part of the query, encoded
 	transport  *http.Transport
 	unverified bool
 	grant      source.Grant
-	certified  atomic.Bool // whether a server requested the client certificate, and got it
+	certified  atomic.Bool // whether a server has requested and received the client certificate
 }
 
 // refused returns the error for a server that refused the credentials.
@@ -35,7 +35,7 @@ func (a *Access) refused(status string) error {
 	return a.grant.Blame(Doubts(errors.New("the server refused the credentials ("+status+")"), a.grant.Values))
 }
 
-// Doubts adds to err the probable mistakes in credentials that a server refused.
+// Doubts adds to err the likely mistakes in credentials that a server refused.
 func Doubts(err error, v attr.Values) error {
 	add := func(format string, args ...any) { err = fmt.Errorf("%w; %w", err, fmt.Errorf(format, args...)) }
 	switch username, password := v.String("username") != "", v.String("password") != ""; {
@@ -70,11 +70,11 @@ func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Acces
 	return a, nil
 }
 
-// RoundTrip sends a copy of req with the secrets. They are not added to req, so that neither errors nor
-// the Referer of a redirect can contain them.
+// RoundTrip sends a copy of req with the secrets. The secrets are not added to req itself, so that they
+// cannot appear in errors or in the Referer of a redirect.
 func (a *Access) RoundTrip(req *http.Request) (*http.Response, error) {
 	wire := req.Clone(req.Context())
-	// The http.Client sets it to the URL that redirected, with its query.
+	// http.Client sets the Referer to the URL that redirected here, including its query.
 	wire.Header.Del("Referer")
 	maps.Copy(wire.Header, a.header)
 	if a.query != "" && wire.URL.RawQuery != "" {
@@ -88,7 +88,7 @@ func (a *Access) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// sends reports whether requests carry a secret. A client certificate counts once a server got it.
+// sends reports whether requests carry a secret. A client certificate counts once a server has received it.
 func (a *Access) sends() bool {
 	return len(a.header) > 0 || a.query != "" || a.certified.Load()
 }
@@ -99,7 +99,7 @@ func (a *Access) Exposes(req *http.Request) bool {
 	return a.sends() && netfail.IsExposed(req.URL, proxy)
 }
 
-// identify adds the client certificate of g, if there is one, to c. Servers get it if they request one.
+// identify adds the client certificate of g, if there is one, to c. A server receives it if it requests one.
 func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	certificate, key := g.String("client_certificate_pem"), g.String("client_private_key_pem")
 	if certificate == "" {
@@ -119,9 +119,8 @@ func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	return nil
 }
 
-// Connect returns an Access with the credentials and the authorities of a block with the table of
-// [Backend]. It adds the credentials to each request, so the caller must not follow redirects to
-// another origin.
+// Connect returns an Access with the credentials and authorities in a block of the table [Backend]. The
+// credentials are added to each request, so the caller must not follow redirects to another origin.
 func Connect(v attr.Values) (*Access, error) {
 	env := v.Environment()
 	return newAccess(world.For(env, true), source.Grant{Values: v, Found: true, Env: env}, web.Proxies(env))

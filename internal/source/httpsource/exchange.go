@@ -55,7 +55,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// warn adds the warnings about the connection of a request, once.
+// warn adds the warnings about a request's connection, each only once.
 func (x *exchange) warn(req *http.Request) {
 	var warning source.Warning
 	switch {
@@ -71,8 +71,7 @@ func (x *exchange) warn(req *http.Request) {
 	}
 }
 
-// receive stores the state of a successful answer in x.snapshot, and returns the error of any other
-// answer.
+// receive stores the state in x.snapshot if the response is successful. Otherwise it returns an error.
 func (x *exchange) receive(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
@@ -85,7 +84,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	if len(data) == 0 { // for the backend, too, an empty body means that there is no state
+	if len(data) == 0 { // in the backend, too, an empty body means that there is no state
 		return x.missing(web.Status(resp.StatusCode) + ", and nothing else")
 	}
 	if isPage(resp.Header.Get("Content-Type"), data) {
@@ -100,7 +99,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	return nil
 }
 
-// missing returns the error for an answer that says that there is no state.
+// missing returns the error for a response that says that there is no state.
 func (x *exchange) missing(answered string) error {
 	detail := "the server answered " + answered + x.redirected()
 	if sibling := x.credentials.OfSibling(x.asked); sibling != "" && !x.access.sends() {
@@ -111,8 +110,8 @@ func (x *exchange) missing(answered string) error {
 
 var pageOfFile = lazyregexp.New(`/(-/)?(blob|tree|src/branch)/`)
 
-// isPage reports whether an answer is a web page. Both its type and its beginning must show that,
-// because some servers call any file text/html.
+// isPage reports whether a response is a web page. Both its media type and its first bytes must say so,
+// because some servers use text/html for all files.
 func isPage(contentType string, data []byte) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return (media == "text/html" || media == "application/xhtml+xml") && recognize.IsWebPage(data)
@@ -149,7 +148,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = "; add them to {settings}"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
-	if !elsewhere { // otherwise a server could redirect to choose the URL that the advice sends credentials to
+	if !elsewhere { // otherwise a server could redirect in order to choose the URL that the advice sends credentials to
 		refused = fault.Known(refused, source.NoCredentials("http", x.asked, arguments...))
 	}
 	return web.Final("%w", refused)
@@ -165,9 +164,9 @@ func (x *exchange) redirected() string {
 	return ""
 }
 
-const maxPlace = 300 // bytes of a URL from a server that are shown
+const maxPlace = 300 // size limit of a server's URL in a message, in bytes
 
-// readBody returns the body of a successful answer, and verifies it if there is a Content-MD5 header.
+// readBody returns the body of a successful response. If there is a Content-MD5 header, it verifies the body.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	header := resp.Header.Get("Content-MD5")
 	if header == "" || fips140.Enabled() { // in FIPS mode, MD5 may be forbidden
@@ -181,8 +180,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	return data, checkMD5(header, sent.Sum(nil), data)
 }
 
-// checkMD5 returns an error if a Content-MD5 header matches neither the sum of the sent data nor the
-// sum of the unpacked data. Servers disagree about which of the two it is.
+// checkMD5 returns an error if a Content-MD5 header matches neither the data as sent nor the unpacked data.
+// Servers disagree about which of these the header covers.
 func checkMD5(header string, sent, unpacked []byte) error {
 	want, err := base64.StdEncoding.DecodeString(header)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// header returns the headers with secrets, which each request gets.
+// header returns the headers with secrets, which are added to each request.
 func header(g source.Grant) (http.Header, error) {
 	h, err := ownHeaders(g.StringMap("headers"))
 	if err != nil {
@@ -48,8 +48,8 @@ func header(g source.Grant) (http.Header, error) {
 	return h, nil
 }
 
-// own returns the value that the block itself gives an attribute, and "" if the value comes from a
-// variable.
+// own returns the value that the block itself sets for an attribute. It returns an empty string if the value
+// comes from a variable.
 func own(g source.Grant, name string) string {
 	if g.Variable(name) != "" {
 		return ""
@@ -77,7 +77,7 @@ func ownHeaders(headers map[string]string) (http.Header, error) {
 	return h, nil
 }
 
-// query returns the secret parts of the query, encoded.
+// query returns the secret part of the query, encoded.
 func query(g source.Grant) string {
 	q := url.Values{}
 	for name, value := range g.StringMap("query") {
@@ -86,8 +86,8 @@ func query(g source.Grant) string {
 	return q.Encode()
 }
 
-// isReserved reports whether a header changes the framing or the destination of a request, or belongs
-// to this package.
+// isReserved reports whether a header affects the framing or the destination of a request, or is set by this
+// package.
 func isReserved(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Accept-Encoding", "Referer":

@@ -1,8 +1,8 @@
 // Package httpsource reads a state from the server that Terraform's http backend writes to.
 //
-// A data source, which every module can write, names the address. The secrets come from the root
-// module and the environment. Therefore each request, redirects included, looks up the
-// credentials for its own URL: see [exchange.RoundTrip].
+// The address is named by a data source, which any module can write. The secrets come from the root module
+// and the environment. For this reason, the credentials are looked up for each request by its own URL, even
+// after a redirect; see [exchange.RoundTrip].
 package httpsource
 
 import (
@@ -100,17 +100,17 @@ const (
 	waitMaxVar = "TF_HTTP_RETRY_WAIT_MAX"
 )
 
-// number returns an attribute for a variable with a number. The number is checked only if it is
-// used, because a data source may set the attribute that it stands for.
+// number returns an attribute for a variable that holds a number. The number is only checked if it is used,
+// because a data source may set the attribute that the variable stands for.
 func number(variable, inPlaceOf string) attr.Attr {
 	a := source.Variable(variable, inPlaceOf, "How often something is tried changes neither what is sent nor where.")
 	a.Type = cty.Number
 	return a
 }
 
-// Backend returns the table of a block with the arguments of Terraform's http backend, for a program
-// that stands between Terraform and that backend. Its variables have other names than Terraform's, so
-// that Terraform finds no address if it is run without the program.
+// Backend returns the table for a block with the arguments of Terraform's http backend, for a program that
+// stands between Terraform and that backend. The variables do not have Terraform's names, so that Terraform
+// finds no address if it is run without the program.
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "http",
@@ -122,7 +122,7 @@ func Backend() attr.Table {
 			{Name: "lock_method", Type: cty.String, Default: cty.StringVal("LOCK")},
 			{Name: "unlock_address", Type: cty.String},
 			{Name: "unlock_method", Type: cty.String, Default: cty.StringVal("UNLOCK")},
-			{Name: "retry_max", Type: cty.Number, Check: attr.Between(0, mostWait)}, // as of any backend
+			{Name: "retry_max", Type: cty.Number, Check: attr.Between(0, mostWait)}, // Terraform's backend also accepts more than mostTries
 			{Name: "retry_wait_min", Type: cty.Number, Check: attr.Between(0, mostWait)},
 			{Name: "retry_wait_max", Type: cty.Number, Check: attr.Between(0, mostWait)},
 		},
@@ -130,7 +130,7 @@ func Backend() attr.Table {
 	for i, a := range t.Attrs {
 		t.Attrs[i].Env = []string{"STATECRYPT_HTTP_" + strings.ToUpper(a.Name)}
 	}
-	for _, a := range credentials().Without("url").Attrs { // address takes its place
+	for _, a := range credentials().Without("url").Attrs { // the attribute address replaces url
 		for i, name := range a.Env {
 			a.Env[i] = strings.Replace(name, "TF_", "STATECRYPT_", 1)
 		}

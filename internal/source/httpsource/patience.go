@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// newPatience returns the limits of the requests. Absent settings come from the variables of the grant,
-// then from the defaults of the http backend.
+// newPatience returns the limits for requests. Settings that are missing in the request come from the grant's
+// variables, or else from the defaults of the http backend.
 func newPatience(req source.Request, g source.Grant) (web.Patience, error) {
 	timeout := time.Minute
 	if text := req.String("timeout"); text != "" {

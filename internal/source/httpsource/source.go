@@ -31,8 +31,8 @@ type run struct {
 	accesses    memo.Memo[accessKey, *Access]
 }
 
-// accessKey identifies the credentials of a grant. Its url is the url of the block; "" stands for
-// the environment.
+// accessKey identifies the credentials of a grant. url is the url of the block. If it is empty, there is no
+// block, and environment tells whether variables are used.
 type accessKey struct {
 	url         string
 	environment bool
@@ -44,7 +44,7 @@ func start(s source.Settings) source.Open {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	address, err := url.Parse(req.String("address")) // the Check of the attribute has found no error
+	address, err := url.Parse(req.String("address")) // the attribute's Check has found no error
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.access(context.Background(), g); err != nil { // wrong settings are reported before anything is sent
+	if _, err := r.access(context.Background(), g); err != nil { // invalid settings are reported before anything is sent
 		return nil, err
 	}
 	patience, err := newPatience(req, g)
@@ -70,14 +70,14 @@ func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case text != strings.TrimSpace(text):
-		odd := recognize.Text(text, recognize.Value).Said("") // the explained error then does not add this mistake again
+		odd := recognize.Text(text, recognize.Value).Said("") // so that the explained error does not report this mistake again
 		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
 		return fmt.Errorf("it %w", fault.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
 		return errors.New("it holds < or >, as around a placeholder; put the value in its place")
 	case withoutScheme.MatchString(text):
 		return errors.New("http or https is required before the host, as in https://HOST/…")
-	case err != nil: // the text of err would repeat the address
+	case err != nil: // err would repeat the address
 		return fmt.Errorf("this is not a URL; one is required, such as " + anAddress)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
@@ -91,7 +91,7 @@ func checkAddress(text string) error {
 		return errors.New("the part after the # never gets to a server; remove it, or write %23 if the # is part of a name")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
-	if err != nil { // a URL that cannot be parsed cannot be searched for secrets
+	if err != nil { // a query that cannot be parsed cannot be searched for secrets
 		return fmt.Errorf("the part after the ? is not made of name=value pairs with & between them; encode what else " +
 			"is in it with urlencode(…)")
 	}
@@ -106,14 +106,13 @@ func checkAddress(text string) error {
 	return nil
 }
 
-const maxName = 100 // bytes of a parameter's name that are shown
+const maxName = 100 // size limit of a parameter name in a message, in bytes
 
-// secretNames matches the names of tokens and signatures in the queries of common servers and of
-// signed URLs.
+// secretNames matches the names of tokens and signatures in queries of common servers and in signed URLs.
 var secretNames = lazyregexp.New(`(?i)^(private_token|job_token|access_token|id_token|token|password|passwd` +
 	`|secret|api_?key|sig|signature|x-(amz|goog)-(signature|security-token))$`)
 
-// secretInQuery returns the name of a parameter that holds a secret, and "" if there is none.
+// secretInQuery returns the name of a parameter that holds a secret, or an empty string if there is none.
 func secretInQuery(q url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if secretNames.MatchString(name) {
@@ -129,8 +128,8 @@ var (
 )
 
 // urlWithSecret returns the name of a parameter whose value is a URL with a secret, such as
-// repository=https://user:password@host/path for terraform-backend-git, and "" if there is none. A user
-// name of ssh is no secret.
+// repository=https://user:password@host/path for terraform-backend-git. It returns an empty string if there
+// is none. An ssh user name is not a secret.
 func urlWithSecret(q url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		for _, value := range q[name] {
@@ -147,7 +146,7 @@ func urlWithSecret(q url.Values) string {
 	return ""
 }
 
-// access returns the Access of a grant, which it makes on the first call.
+// access returns the Access for a grant. It creates the Access on the first call.
 func (r *run) access(ctx context.Context, g source.Grant) (*Access, error) {
 	return r.accesses.Do(ctx, accessKey{g.String("url"), g.ReadsEnvironment()}, func(context.Context) (*Access, error) {
 		return newAccess(r.world, g, r.proxies)
@@ -169,7 +168,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	x := &exchange{location: l, asked: l.address}
 	err := x.client().Get(ctx, l.address, http.Header{"Accept-Encoding": {"gzip"}}, x.receive)
 	_, missing := source.IsMissing(err)
-	if err != nil && !missing && !fault.Has[fault.NoBlock](err) { // these errors already contain the redirect
+	if err != nil && !missing && !fault.Has[fault.NoBlock](err) { // these errors already mention the redirect
 		err = fmt.Errorf("%w%s", err, x.redirected())
 	}
 	return x.snapshot, err

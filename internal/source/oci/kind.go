@@ -1,8 +1,8 @@
-// Package oci reads a state from Oracle Cloud's Object Storage, where Terraform's backend of that name
-// keeps it. It uses the Amazon S3 Compatibility API, and sends one GetObject.
+// Package oci reads a state that Terraform's oci backend has written to Oracle Cloud's Object Storage. It
+// uses the Amazon S3 Compatibility API and sends one GetObject request.
 //
-// The backend signs with API keys. The S3 API does not accept them; it has its own keys, the Customer
-// Secret Keys.
+// The backend signs requests with API keys. The S3 API does not accept these; it has its own keys, called
+// Customer Secret Keys.
 //
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/oci
 // https://docs.oracle.com/en-us/iaas/Content/Object/Tasks/s3compatibleapi.htm

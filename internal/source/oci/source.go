@@ -47,7 +47,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	return l, nil
 }
 
-// bucketName matches the names that the backend accepts.
+// bucketName matches the bucket names that the backend accepts.
 var bucketName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
 func isPrefix(text string) bool {

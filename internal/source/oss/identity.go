@@ -15,14 +15,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// identity holds the credentials of a read: keys, roleName or profile, and a role.
+// identity holds the credentials for a read: one of keys, roleName and profile, and perhaps a role.
 type identity struct {
-	keys     aws.Credentials // keys of a user
-	roleName string          // role of the instance; "" if it is not used
-	profile  string          // profile of the CLI; "" if it is not used
+	keys     aws.Credentials // a user's keys
+	roleName string          // the instance's role; "" if it is not used
+	profile  string          // the CLI profile; "" if it is not used
 	file     string
 
-	role role // role to assume with these keys; none if its ARN is ""
+	role role // role to assume with these keys; none if its ARN is empty
 	sts  *url.URL
 }
 
@@ -62,8 +62,8 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	return i, nil
 }
 
-// resolve reads the profile, if there is one. It returns a provider of the keys that sign requests, and
-// the region in the profile. Temporary keys are requested when they are needed.
+// resolve reads the profile, if there is one. It returns a provider for the keys that sign requests, and the
+// region in the profile. The provider requests temporary keys when they are needed.
 func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, region string, err error) {
 	if i.profile != "" {
 		p, err := readProfile(i.file, i.profile)
@@ -86,7 +86,7 @@ func (i identity) resolve(n object.Network) (keys aws.CredentialsProvider, regio
 	}), region, nil
 }
 
-// apply sets i.keys or i.roleName, and i.role if no role is set, from a profile.
+// apply sets i.keys or i.roleName from a profile. If no role is set, it also sets i.role.
 func (i *identity) apply(p profile) error {
 	i.keys = object.Keys(p.AccessKeyID, p.AccessKeySecret, "")
 	switch p.Mode {
@@ -137,7 +137,7 @@ func readProfile(path, name string) (profile, error) {
 	var file struct {
 		Profiles []profile `json:"profiles"`
 	}
-	if json.Unmarshal(text, &file) != nil { // the text of the error may quote a secret
+	if json.Unmarshal(text, &file) != nil { // the error may quote a secret
 		return profile{}, fmt.Errorf("%s is not a file of profiles of the Alibaba Cloud CLI", path)
 	}
 	for _, p := range file.Profiles {

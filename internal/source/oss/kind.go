@@ -1,5 +1,5 @@
-// Package oss reads a state from Object Storage Service of Alibaba Cloud, where Terraform's backend of
-// that name keeps it. It uses the API of S3, which OSS supports, and sends one GetObject.
+// Package oss reads a state that Terraform's oss backend has written to Alibaba Cloud's Object Storage
+// Service. It uses the S3 API, which OSS supports, and sends one GetObject request.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/oss
 // https://www.alibabacloud.com/help/en/oss/developer-reference/use-amazon-s3-sdks-to-access-oss

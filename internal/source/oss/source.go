@@ -19,7 +19,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	if err != nil {
 		return l, err
 	}
-	var endpoint *url.URL // nil for the endpoint of the region
+	var endpoint *url.URL // nil means the endpoint of the region
 	if g.String("endpoint") != "" {
 		if endpoint, err = object.Endpoint(g, "endpoint", ""); err != nil {
 			return l, err
@@ -45,8 +45,7 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// compatible returns the name under which a host of OSS speaks the protocol of S3, and other hosts as
-// they are.
+// compatible returns the name under which an OSS host supports the S3 API. It returns other hosts unchanged.
 func compatible(host string) string {
 	if strings.HasPrefix(host, "oss-") && strings.HasSuffix(host, ".aliyuncs.com") {
 		return "s3." + host

@@ -27,7 +27,7 @@ const (
 	metadataTokenTTL = "60" // seconds
 )
 
-// assume returns temporary keys of the role, which it gets from STS.
+// assume gets temporary keys for the role from STS.
 //
 // https://www.alibabacloud.com/help/en/ram/developer-reference/api-sts-2015-04-01-assumerole
 func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credentials) (aws.Credentials, error) {
@@ -67,7 +67,7 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 	return answer.Credentials.keys(sts.Name)
 }
 
-// temporary holds the temporary keys in an answer of the services.
+// temporary holds the temporary keys in a service's response.
 type temporary struct {
 	AccessKeyID     string `json:"AccessKeyId"`
 	AccessKeySecret string
@@ -79,7 +79,7 @@ func (t temporary) keys(who string) (aws.Credentials, error) {
 	return object.Temporary(who, t.AccessKeyID, t.AccessKeySecret, t.SecurityToken, t.Expiration)
 }
 
-// sign adds the common parameters of every request, and the signature, to form.
+// sign adds the signature, and the parameters that all requests have, to form.
 //
 // https://www.alibabacloud.com/help/en/sdk/product-overview/rpc-mechanism
 func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
@@ -97,12 +97,12 @@ func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {
 	form.Set("Signature", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-// percent encodes all characters but the unreserved ones. Unlike url.QueryEscape, it encodes a space as
+// percent encodes all characters except the unreserved ones. Unlike url.QueryEscape, it encodes a space as
 // %20.
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// ofInstance returns the keys of the instance's role, which it gets from the metadata service. It first
-// requests a token, without which hardened instances do not answer.
+// ofInstance gets the keys of the instance's role from the metadata service. It first requests a token,
+// without which hardened instances do not respond.
 //
 // https://www.alibabacloud.com/help/en/ecs/user-guide/view-instance-metadata
 func ofInstance(ctx context.Context, n object.Network, name string) (aws.Credentials, error) {

@@ -16,17 +16,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// access sends requests with the values of a credentials block. Blocks do not share connections,
-// because a proxy and a CA belong to the connection.
+// access sends requests with the connection settings of one credentials block. Blocks do not share
+// connections, because a proxy and a CA belong to the connection.
 type access struct {
 	block      string // url of the block; "" if there is none
 	transport  *http.Transport
 	unverified bool
 }
 
-// grantFor returns the credentials for u. Blocks for an organization or a workspace cover its host;
-// another host needs a block for the whole host. The names of the variables contain the host,
-// which is their home.
+// grantFor returns the credentials for u. A block for an organization or a workspace covers its host; any
+// other host needs a block for the whole host. Environment variables are only used for the host in their
+// names.
 func (l *location) grantFor(u *url.URL) (source.Grant, error) {
 	c := l.credentials
 	names := variables(u.Host)
@@ -53,8 +53,8 @@ func (l *location) accessTo(ctx context.Context, u *url.URL) (*access, error) {
 	return l.accesses.Do(ctx, g.String("url"), func(context.Context) (*access, error) { return newAccess(l.world, g, l.proxies), nil })
 }
 
-// tokenFor returns the token that may be sent to u, and "" if there is none. It may read the files of
-// the CLIs.
+// tokenFor returns the token that may be sent to u, or an empty string if there is none. It may read the
+// CLI's files.
 func (l *location) tokenFor(u *url.URL) (string, error) {
 	g, err := l.grantFor(u)
 	if err != nil || u.Scheme != "https" {

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxDocument is the largest accepted document of the API without outputs, in bytes. It leaves room
-	// for the list of resources in a state version, although we do not use that list.
+	// maxDocument is the maximum size of an API document without outputs, in bytes. It leaves room for the
+	// list of resources in a state version, although that list is not used.
 	maxDocument = 8 << 20
 	mediaType   = "application/vnd.api+json"
 )
@@ -31,14 +31,14 @@ type exchange struct {
 	*location
 	anonymous bool // whether requests carry no token
 
-	read      int64    // bytes of documents with outputs that were read
+	read      int64    // number of bytes read of documents with outputs
 	asked     *url.URL // URL of the last request
 	tokenSent bool     // whether the last request carried a token
 	warnings  []source.Warning
 }
 
-// get sends a request, repeats it if that may help, and passes the answer to read. A status other than
-// 200 is a [refusal].
+// get sends a request, repeats it if that may help, and passes the response to read. If the status is not
+// 200, it returns a [refusal].
 func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read func(*http.Response) error) error {
 	x.asked, x.tokenSent = from, false
 	asks := web.Wire{
@@ -54,8 +54,7 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	})
 }
 
-// getDocument reads a document of the API of at most maxDocument bytes, and decodes its JSON into
-// *into.
+// getDocument reads an API document of at most maxDocument bytes and decodes its JSON into *into.
 func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
 		_, err := readJSON(resp, maxDocument, errLong, into)
@@ -63,8 +62,8 @@ func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) err
 	})
 }
 
-// getOutputs works like [exchange.getDocument], for documents with values of outputs. Together,
-// all such documents of a fetch may exceed the limit for a state by maxDocument bytes.
+// getOutputs works like [exchange.getDocument], for documents with output values. In one fetch, these
+// documents may exceed the size limit of a state by maxDocument bytes in total.
 func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) error {
 	limit := min(x.limit, math.MaxInt64-maxDocument) + maxDocument - x.read
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
@@ -74,8 +73,8 @@ func (x *exchange) getOutputs(ctx context.Context, from *url.URL, into any) erro
 	})
 }
 
-// RoundTrip sends one request, which may follow a redirect, with the credentials for its own URL. It
-// adds the token to a copy of the request, so that no other code sees it.
+// RoundTrip sends one request, which may follow a redirect, with the credentials for its own URL. It adds the
+// token to a copy of the request, so that no other code sees the token.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	a, err := x.accessTo(req.Context(), req.URL)
 	if err != nil {
@@ -107,8 +106,8 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
 
-// readJSON reads a document of at most limit bytes, decodes its JSON into *into, and returns
-// the length of the document. For a longer document, it returns the error tooLarge.
+// readJSON reads a document of at most limit bytes, decodes its JSON into *into, and returns the size of the
+// document. If the document is larger, it returns the error tooLarge.
 func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64, error) {
 	data, err := web.ReadBody(resp, limit, io.Discard)
 	if meter.IsTooLarge(err) {
@@ -124,7 +123,7 @@ func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64
 func wait(shortest, longest time.Duration, try int, resp *http.Response) time.Duration {
 	d := web.Backoff(shortest, longest, try, resp)
 	if resp != nil && resp.StatusCode == http.StatusTooManyRequests {
-		// The header has the seconds until more requests are allowed. NaN is not greater than 0.
+		// The header contains the seconds until more requests are allowed. NaN is not greater than 0.
 		if s, err := strconv.ParseFloat(resp.Header.Get("X-RateLimit-Reset"), 64); err == nil && s > 0 {
 			d = max(d, time.Duration(min(s, longest.Seconds())*float64(time.Second)))
 		}
@@ -132,21 +131,21 @@ func wait(shortest, longest time.Duration, try int, resp *http.Response) time.Du
 	return d
 }
 
-const maxHost = 300 // bytes of an address from outside that are shown
+const maxHost = 300 // size limit of an address from outside in a message, in bytes
 
-// refusal is an error whose value is the status of an answer, other than 200.
+// refusal is an error whose value is the status of a response other than 200.
 type refusal int
 
 func (r refusal) Error() string { return web.Unexpected("the server", int(r)).Error() }
 
-// statusOf returns the status of a [refusal] in err, and 0 if there is none.
+// statusOf returns the status of the [refusal] in err, or 0 if there is none.
 func statusOf(err error) int {
 	r, _ := errors.AsType[refusal](err)
 	return int(r)
 }
 
-// fail returns the error for a failed request of the API. The function denied returns the error for 403
-// and 404, and for 401 if no token was sent, because their meaning depends on the request.
+// fail returns the error for a failed API request. It calls denied for the statuses 403 and 404, and for 401
+// if no token was sent, because their meaning depends on the request.
 func (x *exchange) fail(err error, denied func(code int) error) error {
 	switch code := statusOf(err); {
 	case code == http.StatusUnauthorized && x.tokenSent:
@@ -157,5 +156,5 @@ func (x *exchange) fail(err error, denied func(code int) error) error {
 	return fmt.Errorf("%s: %w", x.origin(), err)
 }
 
-// origin returns the origin of the last request, for errors.
+// origin returns the origin of the last request, for error messages.
 func (x *exchange) origin() string { return outside.Line(source.Origin(x.asked), maxHost) }

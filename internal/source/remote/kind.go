@@ -1,9 +1,9 @@
-// Package remote reads a state from HCP Terraform, Terraform Enterprise or another service with their
-// API, in which the backends remote and cloud keep states.
+// Package remote reads a state that the remote or cloud backend keeps in HCP Terraform, Terraform Enterprise
+// or another service with the same API.
 //
-// A data source, which every module can write, names the host. Tokens come from the root module, the
-// environment and the CLI's own files, each for one host. Therefore each request, redirects
-// included, looks up the token for its own URL: see [location.tokenFor].
+// The host is named by a data source, which any module can write. Tokens come from the root module, the
+// environment and the CLI's own files, and each token is for one host. For this reason, the token is looked
+// up for each request by its own URL, even after a redirect; see [location.tokenFor].
 //
 // https://developer.hashicorp.com/terraform/cloud-docs/api-docs/state-versions
 // https://developer.hashicorp.com/terraform/internals/remote-service-discovery
@@ -17,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Kind returns the remote source. It also reads the states of the cloud backend, because both backends
-// keep the same states in the same places.
+// Kind returns the remote source. It also reads states of the cloud backend, because both backends keep
+// states in the same places.
 func Kind() source.Kind {
 	return source.Kind{Table: table(), Credentials: credentials(), Workspaces: true, Patience: source.Patience, Begin: start}
 }
@@ -60,8 +60,8 @@ func table() attr.Table {
 	}
 }
 
-// credentials returns the table of a block. The variables, whose names contain a host, are the default
-// of its token.
+// credentials returns the table for a credentials block. The default for its token comes from the given
+// variables, whose names contain a host.
 func credentials(variables ...string) attr.Table {
 	return attr.Table{
 		Name: "remote",

@@ -16,15 +16,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// These constants limit the requests that a service can cause.
+// These constants limit how many requests a service can cause.
 const (
 	maxPages     = 100
 	maxOutputs   = 100 * maxPages // a page of the API has at most 100 outputs
 	maxSensitive = 1000
 )
 
-// output is an output in the JSON of the service. The list of outputs lacks the values of sensitive
-// ones.
+// output is an output in the service's JSON. The list of outputs does not contain the values of sensitive
+// outputs.
 type output struct {
 	ID         string `json:"id"`
 	Attributes struct {
@@ -35,7 +35,8 @@ type output struct {
 	} `json:"attributes"`
 }
 
-// outputs is a list of at most maxOutputs outputs, because a small document could list millions.
+// outputs is a list of at most maxOutputs outputs. There is a limit, because a small document could list
+// millions.
 type outputs []output
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -56,8 +57,8 @@ func (o *outputs) UnmarshalJSON(text []byte) error {
 	})
 }
 
-// readOutputs returns a state file with the outputs that the service lists. It has neither serial nor
-// lineage, because the service does not tell them.
+// readOutputs returns a state file with the outputs that the service lists. The file has neither serial nor
+// lineage, because the service does not return them.
 func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspace) ([]byte, error) {
 	list, err := x.listOutputs(ctx, service, w)
 	if err != nil {
@@ -84,8 +85,8 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 	return x.stateOf(list)
 }
 
-// checkNone reads the state, and returns an error unless it has no outputs. A service that cannot read
-// a state, because it is encrypted, lists no outputs either.
+// checkNone reads the state and returns an error unless it has no outputs. This is needed because a service
+// that cannot read an encrypted state lists no outputs either.
 func (x *exchange) checkNone(ctx context.Context, service *url.URL, w *workspace) error {
 	if w.Relationships.CurrentState.isNone() {
 		return x.missing(w, nil, nil)
@@ -193,7 +194,8 @@ func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (
 	return got.Attributes.Value, nil
 }
 
-// stateOf returns a state file with the outputs. A file of more than x.limit bytes is an error.
+// stateOf returns a state file with the outputs. If the file has more than x.limit bytes, it returns an
+// error.
 func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 	type entry struct {
 		Value     json.RawMessage `json:"value"`

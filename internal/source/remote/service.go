@@ -14,11 +14,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// serviceKey is a host, and the block that says how to connect to it.
+// serviceKey is a host, and the block with the settings for connecting to it.
 type serviceKey struct{ host, block string }
 
-// service returns the URL of the API, which the host has in a document at a well-known path. The
-// document is public, so no token is sent. It is read once in a run.
+// service returns the URL of the API. The host publishes it in a document at a well-known path. The document
+// is public, so no token is sent. It is read once per run.
 func (l *location) service(ctx context.Context) (*url.URL, error) {
 	a, err := l.accessTo(ctx, l.address())
 	if err != nil {
@@ -50,7 +50,7 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
-	// The backends cloud and remote look for the first two; state.v2 serves states only.
+	// The cloud and remote backends look for the first two; state.v2 only serves states.
 	for _, id := range []string{"tfe.v2", "tfe.v2.1", "tfe.v2.2", "state.v2"} {
 		var text string
 		if json.Unmarshal(offered[id], &text) == nil && text != "" {
@@ -75,8 +75,8 @@ func (x *exchange) parseService(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkToken returns an error if there is no token for the service, which would answer that there is no
-// such workspace.
+// checkToken returns an error if there is no token for the service. Without a token, the service would report
+// that the workspace does not exist.
 func (l *location) checkToken(service *url.URL) error {
 	token, err := l.tokenFor(service)
 	if err != nil || token != "" {
@@ -88,7 +88,7 @@ func (l *location) checkToken(service *url.URL) error {
 			add = "; " + missed
 		}
 		set := "set the variable " + variable(l.host) + ", or run"
-		if strings.Contains(l.host, ":") { // no shell allows a colon in the name of a variable
+		if strings.Contains(l.host, ":") { // no shell allows a colon in a variable name
 			set = "run"
 		}
 		return fault.Known(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
@@ -98,12 +98,12 @@ func (l *location) checkToken(service *url.URL) error {
 		"add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
-// noToken returns the fact that there is no block with a token for server.
+// noToken reports that no block has a token for server.
 func (l *location) noToken(server *url.URL) fault.NoBlock {
 	return source.NoCredentials("remote", l.target(server), "token = var.state_token")
 }
 
-// at returns the URL of a resource of the API, below service.
+// at returns the URL of an API resource below service.
 func at(service *url.URL, path ...string) *url.URL {
 	for i, segment := range path {
 		path[i] = url.PathEscape(segment)

@@ -28,7 +28,7 @@ type run struct {
 	tokens      *cliTokens
 
 	services memo.Memo[serviceKey, *url.URL]
-	accesses memo.Memo[string, *access] // accesses by url of the block, "" without a block
+	accesses memo.Memo[string, *access] // by url of the block; "" without a block
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -45,8 +45,8 @@ func newRun(s source.Settings) *run {
 	return r
 }
 
-// isName reports whether an organization or a workspace may be called s. Services have different
-// rules; none allows a slash.
+// isName reports whether s can be the name of an organization or a workspace. Services have different rules,
+// but none allows a slash.
 func isName(s string) bool {
 	first, _ := utf8.DecodeRuneInString(s)
 	return s != "" && len(s) <= 200 && !strings.ContainsRune(".@~+-", first) && !strings.ContainsFunc(s, func(r rune) bool {
@@ -56,7 +56,7 @@ func isName(s string) bool {
 
 var idPattern = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// isID reports whether s can be an ID. IDs come from outside, and must be one segment of a path.
+// isID reports whether s can be an ID. IDs come from outside, and must be a single path segment.
 func isID(s string) bool { return len(s) <= 200 && idPattern.MatchString(s) }
 
 func isHost(s string) bool { _, err := svchost.ForComparison(s); return err == nil }
@@ -64,7 +64,7 @@ func isHost(s string) bool { _, err := svchost.ForComparison(s); return err == n
 func isVersion(s string) bool { return strings.HasPrefix(s, "sv-") && isID(s) }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	host, err := svchost.ForComparison(req.String("hostname")) // the Check of the attribute has found no error
+	host, err := svchost.ForComparison(req.String("hostname")) // the attribute's Check has found no error
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +79,12 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("workspaces", "this does not make the name of a workspace: letters, digits, dashes, underscores and "+
 			"dots are allowed")
 	}
-	// Wrong settings are reported before anything is sent.
+	// Invalid settings are reported before anything is sent.
 	_, err = l.accessTo(context.Background(), l.address())
 	return l, err
 }
 
-// workspaceName returns the service's name of the backend's workspace.
+// workspaceName returns the service's name for the backend's workspace.
 func workspaceName(req source.Request) (string, error) {
 	w, there := req.Block("workspaces")
 	var name, prefix string
@@ -109,9 +109,9 @@ func workspaceName(req source.Request) (string, error) {
 // location is the state of one workspace.
 type location struct {
 	*run
-	host                    string // with its port, in ASCII
+	host                    string // in ASCII, with its port
 	organization, workspace string
-	version                 string // ID of the state version; "" for the current one
+	version                 string // ID of the state version; "" means the current one
 	outputsOnly             bool
 	limit                   int64
 }
@@ -127,14 +127,13 @@ func (l *location) String() string {
 	return what
 }
 
-// address returns the URL at which a browser shows the workspace. Blocks of credentials are compared
-// with it; no request is sent there.
+// address returns the URL at which a browser shows the workspace. Credentials blocks must cover this URL, but
+// no request is sent to it.
 func (l *location) address() *url.URL {
 	return &url.URL{Scheme: "https", Host: l.host, Path: "/app/" + l.organization + "/workspaces/" + l.workspace}
 }
 
-// Fetch finds the service, its workspace and the state version, and downloads
-// the state.
+// Fetch finds the service, the workspace and the state version, and downloads the state.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	service, err := l.service(ctx)
 	if err != nil {

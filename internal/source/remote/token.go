@@ -24,22 +24,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// cliTokens holds the tokens in the files of the Terraform and OpenTofu CLIs, by host.
+// cliTokens holds the tokens in the files of the Terraform and OpenTofu CLIs.
 type cliTokens struct {
-	lookup attr.LookupEnv // nil if the environment is not to be used
+	lookup attr.LookupEnv // nil if the environment must not be used
 
 	once  sync.Once
 	files map[string]string // tokens by host
 	bad   []string          // files that cannot be read
 }
 
-// forHost returns the token for a host, which may have a port, and "" if there is none.
+// forHost returns the token for a host, which may have a port, or an empty string if there is none.
 func (t *cliTokens) forHost(host string) string {
 	t.once.Do(t.readFiles)
 	return t.files[canonical(host)]
 }
 
-// canonical returns a host in the form in which the CLIs compare hosts, and "" if it is invalid.
+// canonical returns a host in the form in which the CLIs compare hosts, or an empty string if the host is
+// invalid.
 func canonical(host string) string {
 	h, err := svchost.ForComparison(svchost.ForDisplay(host))
 	if err != nil {
@@ -48,7 +49,7 @@ func canonical(host string) string {
 	return h.String()
 }
 
-// trouble returns a text about files that cannot be read, for errors about a missing token.
+// trouble returns text about unreadable files, for errors about a missing token.
 func (t *cliTokens) trouble() string {
 	t.once.Do(t.readFiles)
 	if len(t.bad) == 0 {
@@ -57,14 +58,14 @@ func (t *cliTokens) trouble() string {
 	return "; these files of the CLI cannot be read: " + strings.Join(t.bad, ", ")
 }
 
-// variable returns the name of the environment variable with the token for a host. Dots and hyphens
-// are replaced, because shells do not allow them in names.
+// variable returns the name of the environment variable with the token for a host. Dots and hyphens are
+// replaced, because shells do not allow them in variable names.
 func variable(host string) string {
 	return "TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
 }
 
-// variables returns the names that the CLIs accept for the environment variable with the token for a
-// host, except for names that mix lowercase and capital letters.
+// variables returns all names under which the CLIs accept an environment variable with the token for a host,
+// except names that mix lowercase and capital letters.
 func variables(host string) []string {
 	if host = canonical(host); host == "" {
 		return nil
@@ -96,7 +97,7 @@ func (t *cliTokens) readFiles() {
 	}
 }
 
-// paths returns the paths of the files that may contain tokens, in the order of precedence.
+// paths returns the paths of the files that may contain tokens, in order of precedence.
 func (t *cliTokens) paths() []string {
 	if one, ok := t.lookup.Get("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"); ok {
 		return []string{one}
@@ -123,8 +124,8 @@ func (t *cliTokens) paths() []string {
 	return paths
 }
 
-// readTokens returns the tokens in the credentials blocks of one file, by host. It returns none for a
-// missing file. Its errors contain no part of the file.
+// readTokens returns the tokens in the credentials blocks of one file, by host. It returns none if the file
+// does not exist. Its errors do not contain any part of the file.
 func readTokens(path string) (map[string]string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/null
 		return nil, nil
@@ -158,12 +159,12 @@ func parseJSON(text []byte) (map[string]string, error) {
 	return tokens, nil
 }
 
-// maxBrackets is far more than the number of brackets in files of the CLIs. The time of the parser
-// grows with the square of the depth of lists.
+// maxBrackets is far more than the number of brackets in any real CLI file. It is needed because the parser's
+// running time grows with the square of the nesting depth of lists.
 const maxBrackets = 5000
 
-// parseHCL returns the tokens in a file such as .terraformrc, which the CLIs read as HCL 1. It ignores
-// other parts of the file.
+// parseHCL returns the tokens in a file such as .terraformrc, which the CLIs read as HCL 1. It ignores other
+// parts of the file.
 func parseHCL(text []byte) (map[string]string, error) {
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
 		return nil, errors.New("it has more brackets than any file of the CLI")
@@ -182,8 +183,8 @@ func parseHCL(text []byte) (map[string]string, error) {
 	return tokens, nil
 }
 
-// findTokens adds the values at the path credentials, host, token to tokens, by host. In HCL 1, each
-// part may be a label of a block, the name of a block or the name of an argument.
+// findTokens adds the values at the path credentials, host, token to tokens, by host. In HCL 1, each part of
+// the path may be a block label, a block name or an argument name.
 func findTokens(list *ast.ObjectList, above []string, tokens map[string]string) error {
 	for _, item := range list.Items {
 		path := slices.Clone(above)
@@ -219,7 +220,7 @@ func findTokens(list *ast.ObjectList, above []string, tokens map[string]string) 
 
 var errNoString = errors.New("the token in a credentials block is not a string")
 
-// textOf returns the text of a name or a string in quotes, and false for other tokens.
+// textOf returns the text of a name or a quoted string. It returns false for other tokens.
 func textOf(t token.Token) (string, bool) {
 	switch t.Type {
 	case token.IDENT:

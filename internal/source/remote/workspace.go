@@ -16,13 +16,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// relation is JSON:API's reference to another resource. Data is nil if the service does not send it,
-// and "null" if there is no such resource.
+// relation is a JSON:API reference to another resource. Data is nil if the service does not send it, and
+// "null" if there is no such resource.
 type relation struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// id returns the ID of the one related resource, "" if there is none.
+// id returns the ID of the related resource, or an empty string if there is none.
 func (r relation) id() string {
 	var one struct {
 		ID string `json:"id"`
@@ -35,14 +35,14 @@ func (r relation) id() string {
 
 func (r relation) isNone() bool { return string(r.Data) == "null" }
 
-// workspace holds the parts of a workspace's document that are used here.
+// workspace holds the parts of a workspace document that are used here.
 type workspace struct {
 	ID         string `json:"id"`
 	Attributes struct {
 		Name        string `json:"name"`
 		Locked      bool   `json:"locked"`
 		Permissions struct {
-			ReadStates  *bool `json:"can-read-state-versions"` // nil if the service does not tell
+			ReadStates  *bool `json:"can-read-state-versions"` // nil if the service does not say
 			ReadOutputs *bool `json:"can-read-state-outputs"`
 		} `json:"permissions"`
 	} `json:"attributes"`
@@ -70,8 +70,8 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	return w, nil
 }
 
-// lock returns the lock of the workspace, and nil if it is not locked. Who is the ID of a user, a run
-// or a team.
+// lock returns the lock on the workspace, or nil if it is not locked. Who is the ID of a user, a run or a
+// team.
 func (w *workspace) lock(l *location) *source.Lock {
 	if !w.Attributes.Locked {
 		return nil
@@ -79,9 +79,9 @@ func (w *workspace) lock(l *location) *source.Lock {
 	return &source.Lock{ID: l.organization + "/" + l.workspace, Who: w.Relationships.LockedBy.id()}
 }
 
-// missing returns the error for a 404 for the current state or its outputs. The service gives the same
-// answer for a missing state and for a missing permission. The pointer allowed tells whether the token
-// has the permission; it is nil if unknown.
+// missing returns the error for a 404 response to a request for the current state or its outputs. The service
+// sends the same response if the state does not exist and if a permission is missing. allowed says whether
+// the token has the permission; it is nil if that is unknown.
 func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
 	if allowed != nil && !*allowed || w.Relationships.CurrentState.id() != "" {
 		return denied
@@ -92,7 +92,7 @@ func (x *exchange) missing(w *workspace, allowed *bool, denied error) error {
 	}
 }
 
-// stateVersion holds the parts of a state version's document that are used here.
+// stateVersion holds the parts of a state version document that are used here.
 type stateVersion struct {
 	ID         string `json:"id"`
 	Attributes struct {
@@ -172,8 +172,8 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	case v.ID != x.version:
 		return nil, errors.New("the service answered with another state version")
 	case of == "":
-		// Otherwise a module could name a version of any workspace that the token can read in
-		// place of this one.
+		// Otherwise a module could use another workspace's state version, if the token can read that
+		// workspace.
 		return nil, errors.New("the service does not say which workspace the state version belongs to, so state_version cannot be used with it")
 	case of != w.ID:
 		return nil, fmt.Errorf("the state version %s belongs to another workspace", x.version)

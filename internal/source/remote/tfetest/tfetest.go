@@ -1,10 +1,10 @@
-// Package tfetest is a small Terraform Enterprise for tests: as much of its API
-// as the backends remote and cloud use to keep states there.
+// Package tfetest is a small Terraform Enterprise server for tests. It has the parts of the API that the
+// remote and cloud backends use to keep states.
 //
-// Workspaces run nothing: their execution mode is local.
+// Workspaces do not run anything: their execution mode is local.
 //
-// The documents have the shapes of
-// https://developer.hashicorp.com/terraform/cloud-docs/api-docs, whose client is
+// The documents have the form that is described in
+// https://developer.hashicorp.com/terraform/cloud-docs/api-docs. The client library is
 // https://github.com/hashicorp/go-tfe.
 package tfetest
 
@@ -27,40 +27,40 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Access is what a token may do with workspaces.
+// Access is the access level of a token.
 type Access int
 
-// The permissions on workspaces, each with those before it.
+// These are the permissions on workspaces. Each level includes the previous ones.
 const (
-	None    Access = iota // a valid token that sees nothing
+	None    Access = iota // a valid token that cannot see anything
 	Outputs               // "Read outputs only"
 	Read                  // "Read"
 	Write
 )
 
-// Server is one installation with one organization. Set what is exported before
-// the first request, or with [Server.Change].
+// Server is one installation with one organization. Exported fields must be set before the first request, or
+// with [Server.Change].
 type Server struct {
-	nettest.Log[string] // what was asked for, such as "GET /api/v2/…"
+	nettest.Log[string] // the requests, such as "GET /api/v2/…"
 
 	Tokens map[string]Access
 
-	Discovery any    // what /.well-known/terraform.json holds
-	Archive   string // origin of the object storage; "" for that of the request
-	Direct    bool   // download URLs are signed ones of the archive, as before 2023; else they redirect there
-	PageSize  int    // of lists of outputs; 0 for no pages
-	Terse     bool   // documents of workspaces say nothing of permissions and the current state
+	Discovery any    // content of /.well-known/terraform.json
+	Archive   string // origin of the object storage; "" means the same as for the request
+	Direct    bool   // whether download URLs are signed archive URLs, as before 2023; otherwise they redirect to these
+	PageSize  int    // number of outputs per page; 0 means no pages
+	Terse     bool   // whether workspace documents omit permissions and the current state
 
 	mu         sync.Mutex
 	next       int
 	workspaces []*Workspace
-	objects    map[string][]byte // :: key of the signed URL → content
+	objects    map[string][]byte // content by key of the signed URL
 }
 
-// Workspace is one, with its state versions, the current one last.
+// Workspace is a workspace with its state versions. The current version is the last.
 type Workspace struct {
 	ID, Name, TerraformVersion string
-	LockedBy                   string // ID of a user; "" when nobody has
+	LockedBy                   string // ID of a user; "" if unlocked
 	Tags                       []string
 	Versions                   []*Version
 }
@@ -69,12 +69,12 @@ type Workspace struct {
 type Version struct {
 	ID       string
 	Serial   int64
-	State    []byte // nil while it is pending
+	State    []byte // nil while the version is pending
 	Status   string
 	Outputs  []Output
-	Sent     map[string]any // the attributes that the client created it with
-	JSON     []byte         // the state in Terraform's public format, where the client sent it
-	MoreSize int64          // what the announced size is wrong by
+	Sent     map[string]any // the attributes in the client's create request
+	JSON     []byte         // the state in Terraform's public format, if the client sent it
+	MoreSize int64          // difference between the announced size and the real one
 }
 
 // Output is one output of a state version.
@@ -85,8 +85,7 @@ type Output struct {
 	Value, Detail json.RawMessage
 }
 
-// New makes an installation with the organization acme, and a token that may
-// write.
+// New returns an installation with the organization acme and a token with write access.
 func New() *Server {
 	return &Server{
 		Tokens: map[string]Access{Token: Write},
@@ -101,22 +100,22 @@ const organization = "acme"
 // Token may write in a new installation.
 const Token = "tok.atlasv1.wwwwwwwwwwwwwwwwwwww" //nolint:gosec // for tests
 
-// Start serves h with TLS until the test ends. It returns the host with its
-// port, and the certificate in PEM.
+// Start serves h with TLS until the test ends. It returns the host with its port, and the certificate in PEM
+// format.
 func Start(tb testing.TB, h http.Handler) (host, ca string) {
 	tb.Helper()
 	s := nettest.Start(tb, h)
 	return s.Listener.Addr().String(), nettest.PEM(s.Certificate())
 }
 
-// Change lets f change the server while nobody is served.
+// Change calls f, which may change the server, while no request is being served.
 func (s *Server) Change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 }
 
-// Workspace returns the workspace called name, which is made if there is none.
+// Workspace returns the workspace called name. It creates the workspace if it does not exist.
 func (s *Server) Workspace(name string) *Workspace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +125,8 @@ func (s *Server) Workspace(name string) *Workspace {
 	return s.create(name, "")
 }
 
-// Put makes state the current one of the workspace called name. The service
-// understands the outputs of plain states, and only those.
+// Put makes state the current state of the workspace called name. The service can only read the outputs of
+// plaintext states.
 func (s *Server) Put(name string, state []byte) *Version {
 	w := s.Workspace(name)
 	s.mu.Lock()
@@ -138,7 +137,7 @@ func (s *Server) Put(name string, state []byte) *Version {
 	return v
 }
 
-// SetOutputs gives the current version of w these outputs.
+// SetOutputs sets the outputs of the current version of w.
 func (s *Server) SetOutputs(w *Workspace, outputs ...Output) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,15 +156,15 @@ func (w *Workspace) current() *Version {
 	return nil
 }
 
-// outputsOf returns the outputs of a state, or what the client says of them, so
-// that the service knows those of encrypted states too.
+// outputsOf returns the outputs of a state. If the client sent a list of outputs, it returns these instead,
+// so that the service also knows the outputs of encrypted states.
 func (s *Server) outputsOf(state, said []byte) []Output {
 	type output struct {
 		Value, Type json.RawMessage
 		Sensitive   bool
 	}
 	var file struct{ Outputs map[string]output }
-	_ = json.Unmarshal(state, &file) // of an encrypted one nothing is known
+	_ = json.Unmarshal(state, &file) // the outputs of an encrypted state are unknown
 	var outputs map[string]output
 	if json.Unmarshal(said, &outputs) == nil && len(outputs) > 0 {
 		file.Outputs = outputs
@@ -208,7 +207,7 @@ func (s *Server) create(name, version string) *Workspace {
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // one that breaks off is no JSON
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // if the body is cut off, it is not valid JSON
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Note(r.Method + " " + r.URL.RequestURI())
@@ -247,7 +246,7 @@ type exchange struct {
 	access Access
 }
 
-// serve answers a request of the API. path has no prefix.
+// serve handles an API request. path does not include the API prefix.
 func (x *exchange) serve(path []string) {
 	at := func(i int) string {
 		if i < len(path) {
@@ -295,7 +294,7 @@ func (x *exchange) send(code int, document any) {
 	nettest.Reply(x.w, code, document)
 }
 
-// resource is a document with one resource.
+// resource returns a document with one resource.
 func resource(kind, id string, attributes, relationships map[string]any) map[string]any {
 	return map[string]any{"data": map[string]any{"type": kind, "id": id, "attributes": attributes, "relationships": relationships}}
 }
@@ -307,12 +306,12 @@ func reference(kind, id string) map[string]any {
 	return map[string]any{"data": map[string]any{"type": kind, "id": id}}
 }
 
-// attributes returns those of the resource in the request.
+// attributes returns the attributes of the resource in the request.
 func (x *exchange) attributes() map[string]any {
 	var document struct {
 		Data struct{ Attributes map[string]any }
 	}
-	_ = json.Unmarshal(x.body, &document) // what is not there is missed later
+	_ = json.Unmarshal(x.body, &document) // missing values are noticed later
 	return document.Data.Attributes
 }
 
@@ -373,7 +372,7 @@ func (x *exchange) createWorkspace() {
 			Relationships struct{ Tags struct{ Data []tag } }
 		}
 	}
-	_ = json.Unmarshal(x.body, &document) // no tags are fine
+	_ = json.Unmarshal(x.body, &document) // tags are optional
 	w.add(document.Data.Relationships.Tags.Data)
 	x.send(201, x.document(w))
 }
@@ -410,7 +409,7 @@ func (x *exchange) workspace(w *Workspace, rest string) {
 		x.send(200, x.document(w))
 	case rest == "relationships/tags":
 		var document struct{ Data []tag }
-		_ = json.Unmarshal(x.body, &document) // no tags are fine
+		_ = json.Unmarshal(x.body, &document) // tags are optional
 		w.add(document.Data)
 		x.w.WriteHeader(http.StatusNoContent)
 	case x.r.Method == http.MethodDelete, rest == "actions/safe-delete":
@@ -456,7 +455,7 @@ func (x *exchange) version(w *Workspace, v *Version) map[string]any {
 		"outputs": map[string]any{"data": outputs}})
 }
 
-// signed makes a URL that anybody who knows it can read.
+// signed returns a URL that anyone who knows it can read.
 func (x *exchange) signed(v *Version) string {
 	key := "signed-" + v.ID
 	x.objects[key] = v.State
@@ -486,14 +485,14 @@ func (x *exchange) createVersion(w *Workspace) {
 	x.send(201, x.version(w, v))
 }
 
-// finalize takes what was uploaded.
+// finalize stores the uploaded state.
 func (x *exchange) finalize(v *Version, state []byte) bool {
 	sum := md5.Sum(state) //nolint:gosec // the API's checksum
 	if v.Sent["md5"] != hex.EncodeToString(sum[:]) {
 		return false
 	}
 	text, _ := v.Sent["json-state-outputs"].(string)
-	said, _ := base64.StdEncoding.DecodeString(text) // without it, there are the state's own
+	said, _ := base64.StdEncoding.DecodeString(text) // without it, the state's own outputs are used
 	v.State, v.Status, v.Outputs = state, "finalized", x.outputsOf(state, said)
 	return true
 }
@@ -523,7 +522,7 @@ func (x *exchange) stateVersion(id, rest string) {
 
 func (x *exchange) listOutputs(v *Version) {
 	size := cmp.Or(x.PageSize, len(v.Outputs), 1)
-	page, _ := strconv.Atoi(x.r.URL.Query().Get("page[number]")) // without it, the first
+	page, _ := strconv.Atoi(x.r.URL.Query().Get("page[number]")) // the default is the first page
 	page = max(1, page)
 	list := []any{}
 	for _, o := range v.Outputs[min(len(v.Outputs), (page-1)*size):min(len(v.Outputs), page*size)] {
@@ -558,7 +557,7 @@ func (x *exchange) stateVersionOutput(id string) {
 	x.notFound()
 }
 
-// object is the object storage, which knows no tokens: who has the URL may.
+// object handles requests to the object storage. It does not check tokens: anyone who knows a URL may use it.
 func (x *exchange) object() {
 	key := strings.TrimPrefix(x.r.URL.Path, "/v1/object/")
 	_, v := x.versionByID(key)
