@@ -20,8 +20,8 @@ const (
 	terrajetMeta = "terrajet.crossplane.io/provider-meta"
 )
 
-// crossplaneState rebuilds the state that Terrajet and Upjet write before each run of Terraform. Values
-// are added in the same order, so a later value wins.
+// crossplaneState rebuilds the state that Terrajet and Upjet write before each Terraform run. It adds values
+// in the same order as they do, and later values overwrite earlier ones.
 func (o *Object) crossplaneState(obj object, look secrets, cost *meter.Meter) ([]byte, error) {
 	m := managed{Object: o, obj: obj, look: look, cost: cost}
 	attributes, err := m.parameters()
@@ -56,10 +56,10 @@ type managed struct {
 	obj       object
 	look      secrets
 	cost      *meter.Meter
-	observing bool // whether the values are a controller's observation, in which nothing selects a secret or an object
+	observing bool // whether the values are a controller's observation, in which no field selects a secret or an object
 }
 
-// parameters returns the arguments, with the values of the secrets that they select.
+// parameters returns the arguments, including the values of the secrets that they select.
 func (m managed) parameters() (map[string]any, error) {
 	forProvider, ok := m.obj.at("spec", "forProvider").(map[string]any)
 	if !ok {
@@ -78,10 +78,9 @@ func (m managed) parameters() (map[string]any, error) {
 	return attributes, err
 }
 
-// fill merges spec.initProvider into the arguments as Upjet does with mergo,
-// WithSliceDeepCopy and without Overwrite: a value that is absent or zero is
-// filled, objects are merged, and so are the objects at the same place of two
-// lists. Elements that only from has are left out.
+// fill merges spec.initProvider into the arguments in the same way as Upjet, which uses mergo with
+// WithSliceDeepCopy and without Overwrite. A missing or zero value is filled in. Objects are merged, and so
+// are objects at the same index of two lists. List elements that exist only in from are ignored.
 // https://github.com/crossplane/upjet/blob/main/pkg/pipeline/templates/terraformed.go.tmpl
 func fill(to, from map[string]any) {
 	for name, value := range from {
@@ -129,8 +128,8 @@ func isZero(value any) bool {
 	return value == nil
 }
 
-// block returns the fields of a block by their Terraform names. The trails at and attribute lead to the
-// block in the object and in the state.
+// block returns the fields of a block by their Terraform names. at is the path to the block in the object,
+// and attribute is its path in the state.
 func (m managed) block(fields map[string]any, at, attribute *trail) (map[string]any, error) {
 	out := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
@@ -155,12 +154,12 @@ func (m managed) block(fields map[string]any, at, attribute *trail) (map[string]
 	return out, nil
 }
 
-// trail holds the names that lead to a field, without indexes. They are joined only if necessary,
-// because otherwise each field below a long name would copy it.
+// trail holds the names that lead to a field, without indexes. The names are joined only when necessary.
+// Otherwise every field below a long name would hold a copy of that name.
 type trail struct {
 	above *trail
 	name  string
-	size  int // bytes of the joined names
+	size  int // size of the joined names, in bytes
 }
 
 func (t *trail) to(name string) *trail {
@@ -179,7 +178,7 @@ func (t *trail) String() string {
 	return strings.Join(names, ".")
 }
 
-// among reports whether a list of settings contains the trail.
+// among reports whether settings contains the trail.
 func (t *trail) among(settings iter.Seq[string]) bool {
 	for setting := range settings {
 		if len(setting) == t.size && setting == t.String() {
@@ -189,8 +188,8 @@ func (t *trail) among(settings iter.Seq[string]) bool {
 	return false
 }
 
-// value returns a value in which the members of blocks have their Terraform names. Blocks are in lists;
-// an object outside a list is a map, whose keys are the user's own, unless single_blocks names it.
+// value returns a value in which the members of blocks have their Terraform names. Blocks are in lists. An
+// object that is not in a list is a map with user-defined keys, unless single_blocks names it.
 func (m managed) value(value any, at, attribute *trail) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -216,8 +215,8 @@ func (m managed) value(value any, at, attribute *trail) (any, error) {
 	return value, nil
 }
 
-// isReference reports whether a field names another object of the cluster, from which the argument
-// beside the field gets its value.
+// isReference reports whether a field names another object in the cluster. The controller uses it to set the
+// argument beside the field.
 func (m managed) isReference(field string, value any) bool {
 	if _, named := m.fieldNames[field]; named || m.observing {
 		return false
@@ -234,8 +233,8 @@ func (m managed) isReference(field string, value any) bool {
 	return false
 }
 
-// hasOnly reports whether value is an object that has the field one, unless that is "", and whose
-// other fields are listed.
+// hasOnly reports whether value is an object that has the string field one and no fields other than those
+// listed. If one is empty, no field is required.
 func hasOnly(value any, one string, listed ...string) bool {
 	o, ok := value.(map[string]any)
 	if !ok {
@@ -250,7 +249,7 @@ func hasOnly(value any, one string, listed ...string) bool {
 	return has || one == ""
 }
 
-// sensitive returns the Terraform attribute of a field that selects a secret, and false for other
+// sensitive returns the Terraform attribute of a field that selects a secret. It returns false for other
 // fields.
 func (m managed) sensitive(at *trail, value any) (string, bool) {
 	if m.observing {
@@ -289,8 +288,8 @@ func areSelectors(all []any) bool {
 	return !slices.ContainsFunc(all, func(v any) bool { return !isSelector(v) })
 }
 
-// selected returns the values of secrets: one, a list or a map of them, or a
-// whole secret. A value that does not exist is empty.
+// selected returns the values that selectors choose: one value, a list or a map of values, or a whole secret.
+// A value that does not exist is empty.
 func (m managed) selected(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
@@ -349,7 +348,7 @@ func (m managed) one(value any) (any, error) {
 	return fromSecret{whole}, nil
 }
 
-// copied returns a value of a secret as text. It charges the cost each time that the value is selected.
+// copied returns a secret's value as text. It charges the cost each time the value is selected.
 func (m managed) copied(ref SecretRef, key, value string) (string, error) {
 	if err := m.cost.Charge(meter.Rebuilt+int64(len(key)+len(value))/32, "the values of secrets that it selects"); err != nil {
 		return "", err
@@ -357,9 +356,9 @@ func (m managed) copied(ref SecretRef, key, value string) (string, error) {
 	return textOf(ref, key, value)
 }
 
-// secretRef returns the secret that a selector names. A namespaced object may name only secrets of its
-// own namespace. Otherwise a person who may write objects in one namespace could read the secrets of
-// another through a reader with more rights.
+// secretRef returns the secret that a selector names. A namespaced object may only name secrets in its own
+// namespace. Otherwise anyone who may write objects in one namespace could read secrets in another through a
+// reader with more permissions.
 func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	name, _ := selector["name"].(string)
 	namespace, isText := selector["namespace"].(string)
@@ -381,8 +380,8 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
 }
 
-// observation returns the attributes that the controller observed, with the sensitive ones from
-// the connection secret.
+// observation returns the attributes that the controller observed. The sensitive ones come from the
+// connection secret.
 func (m managed) observation() (map[string]any, error) {
 	m.observing = true
 	observed, err := m.obj.mapAt("status", "atProvider")
@@ -410,9 +409,9 @@ func (m managed) observation() (map[string]any, error) {
 	return attributes, ref.put(attributes, data, put, m.cost)
 }
 
-// putID adds the id of the resource, which is the external name unless the user sets another. Like
-// Upjet, it adds none if the observation has no id, because the resource type then lacks this
-// attribute; Terrajet always adds it.
+// putID adds the id of the resource, which is the external name unless the user sets another. If there is an
+// observation without an id, the resource type has no such attribute; like Upjet, putID then adds none.
+// Terrajet always adds an id.
 func (m managed) putID(attributes map[string]any, name string, observed map[string]any) error {
 	_, has := observed["id"]
 	switch {
@@ -447,8 +446,8 @@ func (m managed) private() []byte {
 	return nil
 }
 
-// schema returns the version of the resource type's schema. Providers built with the Terraform plugin
-// SDK store it with their private data.
+// schema returns the schema version of the resource type. Providers built with the Terraform plugin SDK store
+// it in their private data.
 func (m managed) schema(private []byte) int64 {
 	if m.schemaVersion != nil {
 		return *m.schemaVersion
@@ -463,7 +462,7 @@ func (m managed) schema(private []byte) int64 {
 	return int64(min(n, 1<<31)) //nolint:gosec // bounded
 }
 
-// provider returns the address of the provider in the form of states.
+// provider returns the address of the provider in the form that states use.
 func (o *Object) provider() string {
 	source := o.values.String("provider_source")
 	if source == "" {

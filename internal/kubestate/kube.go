@@ -1,9 +1,8 @@
-// Package kubestate makes state files from Kubernetes objects: the state that
-// Kubeform keeps for a module, and the states of Kubeform resources and of
-// managed resources of Crossplane (Terrajet, Upjet), which are rebuilt from
-// the pieces that their controllers leave in the cluster.
+// Package kubestate makes state files from Kubernetes objects. It supports the state that Kubeform keeps for
+// a module. It also rebuilds the states of Kubeform resources, and of Crossplane's managed resources
+// (Terrajet, Upjet), from the pieces that their controllers store in the cluster.
 //
-// It does no I/O: sources read the objects, from a cluster or a file.
+// It does no I/O: sources read the objects from a cluster or a file.
 //
 // https://github.com/kubeform/kfc/tree/fd54c99e/pkg/controllers
 // https://github.com/crossplane/terrajet/tree/767e1dc/pkg/terraform
@@ -25,23 +24,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// ErrNoState means that the object exists, but its controller has not stored a
-// state in it yet. For a reader this is the same as a missing file.
+// ErrNoState means that the object exists, but its controller has not stored a state yet. Readers treat this
+// like a missing file.
 var ErrNoState = errors.New("its controller has not stored a state yet; see its status in the cluster")
 
-// Object describes the Kubernetes object that holds a state, and facts about the type of the
-// resource that its controller knows and does not write into the object.
+// Object describes the Kubernetes object that holds a state. It also holds facts about the resource type that
+// the controller knows but does not write into the object.
 type Object struct {
 	Group, Version, Kind string
 	Name                 string
-	Namespace            string // "" for an object of the cluster, or if it is not set
-	Resource             string // the plural in URLs, such as "vpcs"; "" if it is not set
+	Namespace            string // "" for a cluster-scoped object, or if not set
+	Resource             string // the plural name in URLs, such as "vpcs"; "" if not set
 
 	values          attr.Values // the values of the block
 	schemaVersion   *int64
-	fieldNames      map[string]string // Terraform attributes by field of the object; "" for no attribute
-	sensitiveFields map[string]string // Terraform attributes by path in the object, without indexes; nil for the convention
-	singleBlocks    []string          // Terraform paths of blocks that the object holds without a list
+	fieldNames      map[string]string // Terraform attributes by field name; "" for a field that is not an attribute
+	sensitiveFields map[string]string // Terraform attributes by path in the object, without indexes; nil means the convention applies
+	singleBlocks    []string          // Terraform paths of blocks that are not in a list in the object
 }
 
 const (
@@ -152,7 +151,7 @@ func (o *Object) check(v attr.Values) error {
 	return nil
 }
 
-// checkMeaning returns an error for a setting that has no effect on the kind of object.
+// checkMeaning returns an error for a setting that has no effect on this kind of object.
 func (o *Object) checkMeaning(v attr.Values) error {
 	useless := []string{"provider_source", "terraform_version", "sensitive_fields", "single_blocks", "identifier_attribute", "id"}
 	switch {
@@ -169,13 +168,13 @@ func (o *Object) checkMeaning(v attr.Values) error {
 	return nil
 }
 
-// setSensitiveFields sets the sensitive fields, which v has in the form of the generated code of
-// providers; [*] stands for any index.
+// setSensitiveFields sets the sensitive fields from v, where they are written as in the generated code of
+// providers: [*] stands for any index.
 func (o *Object) setSensitiveFields(v attr.Values) error {
 	o.sensitiveFields = map[string]string{}
 	for attribute, field := range v.StringMap("sensitive_fields") {
 		if strings.HasPrefix(field, "status.atProvider.") {
-			continue // the connection secret has the values of observed fields
+			continue // the values of observed fields are in the connection secret
 		}
 		field, ok := strings.CutPrefix(withoutIndexes(field), "spec.forProvider.")
 		attribute = withoutIndexes(attribute)
@@ -195,7 +194,7 @@ func withoutIndexes(p string) string { return indexes.ReplaceAllString(p, "") }
 func (o *Object) isModule() bool   { return o.Group == modules }
 func (o *Object) isKubeform() bool { return strings.HasSuffix(o.Group, kubeform) }
 
-// APIVersion returns the group and the version in the form of apiVersion.
+// APIVersion returns the group and the version in the form of an apiVersion field.
 func (o *Object) APIVersion() string { return o.Group + "/" + o.Version }
 
 // Identity returns a text that is equal for objects that were described in the same way.
@@ -209,23 +208,23 @@ func (o *Object) String() string {
 	return fmt.Sprintf("%s %s/%s (%s)", o.Kind, o.Namespace, o.Name, o.APIVersion())
 }
 
-// SecretRef is a secret that an object needs.
+// SecretRef identifies a secret that an object needs.
 type SecretRef struct {
 	Namespace, Name string
-	// Optional tells that the controller tolerates a missing secret. In a manifest, an empty secret
-	// stands for a missing one.
+	// Optional says that the controller tolerates a missing secret. In a manifest, an empty secret stands for
+	// a missing one.
 	Optional bool
 }
 
-// maxSecrets is the largest number of secrets that one object can make a reader request.
+// maxSecrets limits how many secrets one object can make a reader request.
 const maxSecrets = 100
 
-// State returns the state file of object, as a server sent it, and the version of the object. It
-// calls get once for each secret that is needed, and only if there is a state; get returns nil
-// for a missing secret. State returns [ErrNoState] if the object has no state.
+// State returns the state file of an object that a server sent, and the version of the object. It calls get
+// once for each secret that is needed, but only if there is a state. get must return nil for a missing
+// secret. State returns [ErrNoState] if the object has no state.
 //
-// A namespaced object may name only secrets of its own namespace. An object of the cluster, which
-// only an administrator can write, may name any secret that the reader has the right to read.
+// A namespaced object may only name secrets in its own namespace. A cluster-scoped object, which only an
+// administrator can write, may name any secret that the reader may read.
 func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (state []byte, version string, err error) {
 	var refs []SecretRef
 	cost := meter.New(len(object))
@@ -258,7 +257,7 @@ func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (stat
 	return state, obj.text("metadata", "resourceVersion"), nil
 }
 
-// needs returns the secrets that are needed to rebuild the state, each once.
+// needs returns the secrets that are needed to rebuild the state, without duplicates.
 func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 	var refs []SecretRef
 	_, err := o.file(obj, func(ref SecretRef) (map[string]string, error) {
@@ -273,7 +272,7 @@ func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 	return refs, err
 }
 
-// File returns the state file of the object in a manifest, and charges cost for it. It returns
+// File returns the state file of the object in a manifest, and charges its cost to cost. It returns
 // [ErrNoState] if the object has no state.
 func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 	objects, err := parse(manifest, cost)
@@ -313,8 +312,7 @@ func (o *Object) explain(err error) error {
 	return fmt.Errorf("%s: %w", o, err)
 }
 
-// secrets is a function that returns the data of a secret, and nil for an optional secret that does not
-// exist.
+// secrets is a function that returns the data of a secret, or nil for an optional secret that does not exist.
 type secrets func(SecretRef) (map[string]string, error)
 
 func (o *Object) file(obj object, look secrets, cost *meter.Meter) ([]byte, error) {

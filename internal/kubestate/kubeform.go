@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// moduleState returns the encrypted text that Kubeform keeps for a module.
+// moduleState returns the encrypted text that Kubeform stores for a module.
 func moduleState(obj object) ([]byte, error) {
 	switch s := obj.at("status", "state").(type) {
 	case nil:
@@ -26,9 +26,8 @@ func moduleState(obj object) ([]byte, error) {
 	return nil, errors.New("status.state of a Kubeform module must be a string")
 }
 
-// kubeformState rebuilds the state of a Kubeform resource: its description from
-// status.state, the attributes from status.output, and the sensitive ones from
-// a secret.
+// kubeformState rebuilds the state of a Kubeform resource. The version, serial and lineage come from
+// status.state, the attributes from status.output, and the sensitive attributes from a secret.
 func (o *Object) kubeformState(obj object, look secrets, cost *meter.Meter) ([]byte, error) {
 	stored := obj.at("status", "state")
 	if stored == nil {
@@ -47,7 +46,7 @@ func (o *Object) kubeformState(obj object, look secrets, cost *meter.Meter) ([]b
 		return nil, errors.New("status.output must be an object")
 	}
 	output = maps.Clone(output)
-	delete(output, "providerRef") // the two fields refer to the provider and to a secret, and are no attributes
+	delete(output, "providerRef") // these fields refer to the provider and to a secret, and are not attributes
 	delete(output, "secretRef")
 	attributes, err := managed{Object: o, observing: true}.block(output, nil, nil)
 	if err != nil {
@@ -86,8 +85,8 @@ func describedState(stored map[string]any) (state, error) {
 	return s, nil
 }
 
-// kubeformSecrets adds the sensitive attributes. Like Kubeform, it reads only a secret that the object
-// names, and not the one that Kubeform makes if the object names none.
+// kubeformSecrets adds the sensitive attributes. Like Kubeform, it only reads a secret that the object names.
+// It does not read the secret that Kubeform creates if the object names none.
 func kubeformSecrets(obj object, attributes map[string]any, look secrets, cost *meter.Meter) error {
 	reference := obj.at("spec", "secretRef")
 	if reference == nil {
@@ -107,8 +106,8 @@ func kubeformSecrets(obj object, attributes map[string]any, look secrets, cost *
 	return ref.put(attributes, data, out, cost)
 }
 
-// mapOrText returns a sensitive value, which is a map if it is stored as JSON, and text otherwise. Like
-// Kubeform, it removes the line breaks of text.
+// mapOrText returns a sensitive value: a map if it is stored as JSON, and text otherwise. Like Kubeform, it
+// removes line breaks from text.
 func mapOrText(text string) any {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var texts map[string]string

@@ -25,13 +25,14 @@ import (
 type object map[string]any
 
 const (
-	// These limits are in bytes. In memory, JSON of many small values takes more than twenty times its
-	// size, and YAML a hundred times. An object of Kubernetes has at most about 1.5 MiB.
+	// These limits are in bytes. In memory, JSON with many small values takes more than twenty times its
+	// size, and YAML a hundred times. A Kubernetes object has at most about 1.5 MiB.
 	maxManifest = 16 << 20
-	maxDocument = 4 << 20 // limit of one YAML document
+	maxDocument = 4 << 20 // limit for one YAML document
 )
 
-// parse returns the objects in a manifest of objects and lists of objects, in JSON or YAML.
+// parse returns the objects in a JSON or YAML manifest. The manifest may contain objects and lists of
+// objects.
 func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 	if len(manifest) > maxManifest {
 		return nil, fmt.Errorf("it is larger than %d bytes; leave in it only the object and the secrets that it names", maxManifest)
@@ -43,7 +44,7 @@ func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 		return nil, errNeither
 	}
 	var all []object
-	// The reader separates documents like kubectl.
+	// The reader separates documents as kubectl does.
 	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
 	for n := 1; ; n++ {
 		document, err := r.Read()
@@ -61,7 +62,7 @@ func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 
 var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key; check which file is read")
 
-// parseDocument adds the objects of one document of a stream to all. The document may also be JSON, or
+// parseDocument adds the objects in one document of a stream to all. The document may also be JSON, or
 // several JSON objects.
 func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, error) {
 	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' {
@@ -76,8 +77,8 @@ func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, 
 	if err := cost.YAML(document); err != nil {
 		return nil, err
 	}
-	// An alias repeats its anchor, which may contain aliases itself, so a small document can become a
-	// huge one. Clusters print no aliases.
+	// An alias repeats its anchor, which may contain aliases itself, so a small document can expand to a huge
+	// one. Clusters never print aliases.
 	var node goyaml.Node
 	if err := goyaml.Unmarshal(document, &node); err != nil {
 		return nil, errNeither
@@ -113,8 +114,8 @@ func hasAlias(n *goyaml.Node) bool {
 	return n.Kind == goyaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
-// flatten adds the objects in value to all. Items of a list from a server lack apiVersion and kind, so
-// they get the ones of the list.
+// flatten adds the objects in value to all. The items of a server's list lack apiVersion and kind, so they
+// get those of the list.
 func flatten(value any, apiVersion, kind string, all *[]object) error {
 	if value == nil {
 		return nil // an empty document
@@ -186,7 +187,8 @@ func (o *Object) means(obj object) bool {
 	return o.hasNames(obj) && obj.text("apiVersion") == o.APIVersion()
 }
 
-// answer returns the one object in the answer of a server. Any other content is an error.
+// answer returns the object in a server response. If the response contains anything else, it returns an
+// error.
 func answer(text []byte, means func(object) bool, cost *meter.Meter) (object, error) {
 	objects, err := parse(text, cost)
 	switch {
@@ -198,17 +200,17 @@ func answer(text []byte, means func(object) bool, cost *meter.Meter) (object, er
 	return objects[0], nil
 }
 
-// sameNamespace reports whether two namespaces are equal, or one is absent: manifests often leave the
+// sameNamespace reports whether two namespaces are equal or one is missing. Manifests often leave the
 // namespace to the command that applies them.
 func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
 
-// text returns the string at a place in an object, and "" if there is none.
+// text returns the string at a place in an object, or an empty string if there is none.
 func (o object) text(names ...string) string {
 	s, _ := o.at(names...).(string)
 	return s
 }
 
-// at returns the value at a place in an object, and nil if there is none.
+// at returns the value at a place in an object, or nil if there is none.
 func (o object) at(names ...string) any {
 	var v any = map[string]any(o)
 	for _, name := range names {
@@ -223,8 +225,7 @@ func (r SecretRef) means(obj object) bool {
 		sameNamespace(r.Namespace, obj.text("metadata", "namespace"))
 }
 
-// read returns the data of a secret that a server sent, and nil for an optional secret that does not
-// exist.
+// read returns the data of a secret that a server sent, or nil for an optional secret that does not exist.
 func (r SecretRef) read(text []byte, cost *meter.Meter) (map[string]string, error) {
 	switch {
 	case text == nil && r.Optional:
@@ -239,7 +240,7 @@ func (r SecretRef) read(text []byte, cost *meter.Meter) (map[string]string, erro
 	return r.data(obj, cost)
 }
 
-// mapAt returns the object at a place in an object, and nil if there is none. Another value is an
+// mapAt returns the nested object at a place in an object, or nil if there is none. Any other value is an
 // error.
 func (o object) mapAt(names ...string) (map[string]any, error) {
 	m, ok := o.at(names...).(map[string]any)
@@ -249,7 +250,7 @@ func (o object) mapAt(names ...string) (map[string]any, error) {
 	return m, nil
 }
 
-// secretIn returns the data of a secret of the manifest. A secret without a namespace matches every
+// secretIn returns the data of a secret in the manifest. A secret without a namespace matches every
 // namespace.
 func secretIn(objects []object, ref SecretRef, cost *meter.Meter) (map[string]string, error) {
 	var found object
@@ -308,6 +309,6 @@ func (r SecretRef) String() string {
 	return shown(r.Namespace) + "/" + shown(r.Name)
 }
 
-const maxName = 100 // bytes of a name that are shown
+const maxName = 100 // size limit of a name in a message, in bytes
 
 func shown(name string) string { return outside.Line(name, maxName) }

@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// snake returns the Terraform name of a field or a kind whose name follows the rules:
-// private_network_uuid for privateNetworkUUID, and s3_bucket for S3Bucket. A run of capitals is one
-// word, as is its plural, with an s at its end; IPv4 and IPv6 are words, too.
+// snake returns the Terraform name of a field or a kind that follows the naming rules: private_network_uuid
+// for privateNetworkUUID, and s3_bucket for S3Bucket. A run of capital letters is one word, and so is its
+// plural with an s at the end. IPv4 and IPv6 are also words.
 func snake(name string) string {
-	// Kubeform ends a kind in an underscore if another Go type has its name.
+	// Kubeform appends an underscore to a kind if another Go type has the same name.
 	runes := []rune(adjoining.Replace(strings.TrimSuffix(name, "_")))
 	var b strings.Builder
 	for i, r := range runes {
@@ -21,15 +21,15 @@ func snake(name string) string {
 	return b.String()
 }
 
-// adjoining separates abbreviations that follow each other in Kubeform's types, because a name such as
-// webACLID does not show where a word ends. It has all such names among the 5,178 names of fields and
-// 1,163 of kinds in its API packages, v1alpha1 of 2021.
+// adjoining separates adjacent abbreviations in Kubeform's types, because a name such as webACLID does not
+// show where a word ends. It covers all such names among the 5,178 field names and 1,163 kinds in Kubeform's
+// API packages, v1alpha1 of 2021.
 var adjoining = strings.NewReplacer(
 	"ACLID", "AclID", "APIID", "ApiID", "APIURL", "ApiURL", "DNSARecord", "DnsARecord", "DNSIPS", "DnsIPS", "URLHTTP", "UrlHTTP",
 	"URLSSH", "UrlSSH", "WANID", "WanID", "XJSON", "XJson", "use32Bit", "use_32Bit",
 )
 
-// begins reports whether the capital at i begins a word.
+// begins reports whether the capital letter at i starts a word.
 func begins(runes []rune, i int) bool {
 	if runes[i-1] == '_' {
 		return false
@@ -47,7 +47,7 @@ func begins(runes []rune, i int) bool {
 	return !plural && !ip
 }
 
-// attribute returns the Terraform name of a field, and "" if the field is no attribute.
+// attribute returns the Terraform name of a field, or an empty string if the field is not an attribute.
 func (o *Object) attribute(field string) string {
 	if name, ok := o.fieldNames[field]; ok {
 		return name

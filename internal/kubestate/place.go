@@ -9,20 +9,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// maxIndex is the largest length of a list that the keys of a secret can make. Crossplane has the same
-// limit.
+// maxIndex is the maximum length of a list that a secret's keys can create. Crossplane has the same limit.
 const maxIndex = 1024
 
 const maxDepth = 100
 
-// errPlace means that the key of a secret names a place that the attributes cannot have.
+// errPlace means that a secret's key names a place that the attributes cannot have.
 var errPlace = errors.New("its key does not fit the attributes")
 
-// place is the path of a value in the attributes: names, and numbers for elements of lists.
+// place is the path of a value in the attributes: names, and numbers for list elements.
 type place []string
 
-// splitKey returns the place that the key of a secret names. Dots separate its parts; a map key that
-// contains dots has three dots on either side.
+// splitKey returns the place that a secret's key names. The parts of a key are separated by dots. A map key
+// that contains dots has three dots on either side.
 func splitKey(key string) place {
 	var p place
 	for i, part := range strings.Split(key, "...") {
@@ -35,7 +34,7 @@ func splitKey(key string) place {
 	return p
 }
 
-// put sets the value at a place in container, and makes missing containers.
+// put sets the value at a place in container, and creates missing containers.
 func (p place) put(container map[string]any, value any, cost *meter.Meter) error {
 	if len(p) == 0 || len(p) > maxDepth {
 		return errPlace
@@ -44,7 +43,7 @@ func (p place) put(container map[string]any, value any, cost *meter.Meter) error
 	return err
 }
 
-// in returns container, or a new one if it is nil, with the value at the place.
+// in sets the value at the place in container and returns it. If container is nil, in creates one.
 func (p place) in(container any, value any, cost *meter.Meter) (any, error) {
 	if len(p) == 0 {
 		return value, nil

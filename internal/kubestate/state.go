@@ -36,33 +36,33 @@ type instance struct {
 	Attributes    map[string]any `json:"attributes"`
 	Private       []byte         `json:"private,omitempty"`
 
-	// Sensitive has the paths of the attributes that come from secrets, so that they count as secret.
-	// The controllers do not write it.
+	// Sensitive contains the paths of the attributes that come from secrets, so that readers treat them as
+	// sensitive. The controllers do not write it.
 	Sensitive [][]step `json:"sensitive_attributes"`
 }
 
-// step is one step of a path to a sensitive attribute, in the form of states.
+// step is one step of a path to a sensitive attribute, in the form that states use.
 type step struct {
 	Type  string `json:"type"`
 	Value any    `json:"value"`
 }
 
-// index is the value of a step to an element of a list.
+// index is the value of a step to a list element.
 type index struct {
 	Type  string `json:"type"`
 	Value int    `json:"value"`
 }
 
-// fromSecret marks a value among the attributes that comes from a secret.
+// fromSecret marks a value in the attributes that comes from a secret.
 type fromSecret struct{ value any }
 
 func (f fromSecret) MarshalJSON() ([]byte, error) { return json.Marshal(f.value) }
 
-// marker finds the values of secrets in attributes.
+// marker finds the values in the attributes that come from secrets.
 type marker struct {
 	paths [][]step
-	at    []step // path of the value that is visited
-	names int    // bytes of the names in at
+	at    []step // path of the current value
+	names int    // size of the names in at, in bytes
 	cost  *meter.Meter
 }
 
@@ -111,7 +111,7 @@ func (s state) encode(cost *meter.Meter) ([]byte, error) {
 	return data, nil
 }
 
-// textOf returns a value of a secret, or an error if it is not text, because an attribute must be text.
+// textOf returns a secret's value, or an error if it is not text, because an attribute must be text.
 func textOf(ref SecretRef, key, value string) (string, error) {
 	if !utf8.ValidString(value) {
 		return "", fmt.Errorf("the secret %s: the value of %s is not text", ref, shown(key))
@@ -119,14 +119,14 @@ func textOf(ref SecretRef, key, value string) (string, error) {
 	return value, nil
 }
 
-// keys tells which keys of a secret hold values for attributes, and at which places.
+// keys says which of a secret's keys hold attribute values, and at which places.
 type keys struct {
-	prefix string // beginning of the keys that hold values
+	prefix string // prefix of the keys that hold values
 	place  func(path string) place
 	value  func(string) any // converts a value
 }
 
-// put sets the values of a secret in attributes, at the places that their keys name.
+// put sets a secret's values in attributes, at the places that their keys name.
 func (r SecretRef) put(attributes map[string]any, data map[string]string, k keys, cost *meter.Meter) error {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		path, ok := strings.CutPrefix(key, k.prefix)
@@ -144,7 +144,7 @@ func (r SecretRef) put(attributes map[string]any, data map[string]string, k keys
 	return nil
 }
 
-// whole returns a whole number that is not negative, and false for any other value.
+// whole returns a non-negative whole number. It returns false for any other value.
 func whole(v any) (uint64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
