@@ -16,12 +16,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// looksUp reports whether the identity only looks up an access key, with which the blob is then read.
+// looksUp reports whether the identity is only used to look up an access key, with which the blob is then
+// read.
 func (l *location) looksUp() bool {
 	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.Bool("use_azuread_auth") && l.account.group != ""
 }
 
-// connect returns a client for the blob, and signs in if necessary.
+// connect returns a client for the blob. It signs in if necessary.
 func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	access, err := l.access(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	return blob.NewClient(u.String(), identity, options)
 }
 
-// access returns the settings for signing in, with the addresses of the cloud.
+// access returns the settings for signing in, including the addresses of the cloud.
 func (l *location) access(ctx context.Context) (azureauth.Access, error) {
 	a := l.grant.access
 	a.Transport, a.RetryDelay = l.transport, l.retryDelay
@@ -78,7 +79,7 @@ func (l *location) access(ctx context.Context) (azureauth.Access, error) {
 	return a, err
 }
 
-// identity signs in with the credentials, once for all sources, and returns the identity.
+// identity signs in with the credentials and returns the identity. It does this once for all sources.
 func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.TokenCredential, error) {
 	return l.identities.Do(ctx, l.credentials, func(ctx context.Context) (azcore.TokenCredential, error) {
 		identity, err := a.Open(ctx)
@@ -92,10 +93,10 @@ func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.Tok
 	})
 }
 
-// account identifies a storage account for the resource manager, and the block of credentials.
+// account identifies a storage account to the resource manager, and the credentials block to use.
 type account struct{ credentials, subscription, group, name string }
 
-// lookUp returns the first access key of the account, which the resource manager lists.
+// lookUp returns the account's first access key, which it gets from the resource manager.
 func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, error) {
 	return l.keys.Do(ctx, l.account, func(ctx context.Context) (string, error) {
 		identity, err := l.identity(ctx, a)
@@ -120,8 +121,8 @@ func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, erro
 	})
 }
 
-// listKeys returns the first access key of an account. Apart from requests for tokens, its request is
-// the only one that is not a GET. It changes nothing.
+// listKeys returns the first access key of an account. Its request changes nothing, although it is a POST.
+// All other requests are GET requests, except for requests for tokens.
 // https://learn.microsoft.com/rest/api/storagerp/storage-accounts/list-keys
 func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.Access, of account) (string, error) {
 	options := a.ClientOptions()
@@ -158,8 +159,8 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 	return answer.Keys[0].Value, nil
 }
 
-// limitedTransport hides parts of answers from the SDK: a challenge, by which a server would choose
-// the audience of the next token, and an error that is too long or nested too deeply. It also
+// limitedTransport hides parts of responses from the SDK. One is the challenge, with which a server could
+// choose the audience of the next token. The other is an error that is too long or too deeply nested. It also
 // keeps net/http from decompressing without a limit; see [web.Decode].
 type limitedTransport struct{ policy.Transporter }
 

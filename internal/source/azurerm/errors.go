@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// lookupError is an error of looking up an access key.
+// lookupError is an error from looking up an access key.
 type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
@@ -30,7 +30,7 @@ var (
 	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 
-// explain returns an error whose text does not repeat answers of the service.
+// explain returns an error that does not repeat any text from the service.
 func (l *location) explain(limited context.Context, err error) error {
 	asked := "storage account " + l.account.name
 	_, lookup := errors.AsType[lookupError](err)
@@ -66,8 +66,8 @@ func (l *location) explain(limited context.Context, err error) error {
 	}
 }
 
-// refused returns the error for an error of the storage account. It explains a fixed list of codes, and
-// does not show others.
+// refused translates a storage account error. It explains a fixed list of error codes, and does not show any
+// others.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 func (l *location) refused(answered *azcore.ResponseError) error {
 	code := ""
@@ -136,7 +136,7 @@ func (l *location) advice(code string) string {
 	}, 0, code, "").Text
 }
 
-// lookupRefused returns the error for an error of the resource manager.
+// lookupRefused translates a resource manager error.
 func (l *location) lookupRefused(status int) error {
 	const instead = "; or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)"
 	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, web.Status(status))

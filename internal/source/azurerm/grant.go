@@ -19,17 +19,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// grant holds the values of one block of credentials, completed by the environment.
+// grant holds the values of one credentials block, completed by the environment.
 type grant struct {
 	source.Grant
 	accessKey, sas string // at most one is set
 	customerKey    *blob.CPKInfo
-	endpoint       *url.URL // nil for Azure's own endpoint
+	endpoint       *url.URL // nil means Azure's own endpoint
 	access         azureauth.Access
 }
 
-// expired returns the expiry of a shared access signature that has expired, and "" for others. The
-// expiry may be only a date.
+// expired returns the expiry of a shared access signature if it has surely expired, and an empty string
+// otherwise. The expiry may be just a date.
 func expired(sas string) string {
 	values, err := url.ParseQuery(sas)
 	if err != nil {
@@ -43,10 +43,10 @@ func expired(sas string) string {
 	return ""
 }
 
-// clockSkew is the largest assumed error of this machine's clock.
+// clockSkew is the largest clock error that is assumed for this machine.
 const clockSkew = 24 * time.Hour
 
-// choose returns the grant of the block called name.
+// choose returns the grant for the block called name.
 func choose(credentials source.Credentials, name string) (grant, error) {
 	v, err := credentials.Named("credentials_name", name)
 	if err != nil {
@@ -64,7 +64,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	}
 	g.customerKey = customerKey(v.String("customer_provided_key"))
 	if text := v.String("blob_endpoint"); text != "" {
-		if g.endpoint, err = url.Parse(text); err != nil { // the Check of the attribute has found no error
+		if g.endpoint, err = url.Parse(text); err != nil { // the attribute's Check has found no error
 			return grant{}, err
 		}
 		if g.endpoint.Scheme == "http" && g.accessKey == "" && g.sas == "" {
@@ -122,8 +122,8 @@ func checkEndpoint(text string) error {
 	return err
 }
 
-// serves reports whether an endpoint belongs to an account, by the first part of the host or by the
-// path, as in https://127.0.0.1:10000/devstoreaccount1.
+// serves reports whether an endpoint belongs to an account. The account is either the first part of the host
+// or the path, as in https://127.0.0.1:10000/devstoreaccount1.
 func serves(endpoint *url.URL, account string) bool {
 	first, _, _ := strings.Cut(endpoint.Hostname(), ".")
 	path := strings.Trim(endpoint.Path, "/")

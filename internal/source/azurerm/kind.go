@@ -1,6 +1,6 @@
-// Package azurerm reads a state from Azure Storage, where Terraform's azurerm backend writes it: in one
-// blob, with one request. Keys, signatures and tokens go to Azure's own hosts, or to the blob_endpoint
-// in the same block.
+// Package azurerm reads a state that Terraform's azurerm backend has written to Azure Storage. The state is
+// in one blob, which is read with one request. Keys, signatures and tokens are only sent to Azure's own
+// hosts, or to the blob_endpoint in the same block.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/azure
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/azure
@@ -53,9 +53,9 @@ func table() attr.Table {
 	}
 }
 
-// credentials returns a table with two groups: secrets that authenticate a request by themselves,
-// and "client", the credentials of an identity. If the block sets an identity, a key or a
-// signature of the environment is not used.
+// credentials returns a table with two groups: "key", for secrets that authenticate a request by themselves,
+// and "client", for the credentials of an identity. If the block sets an identity, a key or a signature from
+// the environment is ignored.
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "azurerm",
@@ -86,7 +86,8 @@ func credentials() attr.Table {
 	}
 }
 
-// variables maps attributes to the environment variables that only the backend reads.
+// variables maps attributes to the backend's environment variables. They replace the common variables of
+// [azureauth.Attrs].
 func variables() map[string][]string {
 	return map[string][]string{
 		"use_oidc":                  {"ARM_USE_OIDC"},

@@ -28,14 +28,14 @@ import (
 
 const (
 	defaultTimeout = 300 // seconds, as in the backend
-	maxTries       = 3   // attempts of a download that breaks off; the SDK counts other attempts
+	maxTries       = 3   // download attempts after a connection was lost; the SDK counts other attempts
 )
 
-// run holds the clouds, identities and access keys that the sources of one configured provider share.
-// Clouds and identities are stored by the name of the block of credentials.
+// run holds the clouds, identities and access keys that the sources of one configured provider share. Clouds
+// and identities are stored by the name of their credentials block.
 type run struct {
 	credentials source.Credentials
-	transport   policy.Transporter // carries every request
+	transport   policy.Transporter // sends all requests
 	retryDelay  time.Duration      // wait before the second attempt; 0 leaves it to the SDK
 
 	clouds     memo.Memo[string, azureauth.Cloud]
@@ -49,10 +49,10 @@ func newRun(s source.Settings) *run {
 	return &run{credentials: s.Credentials, transport: azureauth.HTTPClient(s.World())}
 }
 
-// The rules for names are Azure's:
+// These rules for names come from Azure:
 // https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 var (
-	accountName   = lazyregexp.New(`^[0-9a-z]{3,24}$`) // the name becomes a part of the host that gets tokens and signatures
+	accountName   = lazyregexp.New(`^[0-9a-z]{3,24}$`) // the name becomes part of the host that gets tokens and signatures
 	containerName = lazyregexp.New(`^[0-9a-z](-?[0-9a-z])+$`)
 	subscription  = lazyregexp.New(`^[0-9A-Za-z-]+$`)
 	versionID     = lazyregexp.New(`^[0-9A-Za-z:.-]+$`)
@@ -114,7 +114,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, l.checkLookup(req)
 }
 
-// checkLookup returns an error if a setting for the lookup of the access key is missing.
+// checkLookup returns an error if a setting is missing that is needed to look up the access key.
 func (l *location) checkLookup(req source.Request) error {
 	if !l.looksUp() {
 		return nil
@@ -132,8 +132,8 @@ func (l *location) checkLookup(req source.Request) error {
 	return nil
 }
 
-// isBlobName reports whether name is a valid name of a blob that neither the service nor a proxy can
-// take for another path.
+// isBlobName reports whether name is a valid blob name that neither the service nor a proxy can mistake for
+// another path.
 func isBlobName(name string) bool {
 	parts := strings.Split(name, "/")
 	return !slices.Contains(parts, ".") && !slices.Contains(parts, "..") && len(name) <= 1024 && utf8.ValidString(name) &&
@@ -143,7 +143,7 @@ func isBlobName(name string) bool {
 // location is one blob.
 type location struct {
 	*run
-	credentials              string // the name of the block of credentials; may be empty
+	credentials              string // the name of the credentials block; may be empty
 	grant                    grant
 	account                  account
 	container, blob, version string
@@ -168,7 +168,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	defer cancel()
 	snapshot, err := l.fetch(limited)
 	if err == nil {
-		err = limited.Err() // net/http may take bytes for an answer that arrive while it closes the connection
+		err = limited.Err() // net/http may mistake bytes that arrive while it closes the connection for a response
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -179,7 +179,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// fetch downloads the blob. If a download breaks off, it begins again, with maxTries attempts in total.
+// fetch downloads the blob. If a download is cut off, it starts again, with at most maxTries attempts in
+// total.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	client, err := l.connect(ctx)
 	if err != nil {
@@ -200,7 +201,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 		return nil, err
 	}
 	if raw == nil || answer.Body == nil || answer.BlobType == nil {
-		return nil, errNoStorage // every answer of Azure Storage has a blob type
+		return nil, errNoStorage // every Azure Storage response has a blob type
 	}
 	defer answer.Body.Close()
 	data, err := web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
@@ -211,7 +212,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
 	lock := lockOf(answer.DownloadResponse)
-	if len(data) == 0 { // the backend locks a blob before it has written anything into it
+	if len(data) == 0 { // the backend locks a blob before it has written anything to it
 		detail := fmt.Sprintf("the blob %q is empty", l.blob)
 		if lock != nil {
 			detail += ", and locked: its first state is yet to be written"
@@ -221,7 +222,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }
 
-const maxRevision = 200 // bytes of a revision
+const maxRevision = 200 // size limit of a revision, in bytes
 
 func revision(version *string, etag *azcore.ETag) string {
 	switch {
@@ -233,7 +234,7 @@ func revision(version *string, etag *azcore.ETag) string {
 	return ""
 }
 
-// url returns the URL of the blob. Slashes in its name are encoded, as in the backend; the service
+// url returns the URL of the blob. Slashes in the blob name are encoded, as in the backend; the service
 // accepts both forms.
 func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 	base := l.grant.endpoint
@@ -256,8 +257,8 @@ func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
 
 const lockMetadata = "terraformlockid"
 
-// lockOf returns the lock of the backend: a lease, and a description in the metadata. It returns nil if
-// there is no lease: a description without a lease remains from an earlier lock.
+// lockOf returns the backend's lock, which consists of a lease and a description in the metadata. It returns
+// nil if there is no lease, because the description then remains from an earlier lock.
 func lockOf(answer blob.DownloadResponse) *source.Lock {
 	if answer.LeaseStatus == nil || string(*answer.LeaseStatus) != "locked" {
 		return nil
@@ -269,5 +270,5 @@ func lockOf(answer blob.DownloadResponse) *source.Lock {
 			return lock
 		}
 	}
-	return &source.Lock{} // the lease of another program
+	return &source.Lock{} // another program's lease
 }

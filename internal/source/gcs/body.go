@@ -21,8 +21,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The checksum covers the stored object. An object that is stored with gzip is sent with
-	// gzip; other objects may have been compressed on the way.
+	// The checksum is that of the stored object. An object that is stored compressed with gzip is sent that
+	// way; any other object may have been compressed for the transfer.
 	if checked && want != sent.Sum32() && want != crc32.Checksum(data, castagnoli()) {
 		return nil, web.Again("the answer was damaged on its way: its checksum does not match")
 	}
@@ -31,7 +31,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// checksum returns the CRC32C in the headers of Cloud Storage, and whether there is one.
+// checksum returns the CRC32C checksum in Cloud Storage's headers, and whether there is one.
 // https://cloud.google.com/storage/docs/xml-api/reference-headers#xgooghash
 func checksum(header http.Header) (sum uint32, found bool, err error) {
 	for _, line := range header.Values("X-Goog-Hash") {

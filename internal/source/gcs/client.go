@@ -11,15 +11,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// client holds the tokens and connections that all reads with one block of credentials share.
+// client holds the tokens and connections that all reads with one credentials block share.
 type client struct {
 	bearer    *googleauth.Bearer
-	header    http.Header // headers of each request
+	header    http.Header // headers for every request
 	transport *http.Transport
 }
 
-// newClient signs in and returns a client. If roots is nil, the client trusts the system's
-// certificates.
+// newClient signs in and returns a client. If roots is nil, the client trusts the system's certificates.
 func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, error) {
 	header, err := s.keyHeader()
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-const maxRefusal = 64 << 10 // bytes of an error's body that are read
+const maxRefusal = 64 << 10 // size limit for the part of an error response that is read, in bytes
 
-// complaint is Cloud Storage's answer to a failed request. It is compared with known texts, and never
+// complaint is Cloud Storage's response to a failed request. It is compared with known messages, but never
 // shown.
 type complaint struct {
 	reason  string // such as "notFound"; "" if there is only text
 	message string
 }
 
-// readComplaint parses the body of an error: for requests for the content of an object, it is mostly
-// one line of text, for all others JSON. https://github.com/firebase/firebase-tools/pull/3647 shows
+// readComplaint parses the body of an error response. It is usually one line of text if the request was for
+// an object's content, and JSON otherwise. https://github.com/firebase/firebase-tools/pull/3647 shows
 // examples of both.
 // https://cloud.google.com/storage/docs/json_api/v1/status-codes
 func readComplaint(body []byte) complaint {
@@ -52,14 +52,14 @@ func (x *exchange) complaint(resp *http.Response) (complaint, error) {
 	return readComplaint(body), nil
 }
 
-// isNoObject reports whether the complaint says that the object does not exist. The status is the same
-// for a missing bucket.
+// isNoObject reports whether the complaint says that the object does not exist. The status alone is not
+// enough, because it is the same for a missing bucket.
 func (c complaint) isNoObject(bucket, object string) bool {
 	rest, ok := strings.CutPrefix(c.message, "No such object: "+bucket+"/"+object)
 	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // # and a generation may follow
 }
 
-// notFound returns the error for a 404. Only a missing object proves that there is no state.
+// notFound returns the error for a 404. Only a missing object means that there is no state.
 func (x *exchange) notFound(resp *http.Response) error {
 	c, err := x.complaint(resp)
 	switch {
@@ -99,8 +99,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	}, code, "", "").Err())
 }
 
-// explain returns a text for complaints about encryption keys, quotas and policies, and "" for
-// others.
+// explain returns an error message for complaints about encryption keys, quotas and policies, or an empty
+// string for other complaints.
 func (c complaint) explain() string {
 	for _, known := range []struct{ reason, text, words string }{
 		{"resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key",

@@ -16,27 +16,27 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// fileVar is the variable of Google's own clients for the file with credentials.
+// fileVar is the variable with which Google's own clients find the credentials file.
 const fileVar = "GOOGLE_APPLICATION_CREDENTIALS"
 
 const (
 	// https://developers.google.com/identity/protocols/oauth2/scopes#storage
 	readScope = "https://www.googleapis.com/auth/devstorage.read_only"
-	// allScope is required to impersonate another account, whose own tokens have readScope.
+	// allScope is required to impersonate another account. The tokens of that account have readScope.
 	allScope = "https://www.googleapis.com/auth/cloud-platform"
 )
 
-// settings holds the credentials of a block, and the address of the service.
+// settings holds a block's credentials and the address of the service.
 type settings struct {
 	access        googleauth.Access
-	encryptionKey string // key in base64, or the path of a file with it
+	encryptionKey string // key in base64, or the path of a file that contains it
 	endpoint      *url.URL
 	universe      string
 	lookup        attr.LookupEnv
 	blame         func(error) error // see [source.Grant.Blame]
 }
 
-// choose returns the settings of the block called name.
+// choose returns the settings in the block called name.
 func choose(credentials source.Credentials, name string) (settings, error) {
 	lookup := credentials.Env
 	v, err := credentials.Named("credentials_name", name)
@@ -63,7 +63,7 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return s, nil
 }
 
-// parseEndpoint parses the URL of the JSON API. Like Google's clients, it also accepts a host.
+// parseEndpoint parses the URL of the JSON API. Like Google's clients, it also accepts just a host.
 func parseEndpoint(text, universe string) (*url.URL, error) {
 	switch {
 	case text == "":
@@ -81,9 +81,9 @@ func parseEndpoint(text, universe string) (*url.URL, error) {
 	return u, nil
 }
 
-// address returns the URL of an object's content. Like Google's clients, it leaves out the text after
-// the last slash of the endpoint, so that /storage/v1/ and /storage/v1/b, which the backend's
-// documentation requires, are equivalent.
+// address returns the URL of an object's content. Like Google's clients, it drops the text after the
+// endpoint's last slash. This makes /storage/v1/ and /storage/v1/b, which the backend's documentation
+// requires, equivalent.
 func (s settings) address(bucket, object, generation string) *url.URL {
 	u := *s.endpoint
 	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")
@@ -97,7 +97,7 @@ func (s settings) address(bucket, object, generation string) *url.URL {
 	return &u
 }
 
-// keyHeader returns the headers of a customer-supplied key.
+// keyHeader returns the headers for a customer-supplied key.
 // https://cloud.google.com/storage/docs/encryption/customer-supplied-keys
 func (s settings) keyHeader() (http.Header, error) {
 	h := http.Header{}

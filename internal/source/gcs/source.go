@@ -25,9 +25,9 @@ import (
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
-	roots       *x509.CertPool // nil for the system's certificates
+	roots       *x509.CertPool // nil means the system's certificates
 
-	clients memo.Memo[string, *client] // clients by name of the block
+	clients memo.Memo[string, *client] // clients by block name
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -43,9 +43,9 @@ func newRun(s source.Settings) *run {
 type location struct {
 	*run
 	settings       settings
-	name           string // the name of the block of credentials; may be empty
+	name           string // the name of the credentials block; may be empty
 	bucket, object string
-	generation     string // "" for the live generation
+	generation     string // "" means the live generation
 	address        *url.URL
 	limit          int64
 }
@@ -84,7 +84,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, nil
 }
 
-// objectName returns the name of the object in which the backend stores the state of a workspace.
+// objectName returns the name of the object in which the backend stores a workspace's state.
 func objectName(prefix, workspace string) string {
 	return path.Join(strings.TrimLeft(prefix, "/"), cmp.Or(workspace, "default")+".tfstate")
 }
@@ -120,15 +120,14 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return x.snapshot, err
 }
 
-// exchange is one fetch with its result.
+// exchange is one fetch and its result.
 type exchange struct {
 	*location
 	transport *http.Transport
 	snapshot  *source.Snapshot
 }
 
-// receive stores the object of a successful answer in x.snapshot, and returns the error of any other
-// answer.
+// receive stores the object in x.snapshot if the response is successful. Otherwise it returns an error.
 func (x *exchange) receive(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
@@ -146,7 +145,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	data, err := readBody(resp, x.limit)
 	if err != nil {
-		x.transport.CloseIdleConnections() // otherwise the rest of a longer answer could be taken for the next answer
+		x.transport.CloseIdleConnections() // otherwise the rest of a longer response could be mistaken for the next one
 		return err
 	}
 	if len(data) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// access holds the values of a block of credentials, and the settings of a client.
+// access holds the values of a credentials block, and the settings for a client.
 type access struct {
 	source.Grant
 	settings awsauth.Settings
@@ -27,8 +27,8 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	if err != nil {
 		return access{}, err
 	}
-	// For every block, the environment may provide credentials, such as an identity that assumes the
-	// role of the block. It must not choose the server.
+	// The environment may provide credentials for any block, such as an identity that assumes the block's
+	// role. It must not choose the server.
 	settings.World, settings.MaxWait, settings.Exposed = world.For(n.Env, false), n.MaxWait, n.Exposed
 	if err := settings.FillProxies(g.Values, n.Env); err != nil {
 		return access{}, err
@@ -41,16 +41,16 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	return a, err
 }
 
-// regionSaysWhere reports whether the region decides the host of S3, or of STS, which returns the keys
-// of a role.
+// regionSaysWhere reports whether the region determines the host of S3, or of STS, which returns the keys of
+// a role.
 func (a access) regionSaysWhere() bool {
 	_, role := a.Block("assume_role")
 	_, web := a.Block("assume_role_with_web_identity")
 	return a.endpoint == "" || (role || web) && a.settings.STSEndpoint == ""
 }
 
-// connect returns a client. It gets credentials, and looks up their account if the settings restrict
-// it.
+// connect returns a client. It gets credentials. If the settings restrict the account, it looks up the
+// account of these credentials.
 func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 	cfg, err := a.settings.Load(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		if a.endpoint != "" {
 			o.BaseEndpoint = &a.endpoint
 		} else if a.Hands(customerKeyAttr) && !a.Has("shared_config_files") {
-			o.BaseEndpoint = nil // an endpoint in a file of the home folder is meant for the user's own secrets
+			o.BaseEndpoint = nil // an endpoint from a file in the home folder is meant for the user's own secrets
 		}
 		o.UsePathStyle = a.Bool("use_path_style")
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
@@ -75,7 +75,7 @@ func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 		if a.Bool("skip_s3_checksum") {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
-		if a.network.Writes { // each request sets its checksums itself, as both CLIs do
+		if a.network.Writes { // each request sets its own checksums, as both CLIs do
 			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		}
 		object.Restrict(o, transport, a.network)

@@ -21,8 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// Backend returns the table of a block that tells in which bucket a program keeps a state, with the
-// arguments of the s3 backends of both CLIs.
+// Backend returns the table for a block that names the bucket in which a program keeps a state. Its arguments
+// are those that the s3 backends of both CLIs have.
 func Backend() attr.Table {
 	const both = " Both CLIs send it with the lock as well."
 	t := attr.Table{
@@ -31,7 +31,7 @@ func Backend() attr.Table {
 	}
 	for _, a := range slices.Concat(table().Without("version_id", "credentials_name").Attrs, credentials().Without("name").Attrs) {
 		switch a.Name {
-		case "region": // the rule of [locate] for the region of a data source
+		case "region": // the rule that [locate] applies to the region of a data source
 			a.Harmless, a.HarmlessIf = awsauth.HarmlessRegion, awsauth.IsCommercial
 		case "endpoints":
 			a.Attrs = append(slices.Clone(a.Attrs), attr.Attr{Name: "dynamodb", Type: cty.String,
@@ -56,7 +56,7 @@ func Backend() attr.Table {
 	return t
 }
 
-// Server is the place in which a backend block keeps a state, for a program that writes to it.
+// Server is the place where a backend block keeps a state, for a program that writes to it.
 type Server struct {
 	object.Location
 	Words object.Words
@@ -64,7 +64,7 @@ type Server struct {
 	access access
 }
 
-// Connect returns the place of a backend block. It contacts no server.
+// Connect returns the place of a backend block. It does not contact the server.
 func Connect(v attr.Values, n object.Network) (*Server, error) {
 	n.Env, n.Writes, n.Exposed = v.Environment(), true, new(netfail.Exposed)
 	g := source.Grant{Values: v, Found: true, Env: n.Env}
@@ -80,7 +80,7 @@ func Connect(v attr.Values, n object.Network) (*Server, error) {
 	return &Server{Location: l, Words: Vendor().Words, access: a}, nil
 }
 
-// Endpoint returns the endpoint of the store in the block, and "" for AWS's own.
+// Endpoint returns the store's endpoint in the block, or an empty string for AWS's own.
 func (s *Server) Endpoint() string { return s.access.endpoint }
 
 // IsAWS reports whether a client sends its requests to AWS itself.
@@ -93,8 +93,8 @@ func IsAWS(client *awss3.Client) bool {
 	return err == nil && u.Scheme == "https" && ofS3.MatchString(u.Hostname())
 }
 
-// ofS3 matches the hosts of S3 itself. It does not match the servers of AWS's users, which have names
-// in the same domains.
+// ofS3 matches the hosts of S3 itself. It does not match the servers of AWS customers, whose names are in the
+// same domains.
 var ofS3 = lazyregexp.New(`(?i)^(.+\.)?s3(-fips|-accelerate|-[a-z]{2}(-[a-z]+)+-\d)?\.(dualstack\.)?([a-z]{2}(-[a-z]+)+-\d\.)?(vpce\.)?` +
 	`(amazonaws\.com|amazonaws\.com\.cn|api\.aws)$`)
 

@@ -1,5 +1,5 @@
-// Package s3 reads a state from a bucket of Amazon S3, or of a store that
-// speaks its protocol, as Terraform's s3 backend wrote it.
+// Package s3 reads a state that Terraform's s3 backend has written to a bucket of Amazon S3 or of a store
+// with the same API.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/s3
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/s3
@@ -57,7 +57,7 @@ func table() attr.Table {
 	}
 }
 
-// These are variables of the backend, and the attribute with the customer's key.
+// These are the backend's variables, and the attribute that holds the customer's key.
 const (
 	customerKeyVar  = "AWS_SSE_CUSTOMER_KEY"
 	endpointVar     = "AWS_ENDPOINT_URL_S3"

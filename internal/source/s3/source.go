@@ -40,7 +40,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 }
 
 var (
-	regionName  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`) // the name becomes a part of a host
+	regionName  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`) // the name becomes part of a host
 	accessPoint = lazyregexp.New(`^accesspoint/[a-z0-9-]+$`)
 )
 
@@ -54,8 +54,8 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// checkBucket returns an error unless name is the name of a bucket or the ARN of an access point in
-// region. Other ARNs lead to other services, some of which run programs of their owners.
+// checkBucket returns an error unless name is the name of a bucket, or the ARN of an access point in region.
+// Other ARNs lead to other services, some of which run programs that belong to the owner of the ARN.
 func checkBucket(name, region string) error {
 	if !strings.HasPrefix(name, "arn:") {
 		return object.CheckBucket(name)

@@ -1,8 +1,8 @@
-// Package azuretest is an Azure Storage account for tests, with Microsoft's
-// sign in and the one call of the resource manager that looks up access keys.
+// Package azuretest is an Azure Storage account for tests. It includes Microsoft's sign-in service, and the
+// one resource manager request that looks up access keys.
 //
-// Signatures, tokens and permissions are checked. It serves reads of blobs; what
-// a backend does beside that is refused unless it is allowed.
+// The server checks signatures, tokens and permissions. It serves blob reads; the other requests that a
+// backend sends are refused unless they are allowed.
 package azuretest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// What the services know.
+// These are the names and credentials that the services accept.
 const (
 	Account      = "acmestates"
 	Key          = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -39,21 +39,22 @@ const (
 	Subscription = "22222222-2222-3333-4444-555555555555"
 	Group        = "states"
 
-	// ReadAction is what it takes to read a blob as an identity.
+	// ReadAction is the permission that an identity needs to read a blob.
 	ReadAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
-	// KeysAction is what it takes to look up access keys.
+	// KeysAction is the permission that is needed to look up access keys.
 	KeysAction = "Microsoft.Storage/storageAccounts/listKeys/action"
 )
 
-// Server is the account, under every name. Set the fields before it serves.
+// Server is the account and the other services; the host name selects one of them. Fields must be set before
+// the first request.
 type Server struct {
-	nettest.Log[string] // what the account was asked for: "GET container/blob?query" without signatures
+	nettest.Log[string] // the account's requests: "GET container/blob?query", without signatures
 
-	Actions     []string                                          // what the identity may do
-	Writes      bool                                              // a backend may write, lock and list
-	CustomerKey string                                            // blobs are encrypted with it
-	Before      func(w http.ResponseWriter, r *http.Request) bool // runs before the account or the manager serves; true when it has answered
-	SignIn      func(form url.Values) bool                        // which requests for a token are granted; by Secret when nil
+	Actions     []string                                          // the identity's permissions
+	Writes      bool                                              // whether a backend may write, lock and list
+	CustomerKey string                                            // the key that all blobs are encrypted with; may be empty
+	Before      func(w http.ResponseWriter, r *http.Request) bool // called first, except for signing in; true if it has responded
+	SignIn      func(form url.Values) bool                        // reports whether a token request is granted; nil checks Secret
 
 	mu         sync.Mutex
 	containers map[string]map[string]*Blob
@@ -65,13 +66,13 @@ type Server struct {
 type Blob struct {
 	Data     []byte
 	Metadata map[string]string
-	Lease    string            // ID of the lease; "" for none
-	Version  string            // ID of the current version; "" if none are kept
-	Versions map[string][]byte // :: ID → older version
+	Lease    string            // ID of the lease; "" if there is none
+	Version  string            // ID of the current version; "" if versions are not kept
+	Versions map[string][]byte // older versions by ID
 	etag     string
 }
 
-// New makes an account with a container.
+// New returns an account with one container.
 func New(container string) *Server {
 	return &Server{Actions: []string{ReadAction}, containers: map[string]map[string]*Blob{container: {}}}
 }
@@ -92,7 +93,7 @@ func (s *Server) put(container, name string, b *Blob) {
 	s.containers[container][name] = b
 }
 
-// Get returns what a blob holds, nil if there is none.
+// Get returns the content of a blob, or nil if there is none.
 func (s *Server) Get(container, name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,17 +103,16 @@ func (s *Server) Get(container, name string) []byte {
 	return nil
 }
 
-// Other returns every other request, "POST host/path", and forgets it.
+// Other returns all other requests since the last call, such as "POST host/path".
 func (s *Server) Other() []string { return s.other.Requests() }
 
-// Client returns a client that reaches the account under every name, with TLS.
-// A request without TLS is an error.
+// Client returns a client that reaches the server under any host name, with TLS. Requests without TLS fail.
 func (s *Server) Client(tb testing.TB) *http.Client {
 	tb.Helper()
 	return nettest.Everywhere(tb, s)
 }
 
-// ServeHTTP tells the services apart by the host.
+// ServeHTTP selects the service by the host.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(r.Host, ":")
 	_, storage := strings.CutPrefix(host, Account+".blob.")
@@ -165,7 +165,7 @@ func (s *Server) serveManager(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path string) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // first: only then a client that has gone is noticed
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20)) // first, because a disconnect is only noticed after this
 	container, escaped, _ := strings.Cut(path, "/")
 	name, unescapeErr := url.PathUnescape(escaped)
 	query := r.URL.Query()
@@ -198,7 +198,7 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	}
 }
 
-// authorized answers when the request is not.
+// authorized reports whether the request is authorized. If not, it sends an error response.
 func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	query := r.URL.Query()
@@ -219,7 +219,7 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 	case query.Has("sig"):
 		Fail(w, 403, "AuthenticationFailed")
 	default:
-		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://evil.test"`) // on which azblob would panic
+		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://evil.test"`) // azblob would panic on this
 		Fail(w, 401, "NoAuthenticationInformation")
 	}
 	return false
@@ -241,7 +241,7 @@ func stale(date string) bool {
 	return err != nil || time.Since(at).Abs() > 15*time.Minute
 }
 
-// Sign is the signature that a request ought to have.
+// Sign returns the correct signature for a request.
 // https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
 func Sign(r *http.Request) string {
 	length := ""
@@ -259,7 +259,7 @@ func Sign(r *http.Request) string {
 			headers[name] = strings.Join(values, ",")
 		}
 	}
-	plain := func(s string) string { return strings.ReplaceAll(s, "-", "") } // hyphens count for little in the order
+	plain := func(s string) string { return strings.ReplaceAll(s, "-", "") } // hyphens are ignored when sorting
 	for _, name := range slices.SortedFunc(maps.Keys(headers), func(a, b string) int { return cmp.Compare(plain(a), plain(b)) }) {
 		lines = append(lines, name+":"+headers[name])
 	}
@@ -302,7 +302,7 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name
 		w.Header().Set("x-ms-version-id", version)
 	}
 	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
-	_, _ = w.Write(data) // the client has gone
+	_, _ = w.Write(data) // an error means that the client has disconnected
 }
 
 func describe(w http.ResponseWriter, b *Blob) {
@@ -324,7 +324,7 @@ func describe(w http.ResponseWriter, b *Blob) {
 	}
 }
 
-// write serves what a backend does beside reading.
+// write handles the backend requests that are not reads of blobs.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, container, name string, body []byte) {
 	b := s.containers[container][name]
 	query := r.URL.Query()
@@ -392,7 +392,7 @@ func (s *Server) list(w http.ResponseWriter, container, prefix string) {
 	_ = xml.NewEncoder(w).Encode(answer)
 }
 
-// Fail answers as Azure Storage does. What it says must never be shown.
+// Fail sends an error response as Azure Storage does. The text of this response must never be shown.
 func Fail(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("x-ms-error-code", code)
 	w.Header().Set("Content-Type", "application/xml")

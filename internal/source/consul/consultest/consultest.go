@@ -30,7 +30,7 @@ type Server struct {
 
 	URL      string                                            // "" if the test serves the handler itself
 	Tokens   map[string]Policy                                 // by token; nil means no access control, and "" is the anonymous token
-	Auth     string                                            // user:password for basic authentication, as required by a proxy in front of Consul
+	Auth     string                                            // user:password for basic authentication by a proxy in front of Consul
 	Writable bool                                              // if false, only GET requests for one key are served
 	Answer   func(w http.ResponseWriter, r *http.Request) bool // returns true if it has sent a response
 

@@ -1,5 +1,5 @@
-// Package gcstest is a Google Cloud Storage for tests: of its APIs, what a
-// read of an object needs, and what Terraform's gcs backend asks for.
+// Package gcstest is a Google Cloud Storage server for tests. It has the parts of the APIs that are needed to
+// read an object, and those that Terraform's gcs backend uses.
 package gcstest
 
 import (
@@ -28,19 +28,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Token is the access token that a service accepts.
+// Token is the access token that a new service accepts.
 const Token = "gcstest-access-token"
 
-// Service is the service. It is safe for concurrent use; set the fields before,
-// or with Change.
+// Service is the service. It is safe for concurrent use. Fields must be set before the first request, or with
+// Change.
 type Service struct {
-	nettest.Log[string] // what was asked for, such as "GET /storage/v1/b/…"
+	nettest.Log[string] // the requests, such as "GET /storage/v1/b/…"
 
-	Accepts     func(token string) bool // tokens; in a new service, Token alone
-	Permissions []string                // of whoever reads; all when nil
+	Accepts     func(token string) bool // reports whether a token is accepted; a new service only accepts Token
+	Permissions []string                // permissions of every client; nil means all
 
 	mu         sync.Mutex
-	buckets    map[string]map[string][]*Object // :: bucket → name → versions, the live one last
+	buckets    map[string]map[string][]*Object // versions by bucket and name; the live version is the last
 	uploads    map[string]*upload
 	generation int64
 }
@@ -48,13 +48,13 @@ type Service struct {
 // Object is one version of an object.
 type Object struct {
 	Data       []byte // as stored
-	Encoding   string // Content-Encoding; Data is packed with it
-	Key        []byte // the customer-supplied key, nil for none
+	Encoding   string // Content-Encoding, with which Data is already encoded
+	Key        []byte // the customer-supplied key, or nil if there is none
 	Generation int64
 	deleted    bool
 }
 
-// generation is as the API writes it, "0" for that of no object.
+// generation returns the generation as the API writes it, or "0" if o is nil.
 func (o *Object) generation() string {
 	if o == nil {
 		return "0"
@@ -68,7 +68,7 @@ type upload struct {
 	data                []byte
 }
 
-// New makes a service with these buckets.
+// New returns a service with these buckets.
 func New(buckets ...string) *Service {
 	s := &Service{
 		Accepts: func(token string) bool { return token == Token },
@@ -80,21 +80,20 @@ func New(buckets ...string) *Service {
 	return s
 }
 
-// Start serves the service until the test ends. It returns the endpoint of the
-// JSON API.
+// Start serves the service until the test ends. It returns the endpoint of the JSON API.
 func (s *Service) Start(tb testing.TB) string {
 	tb.Helper()
 	return nettest.Serve(tb, s) + "/storage/v1/"
 }
 
-// Change changes the service while it is served.
+// Change calls how, which may change the service while it is in use.
 func (s *Service) Change(how func(*Service)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	how(s)
 }
 
-// Put stores a new version of an object, and returns its generation.
+// Put stores a new version of an object and returns its generation.
 func (s *Service) Put(bucket, name string, o Object) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +107,7 @@ func (s *Service) put(bucket, name string, o *Object) *Object {
 	return o
 }
 
-// Get returns the live version of an object, nil if there is none.
+// Get returns the live version of an object, or nil if there is none.
 func (s *Service) Get(bucket, name string) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +122,9 @@ func (s *Service) live(bucket, name string) *Object {
 	return nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing of it is no good
+	body, _ := io.ReadAll(r.Body) // a truncated body is handled like any other invalid body
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Note(r.Method + " " + r.RequestURI)
@@ -169,7 +168,7 @@ func (x *exchange) route() {
 		x.upload(bucket)
 		return
 	}
-	// The XML API, with which Google's client for Go reads.
+	// This is the XML API, which Google's Go client uses for reading.
 	if bucket, name, ok := cut(strings.TrimPrefix(path, "/"), "/"); ok && x.r.Method == http.MethodGet {
 		x.contents(bucket, name)
 		return
@@ -184,8 +183,8 @@ func cut(path, sep string) (before, after string, found bool) {
 	return before, after, found
 }
 
-// refuse answers with an error: a line of text where the contents of an object
-// were asked for, and otherwise JSON.
+// refuse sends an error response. It is a line of text if the request was for the content of an object, and
+// JSON otherwise.
 func (x *exchange) refuse(code int, reason, message string) {
 	if x.r.FormValue("alt") == "media" && code != 401 {
 		x.w.Header().Set("Content-Type", "text/html; charset=UTF-8")
@@ -202,7 +201,7 @@ func (x *exchange) may(permission string) bool {
 	return x.Permissions == nil || slices.Contains(x.Permissions, permission)
 }
 
-// allowed answers for whoever lacks a permission.
+// allowed reports whether the client has a permission. If not, it sends an error response.
 func (x *exchange) allowed(bucket, permission string) bool {
 	if _, ok := x.buckets[bucket]; !ok {
 		x.refuse(404, "notFound", "The specified bucket does not exist.")
@@ -216,7 +215,7 @@ func (x *exchange) allowed(bucket, permission string) bool {
 	return false
 }
 
-// find returns the version that is asked for, or answers.
+// find returns the requested version. If there is none, it returns nil and sends an error response.
 func (x *exchange) find(bucket, name string) *Object {
 	if !x.allowed(bucket, "storage.objects.get") {
 		return nil
@@ -240,7 +239,8 @@ func (x *exchange) find(bucket, name string) *Object {
 	return nil
 }
 
-// key is the customer-supplied key of a request. Its headers must fit.
+// key returns the customer-supplied key of a request. If the key's headers are inconsistent, it returns false
+// and sends an error response.
 func (x *exchange) key() ([]byte, bool) {
 	text := x.r.Header.Get("X-Goog-Encryption-Key")
 	if text == "" {
@@ -330,14 +330,15 @@ func (x *exchange) list(bucket string) {
 	prefix := x.r.FormValue("prefix")
 	for _, name := range slices.Sorted(maps.Keys(x.buckets[bucket])) {
 		rest, ok := strings.CutPrefix(name, prefix)
-		if o := x.live(bucket, name); o != nil && ok && !strings.Contains(rest, "/") { // the backend asks for one folder
+		if o := x.live(bucket, name); o != nil && ok && !strings.Contains(rest, "/") { // the backend lists one folder
 			items = append(items, describe(bucket, name, o))
 		}
 	}
 	nettest.Reply(x.w, 200, map[string]any{"kind": "storage#objects", "items": items})
 }
 
-// matches looks at ifGenerationMatch, which is 0 for no object.
+// matches reports whether the condition ifGenerationMatch is met; 0 means that there is no object. If the
+// condition is not met, matches sends an error response.
 func (x *exchange) matches(match string, o *Object) bool {
 	if match == "" || match == o.generation() {
 		return true
@@ -361,7 +362,7 @@ func (x *exchange) remove(bucket, name string) {
 	}
 }
 
-// upload takes objects in one request or in several.
+// upload handles uploads in one request or in several.
 // https://cloud.google.com/storage/docs/uploads-downloads#uploads
 func (x *exchange) upload(bucket string) {
 	if !x.allowed(bucket, "storage.objects.create") {
@@ -417,8 +418,7 @@ func readPart(parts *multipart.Reader) ([]byte, error) {
 	return io.ReadAll(part)
 }
 
-// chunk takes a part of a resumable upload, whose Content-Range ends with the
-// size in the last one.
+// chunk handles one part of a resumable upload. In the last part, the Content-Range ends with the size.
 func (x *exchange) chunk(id string) {
 	u := x.uploads[id]
 	if u == nil {
