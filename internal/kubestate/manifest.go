@@ -114,8 +114,8 @@ func hasAlias(n *goyaml.Node) bool {
 	return n.Kind == goyaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
-// flatten adds the objects in value to all. The items of a server's list lack apiVersion and kind, so they
-// get those of the list.
+// flatten adds the objects in value to all. The items of a server's list lack apiVersion and kind; both are
+// derived from the list.
 func flatten(value any, apiVersion, kind string, all *[]object) error {
 	if value == nil {
 		return nil // an empty document

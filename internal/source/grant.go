@@ -87,8 +87,8 @@ const (
 	SamePlace                // the variables are used even without a block
 )
 
-// SameServerIf returns SameServer if is is true, and OtherServer otherwise. It is for kinds that only compare
-// servers.
+// SameServerIf returns SameServer if its argument is true, and OtherServer otherwise. Kinds that only compare
+// servers use it.
 func SameServerIf(is bool) Match {
 	if is {
 		return SameServer
@@ -107,8 +107,8 @@ type Grant struct {
 	Env attr.LookupEnv
 }
 
-// NoCredentials reports that no credentials block covers target. The block that it suggests has the given
-// arguments, and a url that covers little more than target.
+// NoCredentials returns the fault for a target that no credentials block covers. The block that it suggests
+// has the given arguments, and a url that covers little more than target.
 func NoCredentials(kind string, target *url.URL, arguments ...string) fault.NoBlock {
 	at := fmt.Sprintf("url = %q", narrowest(target))
 	return fault.NoBlock{Path: "credentials." + kind, Arguments: append([]string{at}, arguments...)}
@@ -244,7 +244,7 @@ func (c Credentials) at(target *url.URL) (Grant, Match, error) {
 }
 
 // Named returns the credentials from the block called name. An empty name selects the block without a name
-// or, if there are no blocks, the environment. Named is for kinds whose blocks name the server. choice is the
+// or, if there are no blocks, the environment. Kinds whose blocks name the server use it. choice is the
 // argument that selects a block, for error messages.
 func (c Credentials) Named(choice, name string) (Grant, error) {
 	block, err := c.called(choice, name)
@@ -397,7 +397,7 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 }
 
 // textOf returns the string value of one attribute. Errors in other attributes are reported only if the block
-// is used. An error in this one is reported at once, because it decides which block is used.
+// is used. An error in this attribute is reported at once, because the attribute decides which block is used.
 func (c Credentials) textOf(e *unstable.Entry, name string) (string, error) {
 	s, set := e.Settings[name]
 	switch v := s.Value; {

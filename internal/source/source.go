@@ -148,7 +148,7 @@ func checkNames(v attr.Values, attrs []attr.Attr) error {
 }
 
 // NameAttr returns the first attribute of a credentials block that itself names the server or the identity.
-// The argument choice is the name of the data source attribute that selects the block; see [ChoiceAttr].
+// choice is the name of the data source attribute that selects the block; see [ChoiceAttr].
 func NameAttr(choice string) attr.Attr {
 	return attr.Attr{
 		Name: "name", Type: cty.String,
@@ -157,8 +157,8 @@ func NameAttr(choice string) attr.Attr {
 	}
 }
 
-// ChoiceAttr returns the data source attribute that selects a credentials block of the given kind. The
-// argument says completes the description of the block in the documentation.
+// ChoiceAttr returns the data source attribute that selects a credentials block of the given kind. The text
+// in says describes such a block in the documentation.
 func ChoiceAttr(name, kind, says string) attr.Attr {
 	return attr.Attr{
 		Name: name, Type: cty.String,

@@ -86,8 +86,8 @@ func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 const aBase = "https://state.example.com/acme/"
 
-// asURL returns a hint, to end an error message, on how to write an scp-style address such as git@host:path
-// as a URL. It returns an empty string for any other text.
+// asURL returns the end of an error message that explains how to write an scp-style address such as
+// git@host:path as a URL. It returns an empty string for any other text.
 func asURL(raw string) string {
 	if strings.Contains(raw, "://") || !strings.Contains(raw, "@") {
 		return ""

@@ -28,8 +28,8 @@ type grant struct {
 	access         azureauth.Access
 }
 
-// expired returns the expiry of a shared access signature if it has surely expired, and an empty string
-// otherwise. The expiry may be just a date.
+// expired returns the expiry of a shared access signature that expired more than clockSkew ago, or an empty
+// string for any other. The expiry may be just a date.
 func expired(sas string) string {
 	values, err := url.ParseQuery(sas)
 	if err != nil {

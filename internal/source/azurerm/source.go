@@ -28,7 +28,7 @@ import (
 
 const (
 	defaultTimeout = 300 // seconds, as in the backend
-	maxTries       = 3   // download attempts after a connection was lost; the SDK counts other attempts
+	maxTries       = 3   // how often a download that is cut off is attempted; the SDK counts other attempts
 )
 
 // run holds the clouds, identities and access keys that the sources of one configured provider share. Clouds
@@ -168,7 +168,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	defer cancel()
 	snapshot, err := l.fetch(limited)
 	if err == nil {
-		err = limited.Err() // net/http may mistake bytes that arrive while it closes the connection for a response
+		err = limited.Err() // while net/http closes the connection, it may mistake late bytes for a response
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -40,7 +40,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 var partPattern = lazyregexp.New(`^(.*/tfstate\.)[0-9a-f]{32}/[0-9]+$`)
 
 // rule returns the policy rule that allows reading the key, in Consul's policy language. The rule for a part
-// of a large state has a prefix, because the part names change with each write.
+// of a large state uses a key prefix, because the part names change with each write.
 func (x *exchange) rule() string {
 	if m := partPattern.FindStringSubmatch(x.key); m != nil {
 		return fmt.Sprintf("key_prefix %q { policy = \"read\" }", m[1])

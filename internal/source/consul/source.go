@@ -180,8 +180,8 @@ func (l *location) tooLarge(err error) error {
 	return err
 }
 
-// unpack decompresses data if the first byte is that of a gzip file, which is also the backend's test. If
-// there are more than limit bytes, it returns an error.
+// unpack decompresses data that starts with gzip's first byte, as the backend does. If there are more than
+// limit bytes, it returns an error.
 func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	if len(data) == 0 || data[0] != 0x1f {
 		if int64(len(data)) > limit {

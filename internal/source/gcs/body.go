@@ -21,8 +21,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The checksum is that of the stored object. An object that is stored compressed with gzip is sent that
-	// way; any other object may have been compressed for the transfer.
+	// The checksum covers the stored object. An object that is stored with gzip is sent with gzip; any other
+	// object may have been compressed for the transfer.
 	if checked && want != sent.Sum32() && want != crc32.Checksum(data, castagnoli()) {
 		return nil, web.Again("the answer was damaged on its way: its checksum does not match")
 	}

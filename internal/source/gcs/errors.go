@@ -56,7 +56,7 @@ func (x *exchange) complaint(resp *http.Response) (complaint, error) {
 // enough, because it is the same for a missing bucket.
 func (c complaint) isNoObject(bucket, object string) bool {
 	rest, ok := strings.CutPrefix(c.message, "No such object: "+bucket+"/"+object)
-	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // # and a generation may follow
+	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // # and a generation may follow the name
 }
 
 // notFound returns the error for a 404. Only a missing object means that there is no state.

@@ -53,8 +53,8 @@ func (a *access) address(where remote) string {
 	return u.String()
 }
 
-// gitConfig returns the settings that git gets in its environment, where others may see them. They contain no
-// secret.
+// gitConfig returns the settings that git gets in its environment, where other programs may see them. They
+// contain no secret.
 func (a *access) gitConfig() (settings []setting) {
 	if a.ownPassword {
 		settings = append(settings, setting{"url." + a.server + ".insteadOf", a.placeholder},

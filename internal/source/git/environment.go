@@ -12,8 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// environment returns the variables of this process that git gets: only those that git, ssh and their helpers
-// are known to use. If secret is true, git receives a secret from the configuration, and gets only the
+// environment returns the variables of this process that git gets: the ones that git, ssh and their helpers
+// are known to use. If secret is true, git receives a secret from the configuration, and only gets the
 // machine's variables and the ones that every program needs. Files in the home directory stay in effect in
 // both cases.
 func (r *run) environment(secret bool) world.Environ {

@@ -110,14 +110,14 @@ type run struct {
 	versionMu      sync.Mutex
 	versionOK      bool
 	largest        int64         // the largest number that git accepts in its configuration
-	versionTimeout time.Duration // limits git version: on a Mac without developer tools, git is a stub that opens a window and waits
+	versionTimeout time.Duration // limits "git version": on a Mac without developer tools, git is a stub that opens a window and waits
 
 	maxStall  time.Duration // the longest pause in a transfer
 	maxWork   time.Duration // limits git's processor time
 	maxMemory int64         // limits git's memory, in bytes
 	maxObject int64         // size limit of a commit or directory, in bytes
 	maxGlance int64         // size limit of all directories together, if they are fetched at once, in bytes
-	slow      int64         // size of a whole snapshot, in bytes, from which downloading it causes a warning
+	slow      int64         // a whole snapshot of more than this many bytes causes a warning
 
 	mu   sync.Mutex
 	pins map[pinKey]*pin

@@ -88,7 +88,7 @@ func readHeader(in *bufio.Reader) (id, kind string, size int64, err error) {
 
 var errObjects = errors.New("git printed a file that cannot be read")
 
-// readObjects reads one object for each entry of limits, and stores those that are blobs.
+// readObjects reads one object for each entry of limits, and stores the blobs among them.
 func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {
 	in := bufio.NewReader(stdout)
 	for range limits {

@@ -70,8 +70,8 @@ func (d *repository) usersSSH(ctx context.Context) (string, error) {
 }
 
 // identity returns the ssh option for the key at path. Ssh expands tokens such as %h in a path, and replaces
-// %% with %. But for -i, it looks for the file before it does so. A path that contains % therefore needs the
-// long form, quoted as in ssh_config(5).
+// %% with %. With -i, however, it looks for the file before doing so. A path that contains % therefore needs
+// the long form, quoted as in ssh_config(5).
 func identity(path string) string {
 	if !strings.Contains(path, "%") {
 		return " -i " + shellQuote(path)

@@ -116,8 +116,8 @@ func (t *tree) idSize() int {
 	return 20
 }
 
-// fetchFolders returns the folders with these ids in git's format. It fetches those that are missing. If the
-// folders have more than left bytes in total, it returns an error.
+// fetchFolders returns the folders with these ids in git's format. It fetches missing folders. If the folders
+// have more than left bytes in total, it returns an error.
 func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left int64) (map[string][]byte, error) {
 	absent := maps.Clone(ids)
 	maps.DeleteFunc(absent, func(id string, _ bool) bool { return d.allHere || d.here[id] })
@@ -190,8 +190,8 @@ func entries(folder []byte, idSize int) func(yield func(folderEntry) bool) {
 	}
 }
 
-// missed returns name. If only the folders above name are listed, it returns the topmost of them that does
-// not exist.
+// missed returns the topmost folder above name that does not exist, if only the folders above name are
+// listed. Otherwise it returns name.
 func (t *tree) missed(name string) string {
 	if !t.partial {
 		return name

@@ -12,15 +12,15 @@ import (
 // Lost says how a server treats a push that expects another commit than the current one.
 type Lost int
 
-// Git refuses such a push. The other servers tell the client "ok".
+// Git refuses such a push. With the other values, the client is told "ok".
 const (
 	Refused  Lost = iota
 	Dropped       // nothing is stored, as in dulwich
 	Replaces      // the current commit is replaced, as in servers built on go-git
 )
 
-// Drop makes an HTTP server answer "ok" without storing anything, from now on, for each push to a ref for
-// which drops returns true.
+// Drop makes an HTTP server ignore pushes from now on if drops returns true for their ref. The client is
+// still told "ok".
 func (r *Repo) Drop(drops func(ref string) bool) { r.drops.Store(&drops) }
 
 // lies handles a push that has lost a race. It either answers the push and returns true, or changes the

@@ -33,7 +33,7 @@ type SSHServer struct {
 	offers      nettest.Log[Offer]
 }
 
-// Offer is a key that a client offered, and the user for which it did.
+// Offer is a key that a client offered, with the user name.
 type Offer struct {
 	User string
 	Key  string // the fingerprint

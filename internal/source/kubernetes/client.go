@@ -85,7 +85,7 @@ func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 	defer body.Close()
 	data, err := meter.Read(body, -1, maxResponse)
 	switch {
-	case limited.Err() != nil: // net/http may mistake bytes that arrive while it closes the connection for a response
+	case limited.Err() != nil: // while net/http closes the connection, it may mistake late bytes for a response
 		return nil, context.Cause(limited)
 	case meter.IsTooLarge(err):
 		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, which no object is", what, maxResponse)

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/auth"
-	endpoints "github.com/aws/smithy-go/endpoints" // which calls itself transport
+	endpoints "github.com/aws/smithy-go/endpoints" // the name of this package is transport
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"

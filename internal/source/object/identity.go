@@ -22,7 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// early says how long before they expire temporary keys are replaced, because a read takes time and clocks
+// early is the time before expiry at which temporary keys are replaced, because a read takes time and clocks
 // differ.
 const early = 2 * time.Minute
 
@@ -110,7 +110,7 @@ type STS struct {
 }
 
 // Assume requests a role's keys and decodes the JSON response into answer. code points to the error code in
-// answer. For each attempt, sign is called; it returns the request body and may set headers.
+// answer. Assume calls sign for each attempt; sign returns the request body and may set headers.
 func (n Network) Assume(
 	ctx context.Context, s STS, role string, sign func(*http.Request) ([]byte, error), answer any, code *string,
 ) error {

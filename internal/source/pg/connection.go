@@ -25,11 +25,11 @@ import (
 const (
 	patience = 2 * time.Minute // limit for one read, from connecting to the last byte
 
-	// connecting limits how long connecting and logging in may take, unless connect_timeout is set.
+	// connecting limits the time for connecting and logging in, unless connect_timeout is set.
 	connecting = 30 * time.Second
 
-	// goodbye limits how long telling the server that the query is cancelled or the connection closed may
-	// take.
+	// goodbye limits the time for telling the server that the query was cancelled or that the connection is
+	// closed.
 	goodbye = 500 * time.Millisecond
 
 	// overhead limits the number of bytes that a server sends in addition to the state: its parameters,
@@ -111,8 +111,7 @@ func (s settings) unreadable() error {
 
 // driverConfig passes the settings to pgconn, which reads the files that they name. It gives each keyword a
 // value, because pgconn looks up missing keywords in the environment. The exception is the service: if
-// PGSERVICE is set, pgconn reads the service file, but uses none of its values. It fails if it cannot read
-// that file.
+// PGSERVICE is set, pgconn reads the service file and fails if it cannot, but it uses none of the values.
 func driverConfig(s settings) (*pgconn.Config, error) {
 	config, err := pgconn.ParseConfig(s.driverText())
 	if err == nil {

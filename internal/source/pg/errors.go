@@ -77,7 +77,7 @@ func (c *connection) failure(l *location, err error) error {
 	case netfail.IsTimeout(err), pgconn.Timeout(err):
 		return errPatience
 	}
-	// All other errors are protocol errors, not network errors. Their text may contain server responses.
+	// An error that is not a network error is a protocol error. Its text may contain server responses.
 	if reason := netfail.KnownReason(anonymous(err), "set sslrootcert in the connection settings"); reason != "" {
 		if l.target.settings["host"] == "" && l.target.settings["hostaddr"] == "" {
 			reason += "; no host is set, so " + defaultHost + " was tried: set it in conn_str, in {credentials}, or in PGHOST"

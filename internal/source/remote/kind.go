@@ -2,8 +2,8 @@
 // or another service with the same API.
 //
 // The host is named by a data source, which any module can write. Tokens come from the root module, the
-// environment and the CLI's own files, and each token is for one host. For this reason, the token is looked
-// up for each request by its own URL, even after a redirect; see [location.tokenFor].
+// environment and the CLI's own files, and each token belongs to one host. For this reason, the token is
+// looked up for each request by its own URL, even after a redirect; see [location.tokenFor].
 //
 // https://developer.hashicorp.com/terraform/cloud-docs/api-docs/state-versions
 // https://developer.hashicorp.com/terraform/internals/remote-service-discovery

@@ -49,8 +49,8 @@ func (a access) regionSaysWhere() bool {
 	return a.endpoint == "" || (role || web) && a.settings.STSEndpoint == ""
 }
 
-// connect returns a client. It gets credentials. If the settings restrict the account, it looks up the
-// account of these credentials.
+// connect gets credentials and returns a client. If the settings restrict the account, it also looks up the
+// account of the credentials.
 func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 	cfg, err := a.settings.Load(ctx)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// Backend returns the table for a block that names the bucket in which a program keeps a state. Its arguments
-// are those that the s3 backends of both CLIs have.
+// Backend returns the table for a block that names the bucket in which a program keeps a state. It has the
+// arguments of both CLIs' s3 backends.
 func Backend() attr.Table {
 	const both = " Both CLIs send it with the lock as well."
 	t := attr.Table{

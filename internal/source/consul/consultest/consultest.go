@@ -39,7 +39,7 @@ type Server struct {
 	index    uint64
 	entries  map[string]*Entry
 	sessions map[string]session   // by ID
-	delays   map[string]time.Time // the time from which a key may be locked again
+	delays   map[string]time.Time // the time from which each key may be locked again
 	mux      *http.ServeMux
 }
 

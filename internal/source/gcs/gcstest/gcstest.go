@@ -1,5 +1,5 @@
-// Package gcstest is a Google Cloud Storage server for tests. It has the parts of the APIs that are needed to
-// read an object, and those that Terraform's gcs backend uses.
+// Package gcstest is a Google Cloud Storage server for tests. It supports the requests that read an object,
+// and the requests of Terraform's gcs backend.
 package gcstest
 
 import (

@@ -77,10 +77,10 @@ const (
 	Kept          Conditions = iota
 	Ignored                  // all conditions are ignored
 	IgnoredIfs               // If-Match is ignored, as in stores that only support If-None-Match
-	UnknownMatch             // If-Match returns 501
-	UnknownDelete            // If-Match returns 501 in a deletion
-	Unknown                  // all conditions return 501
-	IgnoredDelete            // all conditions are ignored in a deletion, as in MinIO
+	UnknownMatch             // requests with If-Match return 501
+	UnknownDelete            // deletions with If-Match return 501
+	Unknown                  // requests with a condition return 501
+	IgnoredDelete            // all conditions of deletions are ignored, as in MinIO
 	OnlyBare                 // If-Match only matches an ETag without quotes, as in radosgw 16
 	NeverMet                 // If-Match never matches
 	RadosGW                  // like OnlyBare; If-None-Match is also ignored in a bucket that keeps versions

@@ -46,7 +46,7 @@ type Server struct {
 	Tokens map[string]Access
 
 	Discovery any    // content of /.well-known/terraform.json
-	Archive   string // origin of the object storage; "" means the same as for the request
+	Archive   string // origin of the object storage; "" means the origin of the request
 	Direct    bool   // whether download URLs are signed archive URLs, as before 2023; otherwise they redirect to these
 	PageSize  int    // number of outputs per page; 0 means no pages
 	Terse     bool   // whether workspace documents omit permissions and the current state
@@ -97,7 +97,7 @@ func New() *Server {
 
 const organization = "acme"
 
-// Token may write in a new installation.
+// Token is the access token of a new installation. It may write.
 const Token = "tok.atlasv1.wwwwwwwwwwwwwwwwwwww" //nolint:gosec // for tests
 
 // Start serves h with TLS until the test ends. It returns the host with its port, and the certificate in PEM
