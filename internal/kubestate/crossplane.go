@@ -188,8 +188,8 @@ func (t *trail) among(settings iter.Seq[string]) bool {
 	return false
 }
 
-// value returns a value in which the members of blocks have their Terraform names. Blocks are in lists. An
-// object that is not in a list is a map with user-defined keys, unless single_blocks names it.
+// value returns value with Terraform names for the members of blocks. Blocks are in lists. An object that is
+// not in a list is a map with user-defined keys, unless single_blocks names it.
 func (m managed) value(value any, at, attribute *trail) (any, error) {
 	switch v := value.(type) {
 	case []any:
@@ -215,8 +215,8 @@ func (m managed) value(value any, at, attribute *trail) (any, error) {
 	return value, nil
 }
 
-// isReference reports whether a field names another object in the cluster. The controller uses it to set the
-// argument beside the field.
+// isReference reports whether a field names another object in the cluster. From that object, the controller
+// gets the value of the argument beside the field.
 func (m managed) isReference(field string, value any) bool {
 	if _, named := m.fieldNames[field]; named || m.observing {
 		return false

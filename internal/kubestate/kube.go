@@ -168,8 +168,8 @@ func (o *Object) checkMeaning(v attr.Values) error {
 	return nil
 }
 
-// setSensitiveFields sets the sensitive fields from v, where they are written as in the generated code of
-// providers: [*] stands for any index.
+// setSensitiveFields sets the sensitive fields from v. Their paths are written as in the generated code of
+// providers, where [*] stands for any index.
 func (o *Object) setSensitiveFields(v attr.Values) error {
 	o.sensitiveFields = map[string]string{}
 	for attribute, field := range v.StringMap("sensitive_fields") {

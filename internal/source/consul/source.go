@@ -201,7 +201,7 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 
 func checksum(data []byte) string {
 	var sum [md5.Size]byte
-	// MD5 protects no secret here.
+	// No secret depends on MD5 here.
 	fips140.WithoutEnforcement(func() { sum = md5.Sum(data) }) //nolint:gosec // see above
 	return hex.EncodeToString(sum[:])
 }

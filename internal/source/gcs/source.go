@@ -89,6 +89,7 @@ func objectName(prefix, workspace string) string {
 	return path.Join(strings.TrimLeft(prefix, "/"), cmp.Or(workspace, "default")+".tfstate")
 }
 
+// isObjectName reports whether s can be the name of an object; see
 // https://cloud.google.com/storage/docs/objects#naming
 func isObjectName(s string) bool {
 	return len(s) <= 1024 && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0

@@ -92,7 +92,7 @@ func (r *run) accessTo(where remote) (*access, error) {
 		socket, _ := r.environment(false).Lookup("SSH_AUTH_SOCK")
 		return r.sshAccess(grant, where, socket != "")
 	}
-	grant, err := r.http.Redirected(where.url) // For would return an error for a password even if there is a token
+	grant, err := r.http.Redirected(where.url) // the method For would return an error for a password even if there is a token
 	if err != nil {
 		return nil, err
 	}
@@ -317,8 +317,8 @@ func shownFile(given, path string) string {
 }
 
 // nearRepository returns the [source.Match] between the repository that terraform-backend-git's environment
-// names and the address asked. It returns Undecided if only one of them uses ssh, or if the environment names
-// a folder.
+// names and the address in asked. It returns Undecided if only one of them uses ssh, or if the environment
+// names a folder.
 func nearRepository(home, asked string) source.Match {
 	named, err := parseRepository(home)
 	where, askedErr := url.Parse(asked)

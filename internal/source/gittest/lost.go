@@ -23,8 +23,8 @@ const (
 // still told "ok".
 func (r *Repo) Drop(drops func(ref string) bool) { r.drops.Store(&drops) }
 
-// lies handles a push that has lost a race. It either answers the push and returns true, or changes the
-// request so that git accepts it.
+// lies handles a push that has lost a race. It answers the push and returns true, or changes the request so
+// that git accepts it, or leaves it unchanged.
 func (r *Repo) lies(w http.ResponseWriter, req *http.Request, what Lost) bool {
 	if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/git-receive-pack") {
 		return false

@@ -126,7 +126,8 @@ func (r *Repo) Import(commands string) {
 	r.run(r.Dir, commands, "fast-import", "--quiet", "--force")
 }
 
-// Zeros stores a file with size zero bytes, which git compresses to a thousandth, and returns its id.
+// Zeros stores a file of the given size that contains only zero bytes, and returns its id. Git compresses the
+// file to a thousandth of its size.
 func (r *Repo) Zeros(size int64) string {
 	r.tb.Helper()
 	path := filepath.Join(r.home, "zeros")
