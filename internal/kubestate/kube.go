@@ -272,7 +272,7 @@ func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 	return refs, err
 }
 
-// File returns the state file of the object in a manifest, and charges its cost to cost. It returns
+// File returns the state file of the object in a manifest, and charges the work to cost. It returns
 // [ErrNoState] if the object has no state.
 func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 	objects, err := parse(manifest, cost)

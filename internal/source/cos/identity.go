@@ -18,7 +18,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// identity holds the credentials for a read: one of keys, camRole and profile, and perhaps a role.
+// identity holds the credentials for a read: one of keys, camRole and profile, and optionally a role to
+// assume.
 type identity struct {
 	keys    aws.Credentials // a user's keys
 	camRole string          // the instance's role; "" if it is not used

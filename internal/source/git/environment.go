@@ -126,7 +126,7 @@ func (d *repository) settle(env world.Environ) world.Environ {
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(
 		"GIT_DIR="+cmp.Or(d.dir, "/nonexistent"), // and never the repository that Terraform runs in
-		"LC_ALL=C", // the text of messages tells errors apart
+		"LC_ALL=C", // errors are recognized by git's English messages
 		"GIT_TERMINAL_PROMPT=0",
 		"GCM_INTERACTIVE=never",
 		"GIT_ALLOW_PROTOCOL="+d.allowedProtocols(),

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Lost says how a server treats a push that expects another commit than the current one.
+// Lost says how a server treats a push that expects a different commit than the current one.
 type Lost int
 
 // Git refuses such a push. With the other values, the client is told "ok".

@@ -15,7 +15,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-// identity holds the credentials for a read: one of keys, roleName and profile, and perhaps a role.
+// identity holds the credentials for a read: one of keys, roleName and profile, and optionally a role to
+// assume.
 type identity struct {
 	keys     aws.Credentials // a user's keys
 	roleName string          // the instance's role; "" if it is not used
