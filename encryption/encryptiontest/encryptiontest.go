@@ -369,9 +369,9 @@ type Method struct {
 	// These fields are also required for a method for whole files, whose Block has OwnFormat.
 	File, Plain []byte // a file encrypted for Attrs, if possible by the format's own tool, and its plaintext
 
-	// Harmless is for whole files, too. It reports whether damage to File may go unnoticed. The
-	// text damaged differs from File in one bit of the byte at this position, or ends there. If
-	// Harmless is nil, all damage must be noticed.
+	// Harmless is for whole files, too. It reports whether damage to File may go unnoticed. Damaged
+	// is File with one bit flipped in the byte at this position, or cut off there. If Harmless is
+	// nil, all damage must be noticed.
 	Harmless func(damaged []byte, at int) bool
 }
 
