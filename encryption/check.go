@@ -16,7 +16,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Finding is a certain or probable mistake in the settings that [Encryption.Check] found.
+// Finding is a certain or probable mistake that [Encryption.Check] found in the settings.
 type Finding struct {
 	// Err describes the mistake. It has the address of the entry or the target, the argument, and
 	// the position in the text.
@@ -184,7 +184,7 @@ func (f *findings) doubt(t Target) {
 		return
 	}
 	seen := map[string]bool{}
-	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // follows the argument then from method to method
+	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // follows the "then" arguments from method to method
 		seen[address] = true
 		m, err := e.methods[address]()
 		for _, odd := range e.oddities(m) {
@@ -244,9 +244,9 @@ func errNotMade() error {
 // errNilContext is the error for a nil context. Package net/http refuses a nil context, too.
 var errNilContext = errors.New("the context is nil")
 
-// checkThen follows the argument then from method to method. It returns an error if an address is
-// not configured or reads plaintext, or if the methods form a cycle. It ignores a method that
-// cannot be built, which is reported when a file needs the method.
+// checkThen follows the "then" arguments from method to method. It returns an error if an address
+// is not configured or reads plaintext, or if the methods form a cycle. It ignores a method that
+// cannot be built, because that is reported when a file needs the method.
 func (e *Encryption) checkThen(address string, path []string) error {
 	path = append(path, address)
 	m, err := e.methods[address]()

@@ -33,8 +33,8 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 	}
 }
 
-// recognizesExactly reports whether a file is in the method kind's own format. It returns false for
-// a kind whose OwnFormat also accepts other formats.
+// recognizesExactly reports whether a kind recognizes the file as its own format. It returns false
+// for a kind that also recognizes other formats.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
 	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
 }
@@ -59,7 +59,7 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 		}
 	}
 	if recognized && kind == KindState {
-		// A state encrypted by sops still looks like a plaintext state, so the method unencrypted
+		// A state encrypted by sops still looks like a plaintext state, so the unencrypted method
 		// must not return it.
 		chosen = slices.DeleteFunc(chosen, func(c candidate) bool { return c.plaintext })
 	}
@@ -71,15 +71,15 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 	case c.plaintext:
 		return kind.isPlain()
 	case c.broken != nil:
-		return !kind.isPlain() // trying the method reports why it cannot be built
+		return !kind.isPlain() // an attempt reports why the method cannot be built
 	case c.whole:
 		return c.recognizes
 	}
 	return env != nil
 }
 
-// recognizing returns the address of the first configured method whose own format the file is in,
-// or "" if there is none.
+// recognizing returns the address of the first configured method that recognizes the file as its
+// own format, or "" if there is none.
 func (e *Encryption) recognizing(file []byte) string {
 	return first(addresses(e.config.Methods), func(address string) bool { return e.candidate(address, file, nil).recognizes })
 }
@@ -153,8 +153,8 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 	return fault.Known(&reasonError{text, ErrNotConfigured}, found)
 }
 
-// unselected returns the part of an error message that says either that no method for encrypted
-// data is configured, or that none is selected.
+// unselected returns the part of an error message that says whether methods for encrypted data are
+// not configured, or only not selected.
 func (e *Encryption) unselected(selected string) string {
 	switch {
 	case len(e.methodsFor("")) == 0:
@@ -165,7 +165,8 @@ func (e *Encryption) unselected(selected string) string {
 	return "no method for encrypted data is selected" + selected
 }
 
-// format returns the kind of method whose own format the file is in, or "" if there is none.
+// format returns the kind of method that recognizes the file as its own format, or "" if there is
+// none.
 func (e *Encryption) format(file []byte) string {
 	return first(slices.Sorted(maps.Keys(e.kinds)), func(name string) bool { return recognizesExactly(e.kinds[name], file) })
 }
@@ -179,7 +180,7 @@ func (e *Encryption) methodsFor(format string) []string {
 }
 
 // refuseInside returns the error for decrypted data that is not plaintext. The method that
-// decrypted the data has no argument "then".
+// decrypted the data has no "then" argument.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
 		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
@@ -208,8 +209,8 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
-// kindAge is the kind of the age key provider, which OpenTofu runs as an external program. The
-// metadata of age contains a mark, so storedKind recognizes it under any name.
+// kindAge is the kind of the age key provider, which OpenTofu runs as an external program. Its
+// metadata contains a mark, so storedKind recognizes it under any name.
 const kindAge = "age"
 
 // storedKind returns the kind of the only key provider that stored metadata. It finds the kind if

@@ -11,7 +11,7 @@
 //
 // Settings come in layers: [Environment], [Code], [Module] and [Passphrase]. Without settings,
 // plaintext opens, and opening an encrypted file returns [ErrNotConfigured]. With settings,
-// plaintext opens only with the method unencrypted.
+// plaintext opens only with the unencrypted method.
 //
 // A [Registry] lists the kinds of key providers and methods. Package builtin has a registry of all
 // kinds, and package light has one of the kinds that need no SDK. Package driver defines the
@@ -73,8 +73,8 @@ func areSettings(c *config.Config) bool {
 
 // Encryption opens and seals files with the settings that [Load] read. It is safe for concurrent
 // use. It builds a key provider or a method when a file first needs it. It caches the last 1,000
-// keys by the stored metadata, so that it asks a key provider only once for all files that share a
-// key. [Encryption.Close] forgets these keys.
+// keys, so that it asks a key provider only once for all files that store the same metadata.
+// [Encryption.Close] forgets these keys.
 //
 // All files that it seals with a key provider such as pbkdf2 share a salt, and therefore a key; see
 // [Target.Separate]. The salt is made when the first file is sealed. At most 2^32 files may be
@@ -159,7 +159,7 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 }
 
 // alone wraps the build function of a method that the settings name by its kind, without a block.
-// It adds the advice to write a block with settings to the function's errors.
+// If the function fails, the error advises the user to write a block with settings.
 func alone(kind string, build func() (method, error)) func() (method, error) {
 	return func() (method, error) {
 		m, err := build()
@@ -176,8 +176,8 @@ func ownBlock(kind string) string {
 	return fmt.Sprintf("configure a method of this kind, and name its address, such as method.%s.main", kind)
 }
 
-// needsSettings reports whether a kind needs a block because it has a required argument that no
-// environment variable can set.
+// needsSettings reports whether a kind has a required argument that no environment variable can
+// set. Such a kind needs a block.
 func needsSettings(t attr.Table) bool {
 	return slices.ContainsFunc(t.Attrs, func(a attr.Attr) bool { return a.Required && len(a.Env) == 0 })
 }
@@ -339,11 +339,11 @@ func (e *Encryption) RemoteState(name string) Target {
 
 // Use returns a target with the methods at these addresses: the primary method, then the fallbacks
 // in order. The target opens and seals both states and plans. It opens plaintext only with the
-// method unencrypted, even if there are no settings. It ignores the argument enforced in the
-// settings; call [Target.Enforce] instead.
+// unencrypted method, even if there are no settings. It ignores enforced = true in the settings;
+// call [Target.Enforce] instead.
 //
 // Use returns an [*Error] with [StepConfiguration] if an address is not configured, or if the
-// argument then of a method does not lead to another method.
+// "then" argument of a method is wrong.
 func (e *Encryption) Use(methods ...string) (Target, error) {
 	t := Target{encryption: e, methods: slices.Clone(methods)}
 	if err := t.check(); err != nil {

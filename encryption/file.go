@@ -93,7 +93,8 @@ type envelope struct {
 	Version string            `json:"encryption_version"`
 
 	// encoded is the encrypted data of a file that was read, still as a JSON string. It is a slice
-	// of the file, decoded only when a method needs the data. Data is then empty.
+	// of the file, and is decoded only when a method needs the data. In such an envelope, Data is
+	// empty.
 	encoded json.RawMessage
 }
 
@@ -254,7 +255,7 @@ func remains(file []byte) FileKind {
 }
 
 // isBroken reports whether a file of unknown kind begins like a zip archive, or begins like a JSON
-// object but is invalid. Other files may be in a method's own format.
+// object but is not valid JSON. Other files may be in a method's own format.
 func isBroken(file []byte) bool {
 	if beginsAsArchive(file) {
 		return true

@@ -47,8 +47,8 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact
 }
 
 // factOfKey returns a fact that says why another key may be the right one, or nil if nothing points
-// to another key. Nothing is true if the file stores no metadata of the key provider that was
-// tried.
+// to another key. The parameter nothing is true if the file stores no metadata of the key provider
+// that was tried.
 func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	e := t.encryption
 	if env == nil {
@@ -101,8 +101,8 @@ func (e *Encryption) isStatic(address string) bool {
 	return e.config.KeyProviders[address].Kind == "static"
 }
 
-// partly returns a name in the metadata that no configured key provider uses, provided that a
-// configured key provider uses another of the names. Otherwise, it returns "".
+// partly returns a name in the metadata that no configured key provider uses, if one of the other
+// names is used. Otherwise, it returns "".
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
 	if !slices.ContainsFunc(names, func(name string) bool { return e.claimant(name) != "" }) {
@@ -119,8 +119,8 @@ func first(all []string, fits func(string) bool) string {
 	return ""
 }
 
-// namesake returns the address of a configured key provider that may have stored its metadata under
-// the name of other, or "" if there is none. Both key providers have the same kind.
+// namesake returns the address of another configured key provider that may have stored its metadata
+// under the name of other. The two have the same kind. If there is none, namesake returns "".
 func (e *Encryption) namesake(env *envelope, other string) string {
 	if other == "" || e.isStatic(other) {
 		return ""

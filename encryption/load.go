@@ -62,9 +62,9 @@ func Module(dir string, with ...With) Layer {
 // function. Several goroutines may call it until [Encryption.Close].
 //
 // Without this layer, no environment variable is read, and the clients of key services are kept
-// from reading any. With it, these clients and programs also read the environment of the process.
-// They do so even where lookup returns another value, because a process is assumed to serve one
-// user.
+// from reading any. With it, the clients, and the programs that give keys, also read the
+// environment of the process. They do so even where lookup returns another value, because a process
+// is assumed to serve one user.
 //
 // Environment variables must not choose commands to run, or servers that receive the secrets of
 // other layers. If they do, using the entry is an error; see [attr.Attr].
@@ -110,10 +110,10 @@ func AllowCommands() With {
 	return config.NewWith(func(o *config.Options) { o.AllowCommands = true })
 }
 
-// Passphrase returns a layer that seals states and plans with the method aes_gcm. The key provider
-// pbkdf2 derives the key from the passphrase. The registry must have both kinds. If the passphrase
-// is shorter than 16 bytes, opening or sealing a file returns an error, and [Encryption.Check]
-// reports it.
+// Passphrase returns a layer that seals states and plans with the aes_gcm method. The pbkdf2 key
+// provider derives the key from the passphrase. The registry must have both kinds. If the
+// passphrase is shorter than 16 bytes, opening or sealing a file returns an error, and
+// [Encryption.Check] reports it.
 func Passphrase(passphrase string) Layer {
 	return config.NewLayer[With](func(o config.Options) (*config.Config, error) {
 		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"

@@ -64,10 +64,10 @@ func (t Target) salters() (map[string]keyProvider, error) {
 }
 
 // Rehearsal returns a target that shows, before a change, whether the file can be sealed after the
-// change. It seals like the target that opened the file. If that target is salted and would derive
-// the next key with the same parameters, it reuses the key of the opened file, which is already
-// cached; see [Target.IsSalted]. A file sealed in a rehearsal must not be kept, because it then has
-// the salt of the opened file.
+// change. It seals like the target that opened the file, with one exception: if that target is
+// salted and would derive the next key with the same parameters, the rehearsal reuses the key of
+// the opened file, which is already cached. See [Target.IsSalted]. A file sealed in a rehearsal
+// must not be kept, because it shares the salt of the opened file.
 func (o *Opened) Rehearsal() Target {
 	t := o.target
 	if !o.Encrypted || o.UsedFallback {
@@ -132,7 +132,7 @@ func (t Target) passphrases(i int) (found []string, known bool) {
 }
 
 // salted returns a key derived from a salt, and the document that contains the salt. All files that
-// the Encryption seals get the same document, unless the target is separate or for a rehearsal.
+// the Encryption seals get the same document, unless the target is separate or is a rehearsal.
 func (k *newKeys) salted(ctx context.Context, address string, provider keyProvider, salter driver.Salter) ([]byte, json.RawMessage, error) {
 	upstream := map[string][]byte{}
 	for _, reference := range provider.references {

@@ -38,7 +38,7 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	return bytes.Clone(plain), nil
 }
 
-// seal encrypts plain with the method at address. If that method has the argument then, the method
+// seal encrypts plain with the method at address. If that method has a "then" argument, the method
 // named there encrypts plain first.
 func (t Target) seal(ctx context.Context, address string, plain []byte) ([]byte, error) {
 	e := t.encryption

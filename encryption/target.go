@@ -135,8 +135,8 @@ func (t Target) expectKind(kind FileKind) error {
 }
 
 // Encrypt seals a state or a plan with the target's primary method. It does not change plain. The
-// result is an envelope as OpenTofu writes it, or a file in the method's own format, such as age or
-// kubeform. With the method unencrypted, it is a copy of plain.
+// result is an OpenTofu envelope, or a file in the method's own format, such as age or kubeform.
+// With the unencrypted method, it is a copy of plain.
 //
 // Encrypt returns [*Error] values. Without a method, the error wraps [ErrNotConfigured]; see
 // [Opened.Reseal]. It is also an error if a passphrase is not secret, such as the address of a key

@@ -9,7 +9,7 @@ import (
 )
 
 // inside continues after a method for whole files has decrypted opened.Data. It decrypts the data
-// with the method at the address then. If then is "", it checks that the data is plaintext.
+// again, with the method at the address then. If then is "", it checks that the data is plaintext.
 func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
@@ -48,18 +48,18 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 }
 
 // errContent means that a method decrypted the file, but the content does not fit the method's
-// argument then. Another method may be the right one, so the next one is tried.
+// "then" argument. Another method may be the right one, so the next one is tried.
 var errContent = errors.New("the decrypted content is for another method")
 
-// thenError is the error of a method that is named by the argument then of another method.
+// thenError is the error of a method that another method names in its "then" argument.
 type thenError struct {
 	address string
 	step    Step
 	err     error
 }
 
-// newThenError returns the error of the method at then. If only one method was tried, it leaves out
-// the line for that attempt, because the error of the outer method already has it.
+// newThenError returns the error of the method at the address then. If only one method was tried,
+// it leaves out the line for that attempt, because the error of the outer method already has it.
 func newThenError(then string, err error) error {
 	failed, _ := errors.AsType[*Error](err)
 	if len(failed.Attempts) == 1 {

@@ -113,8 +113,8 @@ func (c Check) IsFor(t cty.Type) bool {
 	return c.wrong == nil || t == c.of || c.of == cty.String && t.IsCollectionType() && t.ElementType() == c.of
 }
 
-// Is returns a check for a text, or for each text in a list or a map. If the function is returns
-// false, the error message is the text in required, such as "a URL is required".
+// Is returns a check that calls is for a text, or for each text in a list or a map. If is returns
+// false, the check fails with the message in required, such as "a URL is required".
 func Is(is func(text string) bool, required string) Check {
 	return Text(func(text string) error {
 		if is(text) {
@@ -132,10 +132,10 @@ func OneOf(first, second string, more ...string) Check {
 	return Is(func(text string) bool { return slices.Contains(values, text) }, required)
 }
 
-// Whole returns a check for a value of type t as a whole, such as a whole list.
+// Whole returns a check for an entire value of type t, such as a list.
 func Whole(t cty.Type, check func(v cty.Value) error) Check { return Check{of: t, wrong: check} }
 
-// Text returns a check that calls the function check for a text, or for each text in a list or a
+// Text returns a check that applies the function check to a text, or to each text in a list or a
 // map.
 func Text(check func(text string) error) Check {
 	return Check{of: cty.String, wrong: func(v cty.Value) error {

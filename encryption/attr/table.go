@@ -39,7 +39,7 @@ type Attr struct {
 	// set if Attrs is set.
 	Type cty.Type
 
-	Required bool      // whether a missing value is an error, unless an attribute in Excludes has one
+	Required bool      // whether a value is required, unless an attribute in Excludes has one
 	Secrecy  Secrecy   // whether the value is secret: errors omit it, and the environment must not redirect it
 	Default  cty.Value // cty.NilVal if an absent attribute stays null
 
@@ -72,9 +72,9 @@ type Attr struct {
 	// members of the group.
 	UnlessGroup string
 
-	// EntryInFiles names the attributes that hold the paths of files which contain this secret as
-	// an entry, such as a profile. Because the secret comes with the file, an environment variable
-	// may name the file even if this attribute is set.
+	// EntryInFiles names the attributes that hold file paths, if this secret is an entry in these
+	// files, such as a profile. Because the secret comes with the file, an environment variable may
+	// name the file even if this attribute is set.
 	EntryInFiles []string
 
 	// Excludes names attributes that the configuration must not set together with this one. If

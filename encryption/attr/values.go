@@ -1,8 +1,8 @@
 package attr
 
-// Values are the decoded attributes of one entry. They have the types in its [Table], they are
-// known, and defaults and environment variables are filled in. Methods panic if the table does not
-// declare the attribute that they are called with.
+// Values are the decoded attributes of one entry: known values of the types in its [Table], with
+// defaults and environment variables filled in. Methods panic if they are called with the name of
+// an attribute that the table does not declare.
 type Values interface {
 	// Address returns the address of the entry, such as "key_provider.pbkdf2.main".
 	Address() string
@@ -20,8 +20,8 @@ type Values interface {
 	Variable(name string) string
 
 	// Command returns an error if only the environment set the attribute and the environment must
-	// not choose programs. Kinds call it for attributes that name a command with some of their
-	// values. Attributes of the form [Command] do not need it.
+	// not choose programs. Kinds call it for attributes that name a command only with some values.
+	// Attributes of the form [Command] do not need it.
 	Command(name string) error
 
 	// LeadsToCommand is like Command, but for attributes that refer to a command defined elsewhere,

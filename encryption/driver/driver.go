@@ -80,8 +80,8 @@ type Encrypter interface {
 // Recognizer is a key provider that recognizes its own metadata by its shape. It can open its files
 // even after it was renamed in the settings.
 type Recognizer interface {
-	// Recognizes reports whether stored has the shape of the documents that NewKey returns.
-	// The document comes from outside, and any other key provider may have written it.
+	// Recognizes reports whether stored has the shape of the documents that NewKey returns. The
+	// document is untrusted input, and any other key provider may have written it.
 	Recognizes(stored json.RawMessage) bool
 }
 
@@ -129,14 +129,14 @@ type Block[T any] struct {
 	// must not change the file.
 	//
 	// A method with OwnFormat receives the whole file; all others receive the ciphertext of an
-	// OpenTofu envelope. If that ciphertext itself starts with the format, the method with
+	// OpenTofu envelope. If that ciphertext itself begins like a file in the format, a method with
 	// OwnFormat receives the ciphertext, unless Vague is set. A method with OwnFormat also gets an
 	// attribute called "then", the address of the method for a file inside the file.
 	OwnFormat func(file []byte) bool
 
 	// MetadataKind replaces the kind in the name under which key providers of this kind store their
 	// metadata. If OpenTofu lacks the kind, MetadataKind is the kind with which OpenTofu opens the
-	// files. If it is "", the name keeps its own kind.
+	// files. If it is "", nothing is replaced.
 	MetadataKind string
 
 	// Vague means that OwnFormat also accepts files in other formats. A file counts as being in

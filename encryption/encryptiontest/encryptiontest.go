@@ -23,8 +23,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
-// patience is the maximum time that hostile input may take. It is long because the race detector
-// slows many things down.
+// patience is the maximum time that hostile input may take. It is long because code is slow under
+// the race detector.
 const patience = time.Minute
 
 // KeyProvider is the test harness for a key provider.
@@ -45,10 +45,10 @@ type KeyProvider struct {
 	limit time.Duration // the default is patience
 }
 
-// Run runs the tests as subtests of t. They check the build, the table, bad configurations, new
-// keys, getting the same keys again, many keys at once, another key, missing metadata, missing keys
-// of other key providers, contexts that end, and hostile metadata. For a [driver.Closer], they also
-// check keys after it was closed.
+// Run runs the tests as subtests of t. They cover Build, the table, bad configurations, new keys,
+// getting a key again, many keys at once, another key, missing metadata, missing keys of other key
+// providers, cancelled contexts, and hostile metadata. For a [driver.Closer], they also cover keys
+// after it was closed.
 func (h KeyProvider) Run(t *testing.T) {
 	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
@@ -136,8 +136,8 @@ type maker interface {
 	driver.KeyMaker
 }
 
-// maker returns the key provider as one that makes keys, and a new key. It skips the test if the
-// key provider makes no keys.
+// maker returns the key provider as one that makes keys, together with a new key. It skips the test
+// if the key provider makes no keys.
 func (h KeyProvider) maker(t *testing.T) (m maker, key []byte, stored json.RawMessage) {
 	t.Helper()
 	m, ok := Build(t, h.Block, h.Attrs).(maker)
@@ -369,19 +369,19 @@ type Method struct {
 	// These fields are also required for a method for whole files, whose Block has OwnFormat.
 	File, Plain []byte // a file encrypted for Attrs, if possible by the format's own tool, and its plaintext
 
-	// Harmless is for whole files, too. It reports whether damage to File may go unnoticed. Damaged
-	// is File with one bit flipped in the byte at this position, or cut off there. If Harmless is
-	// nil, all damage must be noticed.
+	// Harmless is for whole files, too. It reports whether damage to File may go unnoticed. The
+	// copy in damaged differs from File in one bit of the byte at position at, or ends there. If
+	// Harmless is nil, all damage must be noticed.
 	Harmless func(damaged []byte, at int) bool
 }
 
-// Run runs the tests as subtests of t. They check the build, the table and bad configurations. If
-// the method seals files, they also check round trips, another key, a missing key, every damage by
-// one bit or one truncation, and many files at once. For a [driver.Closer], they check a file after
-// it was closed.
+// Run runs the tests as subtests of t. They cover Build, the table and bad configurations. If the
+// method seals files, they also cover round trips, another key, a missing key, every damage by one
+// bit or one truncation, and many files at once. For a [driver.Closer], they cover a file after it
+// was closed.
 //
-// For a method for whole files, they check the build, the table, bad configurations, File, another
-// key, files in other formats, round trips and every damage.
+// For a method for whole files, they cover Build, the table, bad configurations, File, another key,
+// files in other formats, round trips and every damage.
 func (h Method) Run(t *testing.T) {
 	if lacks := h.lacks(); lacks != "" {
 		t.Fatalf("the harness lacks %s", lacks)
@@ -540,8 +540,8 @@ func build[T any](block driver.Block[T], attrs map[string]cty.Value) (T, error) 
 	return block.Build(values)
 }
 
-// Build makes a key provider or a method from its attributes, without an environment. It fails the
-// test if that is an error.
+// Build makes a key provider or a method from its attributes, without an environment. An error
+// fails the test.
 func Build[T any](tb testing.TB, block driver.Block[T], attrs map[string]cty.Value) T {
 	tb.Helper()
 	built, err := build(block, attrs)

@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
-// runFiles runs the tests of a method for whole files. They check the table, bad configurations,
+// runFiles runs the tests of a method for whole files. They cover the table, bad configurations,
 // File, another key, files in other formats, round trips if the method seals files, and every
 // damage of File by one bit or one truncation.
 func (h Method) runFiles(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package tfstate reads the outputs and the resources of a plaintext state, as Terraform and
 // OpenTofu write it. It reads outputs in formats 1 to 4, with exactly the types that they have in
-// the configuration. It reads resources in format 4, the only format since Terraform 0.12. The
-// function encryption.Target.Decrypt returns such a state.
+// the configuration. It reads resources in format 4, the only format since Terraform 0.12. Such a
+// state is the result of encryption.Target.Decrypt.
 //
 // Anybody who can write to the place where a state is stored can change the file. The cost of
 // decoding is therefore limited, in proportion to the size of the file; see [ErrCost] and
@@ -10,7 +10,7 @@
 // Values are secrets. Errors name an output or a resource, and the path within its value, but never
 // the value. Text from the file is escaped and shortened in errors, so that errors can be printed.
 //
-// A value is a [cty.Value]. In the same module, package gocty converts it to Go values, and package
+// A value is a [cty.Value]. In the cty module, package gocty converts it to Go values, and package
 // json converts it to JSON; the examples show both. An output that a configuration writes as ["a",
 // "b"] or { a = "b" } is a tuple or an object. Package convert turns it into the list or the map
 // that gocty requires for a slice or a Go map.
@@ -66,7 +66,7 @@ type Output struct {
 // Parse reads a plaintext state of any size. It takes little more memory than the size of the
 // outputs. It does not decode outputs: [Output.Value] returns the error for a type or a value that
 // cannot be used. Like Terraform, Parse ignores unknown keys, and the last of two outputs with the
-// same name wins. The error says whether data is not a state, such as an encrypted one, or is a
+// same name wins. Its error says whether data is not a state, such as an encrypted one, or is a
 // state in a later format.
 func Parse(data []byte) (*State, error) {
 	doc, err := parseDocument(data)

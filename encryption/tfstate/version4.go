@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// entry4 is an output in format 4, the only format that stores the types of outputs. The message of
-// an absent member is nil, and the message of a null member is "null".
+// entry4 is an output in format 4, the only format that stores the types of outputs. A raw message
+// is nil if its member is absent, and "null" if its member is null.
 type entry4 struct {
 	Value      json.RawMessage `json:"value"`
 	Type       json.RawMessage `json:"type"`

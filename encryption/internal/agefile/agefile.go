@@ -33,8 +33,8 @@ import (
 // rage uses a factor that takes a second on the machine.
 const MaxWorkFactor = 20
 
-// Attrs returns the attributes that [NewIdentities] and [Recipients] read. The argument recipients
-// ends the documentation of the attribute recipients, and says who needs it.
+// Attrs returns the attributes that [NewIdentities] and [Recipients] read. The given text ends the
+// documentation of the recipients attribute, and says who needs that attribute.
 func Attrs(recipients string) []attr.Attr {
 	return []attr.Attr{
 		{
@@ -51,7 +51,7 @@ func Attrs(recipients string) []attr.Attr {
 	}
 }
 
-// Recipients returns the recipients in the attribute recipients. An element may be a line of an age
+// Recipients returns the recipients in the recipients attribute. An element may be a line of an age
 // recipients file; comments are skipped.
 func Recipients(v attr.Values) ([]age.Recipient, error) {
 	var all []age.Recipient
@@ -130,7 +130,7 @@ func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugi
 }
 
 // hasSeveral reports whether text contains more than one recipient. SSH keys of all kinds begin
-// with AAAA, because a key begins with the length of its kind's name.
+// with AAAA, because an encoded key begins with the length of its kind's name.
 func hasSeveral(text string) bool {
 	keys := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }) {
@@ -217,8 +217,8 @@ func HavePlugins(identities []age.Identity) bool {
 	return len(plugins) > 0
 }
 
-// failures joins the errors of plugins, which might have had the key, into one error. It returns
-// nil if no plugin failed.
+// failures joins the errors of failed plugins into one error, because a failed plugin might have
+// had the key. It returns nil if no plugin failed.
 func failures(errs []error) (all error) {
 	for _, err := range errs {
 		switch failed, ok := errors.AsType[*ageplugin.Error](err); {

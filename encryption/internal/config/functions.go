@@ -253,8 +253,8 @@ func testFunction(f func(a, b string) bool) function.Function {
 
 var errArgument = errors.New("of another type, or out of range") // ofCall replaces this message
 
-// valueFunction returns a function that takes a minimum number of arguments of any type. The first
-// argument must not be null.
+// valueFunction returns a function that takes at least a given number of arguments of any type. The
+// first argument must not be null.
 func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) function.Function {
 	call := func(args []cty.Value) (cty.Value, error) {
 		switch {
@@ -353,8 +353,8 @@ func decoder(f function.Function, expect func(text []byte) error) function.Funct
 	return typedByValue(decode, function.Spec{Params: []function.Parameter{{Name: "text", Type: cty.String}}})
 }
 
-// expectYAML returns an error if a text has many aliases, because each of them may double the
-// value. It also returns an error if many characters may begin a new level.
+// expectYAML returns an error if a text has many aliases, each of which may double the value, or
+// many characters that may begin a level.
 func expectYAML(text []byte) error {
 	const most = 10_000
 	begins := 0

@@ -39,8 +39,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	return p.address(expr, "method", syntax.IsMethodAddress, syntax.ErrMethodRequired)
 }
 
-// address reads the address of an entry, written as a bare reference, a string or a template. If a
-// value is known but is not an address, it returns the value together with the error required.
+// address reads the address of an entry, written as a bare reference, a string or a template. If
+// the value is known but is not an address, it returns the value and the error in required.
 func (p *parser) address(expr hcl.Expression, root string, isAddress func(string) bool, required error) (cty.Value, error) {
 	if address, ok := traversal(expr, root); ok {
 		return cty.StringVal(address), nil

@@ -120,7 +120,7 @@ func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
 	return v, nil
 }
 
-// checkCalls returns an error for a call to an unknown function. Otherwise, the function try would
+// checkCalls returns an error for a call to an unknown function. Otherwise, the try function would
 // treat the call as an absent value, and the result would be another key.
 func (s scope) checkCalls(expr hcl.Expression) error {
 	native, ok := expr.(hclsyntax.Expression)

@@ -17,8 +17,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// word replaces an error message of package hcl, which contains pieces of the file. One of them may
-// be a secret without quotes.
+// word replaces an error message of package hcl. Such a message contains pieces of the file, one of
+// which may be a secret without quotes.
 type word struct {
 	summary string // beginnings of the error's summary, separated by |
 	detail  string // beginning of the error's detail
@@ -117,7 +117,7 @@ func words() []word {
 	}
 }
 
-// wordFor returns the replacement for the message of an error, or false if there is none.
+// wordFor returns the replacement for an HCL error message, or false if there is none.
 func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 	for _, w := range words() {
 		for summary := range strings.SplitSeq(w.summary, "|") {
@@ -153,7 +153,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	}
 	var pos attr.Pos
 	if at := first.Subject; at != nil {
-		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // the position where the construct begins
+		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // report where the construct begins
 			at = first.Context
 		}
 		pos = position(*at)
@@ -256,8 +256,7 @@ func ofCall(function, summary string) string {
 
 const orItself = "; leave the function out if the argument is the value itself, such as a passphrase"
 
-// ofValue returns a message that replaces the summary of an error in ops.go and expression*.go of
-// package hcl.
+// ofValue returns a message that replaces the summary of an HCL error in ops.go or expression*.go.
 func ofValue(summary string) string {
 	switch summary {
 	case "Invalid operand", "Operation failed":

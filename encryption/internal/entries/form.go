@@ -73,8 +73,8 @@ func odd(what, more string) error {
 }
 
 // notInURL says why text cannot be one segment of a URL path or, if several is true, one or more
-// segments. It returns "" if text can, and never repeats text. Other special characters are encoded
-// when the URL is made.
+// segments. It returns "" if there is no reason, and never repeats text. Other special characters
+// are encoded when the URL is made.
 func notInURL(text string, several bool) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	switch {

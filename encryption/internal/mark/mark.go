@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// ErrNothingStored means that a file has no metadata of a key provider. It does not mean metadata
-// for another key.
+// ErrNothingStored means that a file has no metadata of a key provider at all, not that the
+// metadata is for another key.
 var ErrNothingStored = errors.New("the file stores nothing of this key provider")
 
 // AgeKey is the member of external_data that holds a key sealed with age. Other programs store

@@ -1,5 +1,5 @@
-// Package vectortest reads the cases in the folder conformance, which are files of real tools, for
-// tests of this module.
+// Package vectortest reads the cases in the folder conformance, which real tools wrote, for tests
+// of this module.
 package vectortest
 
 import (
@@ -15,8 +15,8 @@ const Cases = "../../../../conformance/cases/"
 
 // Vector is a file that a tool wrote, with the secrets it was encrypted with.
 type Vector struct {
-	SecretKey  string            `json:"secret_key_base64"` // of Kubeform
-	BackendEnv map[string]string `json:"backend_env"`       // of terraform-backend-git
+	SecretKey  string            `json:"secret_key_base64"` // for Kubeform
+	BackendEnv map[string]string `json:"backend_env"`       // for terraform-backend-git
 
 	StateFile     string `json:"state_file"`
 	RawBlob       string `json:"raw_blob"`

@@ -50,9 +50,9 @@ func (v Vector) Read(t *testing.T, name string) []byte {
 	return data
 }
 
-// Opens checks that target opens the vector and returns the state that was encrypted. White space
-// between JSON tokens does not matter, because OpenTofu prints a state with other white space than
-// it encrypts.
+// Opens checks that target opens the vector and returns the state that was encrypted. It ignores
+// white space between JSON tokens, because OpenTofu prints a state with other white space than in
+// the encrypted file.
 func (v Vector) Opens(t *testing.T, target encryption.Target) *encryption.Opened {
 	t.Helper()
 	opened, err := target.Decrypt(t.Context(), v.Sealed(t))

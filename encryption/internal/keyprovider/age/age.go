@@ -1,8 +1,8 @@
 // Package age seals the key of each file for several people and machines, with age:
 // https://age-encryption.org/v1. Any one of their identities opens the key.
 //
-// Its metadata is the same as in OpenTofu's key provider external with the program "statecrypt
-// key-provider age", and is stored under the same name. Each of the two opens the other's files.
+// OpenTofu's external key provider stores the same metadata under the same name if its program is
+// "statecrypt key-provider age". Each of the two therefore opens the other's files.
 package age
 
 import (
@@ -124,8 +124,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 }
 
 // checkOwn returns an error if the configured identities could not open the sealed key. It accepts
-// every key if no identity is configured. It does the same if an identity belongs to a plugin,
-// because a user might have to touch a device.
+// every key if no identity is configured. It also accepts every key if an identity belongs to a
+// plugin, because a user might have to touch a device.
 func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	if !p.identities.Any() {
 		return nil
@@ -140,7 +140,7 @@ func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	return err
 }
 
-// notOwnError is the error for a new key that the configured identities cannot open. It wraps
+// notOwnError is the error for a new key that the configured identities cannot open. It counts as
 // [driver.ErrNoKey].
 type notOwnError struct{}
 

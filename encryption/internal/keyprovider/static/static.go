@@ -115,8 +115,9 @@ func checkBase64(text string) error {
 
 var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)
 
-// hexadecimal matches a key in hexadecimal digits. Such a key is valid base64, too. The base64 of a
-// random 16-byte key has only such digits with a probability of at most 2^-64.
+// hexadecimal matches a key in hexadecimal digits. Such a key is valid base64, too. For a random
+// 16-byte key, however, the probability that its base64 consists of these digits alone is at most
+// 2^-64.
 var hexadecimal = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
 func checkLength(key []byte) error {
