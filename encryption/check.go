@@ -160,7 +160,7 @@ func (f *findings) ofMethod(e *Encryption, target, address string) {
 	f.add(target, address, err)
 }
 
-// dangling records the arguments of an entry that name a key provider that is not configured.
+// dangling records the arguments of an entry that name a missing key provider.
 func (f *findings) dangling(e *Encryption, target, address string, values attr.Values) {
 	for _, given := range entries.KeyProviders(values) {
 		name := given.Address()

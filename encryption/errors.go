@@ -108,13 +108,13 @@ func indented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns Err. If the last attempt ended the operation, Err wraps its error, unless the
-// context had ended.
+// Unwrap returns Err. It wraps the error of the last attempt, unless the context ended or the next
+// method could not be tried.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure returns an error at the step of the last attempt. If ctx has ended, the reason is the
-// error of ctx instead of the error of the attempt, because a program that was stopped may claim
-// that it has no key.
+// failure returns an [*Error] with the step of the last attempt. If ctx has ended, the reason is
+// the error of ctx instead of the attempt's error, because a stopped program may claim that it has
+// no key.
 func failure(ctx context.Context, attempts []Attempt, text string) error {
 	last := attempts[len(attempts)-1].Err
 	step := stepOf(last)

@@ -194,7 +194,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return false
 	})
 	if err != nil {
-		return KindUnknown, nil, nil //nolint:nilerr // the file may have a format of its own
+		return KindUnknown, nil, nil //nolint:nilerr // the file may be in a method's own format
 	}
 	var header struct {
 		envelope

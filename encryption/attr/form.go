@@ -113,8 +113,9 @@ func (c Check) IsFor(t cty.Type) bool {
 	return c.wrong == nil || t == c.of || c.of == cty.String && t.IsCollectionType() && t.ElementType() == c.of
 }
 
-// Is returns a check that calls is for a text, or for each text in a list or a map. If is returns
-// false, the check fails with the message in required, such as "a URL is required".
+// Is returns a check for a text, or for each text in a list or a map. The check calls the given
+// function. If that returns false, the check fails with the message in required, such as "a URL is
+// required".
 func Is(is func(text string) bool, required string) Check {
 	return Text(func(text string) error {
 		if is(text) {

@@ -20,7 +20,7 @@ type Values interface {
 	Variable(name string) string
 
 	// Command returns an error if only the environment set the attribute and the environment must
-	// not choose programs. Kinds call it for attributes that name a command only with some values.
+	// not choose programs. Kinds call it for attributes in which only some values name a command.
 	// Attributes of the form [Command] do not need it.
 	Command(name string) error
 

@@ -36,8 +36,7 @@ type KeyProvider interface {
 	Key(ctx context.Context, keys Keys, stored json.RawMessage) ([]byte, error)
 }
 
-// Method turns encrypted data into plaintext. Its methods are called from several
-// goroutines at once.
+// Method decrypts data. It is called from several goroutines at once.
 type Method interface {
 	// Decrypt decrypts data, which it may overwrite. An error that wraps [ErrNoKey] means that the
 	// key does not fit. Any other error is final.

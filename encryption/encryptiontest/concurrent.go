@@ -44,7 +44,7 @@ func (h KeyProvider) atOnce(t *testing.T) {
 	})
 }
 
-// atOnce seals and opens files in several goroutines. No two plaintexts are the same.
+// atOnce seals and opens files in several goroutines. Each file has a different plaintext.
 func (h Method) atOnce(t *testing.T, method driver.Method, encrypter driver.Encrypter) {
 	var files atomic.Int32
 	together(func() {

@@ -77,9 +77,8 @@ func (h KeyProvider) Run(t *testing.T) {
 	t.Run("hostile metadata", h.hostile)
 }
 
-// refusal returns the error with which attrs are refused, at the latest when a key is asked for. It
-// asks for a key with valid metadata, because a key provider without metadata might return no key
-// anyway.
+// refusal builds a key provider from attrs and asks it for a key. It returns the error of either
+// step. It asks with valid metadata, because without metadata there might be no key anyway.
 func (h KeyProvider) refusal(t *testing.T, attrs map[string]cty.Value) error {
 	t.Helper()
 	provider, err := build(h.Block, attrs)
@@ -192,7 +191,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 		if err != nil || !bytes.Equal(again, key) {
 			t.Errorf("the same key did not come back: %v", err)
 		}
-		clear(again) // it belongs to the caller
+		clear(again) // the key belongs to the caller
 	}
 	if r, ok := maker.(driver.Recognizer); ok {
 		if !r.Recognizes(stored) {
@@ -217,7 +216,7 @@ func (h KeyProvider) newKeys(t *testing.T) {
 		t.Errorf("two new keys are the same: %t, want %t", !h.Constant, h.Constant)
 	}
 	want := bytes.Clone(second)
-	clear(second) // it belongs to the caller
+	clear(second) // the key belongs to the caller
 	first, err1 := h.ask(t, t.Context(), maker, stored)
 	last, err2 := h.ask(t, t.Context(), maker, document)
 	if err := cmp.Or(err1, err2); err != nil || !bytes.Equal(first, key) || !bytes.Equal(last, want) {

@@ -31,7 +31,7 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	}
 	unusable := errors.New("it is not a type as Terraform writes one")
 	defer func() {
-		// cty panics if an optional attribute is not among the attributes.
+		// cty panics if an optional attribute is missing from the attributes.
 		if recover() != nil {
 			ty, err = cty.NilType, unusable
 		}

@@ -64,8 +64,8 @@ func (o Output) impliedType(b *budget) (cty.Type, error) {
 	return simplify(ty), err
 }
 
-// impliedType returns the type that follows from JSON, made of objects and tuples. Errors use what
-// as the name of the value. They leave out cty's errors, which may quote a key.
+// impliedType returns the type that follows from JSON, made of objects and tuples. The parameter
+// what names the value in errors. They leave out cty's errors, which may quote a key.
 func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
 	if err := b.typ(len(value), nesting(value)); err != nil {
 		return cty.NilType, err

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"crypto/md5"  //nolint:gosec // OpenTofu has it
-	"crypto/sha1" //nolint:gosec // likewise
+	"crypto/md5"  //nolint:gosec // OpenTofu offers MD5
+	"crypto/sha1" //nolint:gosec // OpenTofu offers SHA-1
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -159,8 +159,8 @@ func digests() map[string]func([]byte) string {
 	return map[string]func([]byte) string{
 		"base64sha256": func(b []byte) string { sum := sha256.Sum256(b); return base64.StdEncoding.EncodeToString(sum[:]) },
 		"base64sha512": func(b []byte) string { sum := sha512.Sum512(b); return base64.StdEncoding.EncodeToString(sum[:]) },
-		"md5":          func(b []byte) string { return inHex(b, md5.New()) },  //nolint:gosec // OpenTofu has it
-		"sha1":         func(b []byte) string { return inHex(b, sha1.New()) }, //nolint:gosec // likewise
+		"md5":          func(b []byte) string { return inHex(b, md5.New()) },  //nolint:gosec // OpenTofu offers MD5
+		"sha1":         func(b []byte) string { return inHex(b, sha1.New()) }, //nolint:gosec // OpenTofu offers SHA-1
 		"sha256":       func(b []byte) string { return inHex(b, sha256.New()) },
 		"sha512":       func(b []byte) string { return inHex(b, sha512.New()) },
 	}

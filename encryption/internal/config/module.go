@@ -59,7 +59,7 @@ type module struct {
 	variables map[string]*variable
 	locals    map[string]hcl.Expression
 	values    map[string]cty.Value // values of the locals that are already evaluated
-	inside    int                  // how many locals are being evaluated, each for the previous one
+	inside    int                  // number of locals being evaluated, each because the previous one refers to it
 }
 
 func (m *module) read() error {
@@ -137,7 +137,7 @@ func (m *module) workspace(named string) string {
 	return cmp.Or(named, strings.TrimSpace(string(selected)), "default")
 }
 
-// moduleFiles returns the paths of a module's files, in layers that are merged in this order. The
+// moduleFiles returns the paths of a module's files, in layers to be merged in this order. The
 // first layer has all files except override files, and each override file is a separate layer.
 func moduleFiles(dir string) (layers [][]string, err error) {
 	entries, err := os.ReadDir(dir)

@@ -87,8 +87,8 @@ func (e *Entry) IsWrong(t attr.Table, path string) bool {
 		slices.ContainsFunc(e.written(t), func(g Given) bool { return g.Path == path && g.IsSet() })
 }
 
-// checkAddress returns an error if an attribute that names a key provider or a method has a
-// value that is not an address.
+// checkAddress returns an error if an attribute should be the address of a key provider or a
+// method, but its value is not an address.
 func checkAddress(address string, a attr.Attr, v cty.Value) error {
 	err := addressOf(a).Wrong(cty.StringVal(textOf(v)))
 	if err == nil || !v.IsKnown() {

@@ -1,5 +1,5 @@
 // Package mark distinguishes metadata of the age key provider from metadata of other programs.
-// Files store both under the same kind.
+// Files store both as metadata of the kind external.
 package mark
 
 import (

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Cases is the path of the folder with the cases, relative to the folder of a kind.
+// Cases is the path of the folder with the cases, relative to a kind's folder.
 const Cases = "../../../../conformance/cases/"
 
 // Vector is a file that a tool wrote, with the secrets it was encrypted with.

@@ -107,7 +107,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		return nil, nil, errors.New("recipients are required to encrypt files, such as recipients = [\"age1…\"]")
 	}
 	key := make([]byte, keyLength)
-	rand.Read(key) //nolint:errcheck // it never fails
+	rand.Read(key) //nolint:errcheck // never fails
 	var m metadata
 	var err error
 	if m.ExternalData.Sealed, err = agefile.Seal(ctx, key, p.recipients...); err != nil {

@@ -69,7 +69,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 	return plain, nil
 }
 
-// Encrypt seals plain in place, under a random nonce.
+// Encrypt seals plain in place, with a random nonce.
 func (m *method) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys, cipher.NewGCMWithRandomNonce)
 	if err != nil {

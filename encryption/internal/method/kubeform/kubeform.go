@@ -141,7 +141,7 @@ func unzip(packed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Encrypt seals plain under a random nonce.
+// Encrypt seals plain with a random nonce.
 func (m *method) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)

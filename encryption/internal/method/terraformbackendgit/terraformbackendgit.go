@@ -10,7 +10,7 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/md5" //nolint:gosec // the format has it
+	"crypto/md5" //nolint:gosec // the format requires MD5
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -59,7 +59,7 @@ func build(v attr.Values) (driver.Method, error) {
 	if passphrase == "" {
 		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable empty?")
 	}
-	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format has it
+	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format requires MD5
 	return &method{key: hex.AppendEncode(nil, sum[:])}, nil
 }
 
