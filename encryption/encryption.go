@@ -95,7 +95,7 @@ type keyProvider struct {
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
 	values      attr.Values
-	document    func() json.RawMessage // returns the same document each time; nil if the key provider is no [driver.Salter]
+	document    func() json.RawMessage // returns the same document each time; nil unless the key provider is a [driver.Salter]
 }
 
 type method struct {

@@ -103,8 +103,8 @@ func (c *closers) add(built any) {
 	}
 }
 
-// close calls every closer. It does not hold the lock while it does so, because a closer may take a
-// long time and other entries may be built meanwhile.
+// close closes every closer. It does not hold the lock while it does so, because a closer may take
+// a long time and other entries may be built meanwhile.
 func (c *closers) close() {
 	c.mu.Lock()
 	all := slices.Clone(c.all)

@@ -9,7 +9,8 @@ import (
 )
 
 // inside continues after a method for whole files has decrypted opened.Data. It decrypts the data
-// again, with the method at the address then. If then is "", it checks that the data is plaintext.
+// again, with the method whose address is in then. If that is empty, it checks that the data is
+// plaintext.
 func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
@@ -58,8 +59,9 @@ type thenError struct {
 	err     error
 }
 
-// newThenError returns the error of the method at the address then. If only one method was tried,
-// it leaves out the line for that attempt, because the error of the outer method already has it.
+// newThenError returns the error of the method whose address is in then. If only one method was
+// tried, it leaves out the line for that attempt, because the error of the outer method already has
+// it.
 func newThenError(then string, err error) error {
 	failed, _ := errors.AsType[*Error](err)
 	if len(failed.Attempts) == 1 {

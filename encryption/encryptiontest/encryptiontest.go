@@ -268,8 +268,8 @@ func (h KeyProvider) nothingStored(t *testing.T) {
 	}
 }
 
-// keysOfOthers checks that a key provider that builds on another key returns no key without it, and
-// that the error keeps the reason.
+// keysOfOthers takes away the key that a key provider builds on. It checks that the key provider
+// then returns no key, and that the error keeps the reason.
 func (h KeyProvider) keysOfOthers(t *testing.T) {
 	if h.Keys == nil {
 		t.Skip("it builds on no other key")
@@ -369,8 +369,8 @@ type Method struct {
 	File, Plain []byte // a file encrypted for Attrs, if possible by the format's own tool, and its plaintext
 
 	// Harmless is for whole files, too. It reports whether damage to File may go unnoticed. The
-	// copy in damaged differs from File in one bit of the byte at position at, or ends there. If
-	// Harmless is nil, all damage must be noticed.
+	// damaged file has one flipped bit in the byte at index at, or ends at that index. If Harmless
+	// is nil, all damage must be noticed.
 	Harmless func(damaged []byte, at int) bool
 }
 

@@ -29,7 +29,7 @@ const (
 	// wherever it shows or stores a number. For 1e600000000, that takes gigabytes and minutes.
 	maxDigits = 1_024
 
-	// maxShort is the maximum number of digits that a number may have to be sent at no extra cost.
+	// maxShort is the maximum number of digits of a number that is sent at no extra cost.
 	maxShort = 17
 )
 

@@ -395,8 +395,8 @@ func fileExistsFunction(dir string) function.Function {
 	})
 }
 
-// templateFunction returns OpenTofu's templatefile function. The file may call the same functions
-// as the settings, except templatefile.
+// templateFunction returns OpenTofu's templatefile function. The file may use every function that
+// the settings may use, except templatefile.
 func templateFunction(dir string) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {

@@ -62,8 +62,8 @@ type Options struct {
 
 // Parse reads the body of an OpenTofu encryption block. The text is read as JSON if it begins with
 // "{" or if filename ends with .json, and as native syntax otherwise. The text may also be a whole
-// file that contains the block, alone or inside a terraform block. Blank text gives a nil Config.
-// Errors give positions in the text, under the name filename.
+// file that contains the block, alone or inside a terraform block. For blank text, Parse returns a
+// nil Config. Errors give positions in the text, under the name filename.
 //
 // Programs named in the text will run. Use [ParseEnvironment] for TF_ENCRYPTION, which anybody who
 // can set an environment variable can write.

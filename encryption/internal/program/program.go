@@ -1,6 +1,6 @@
-// Package program runs programs that give keys or encrypt data. OpenTofu's external key providers
-// and methods read one JSON document from standard input, and print a header line and one JSON
-// document.
+// Package program runs programs that provide keys or encrypt data. OpenTofu's external key
+// providers and methods read one JSON document from standard input, and print a header line and one
+// JSON document.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/keyprovider/external
 //

@@ -1,5 +1,5 @@
-// Package unencrypted is the method for plaintext. It exists so that plaintext is read only if the
-// user names this method.
+// Package unencrypted provides the method for plaintext. It exists so that plaintext is read only
+// if the user names this method.
 package unencrypted
 
 import (
