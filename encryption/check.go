@@ -117,7 +117,7 @@ func (e *Encryption) targets() (targets []Target) {
 type findings []Finding
 
 // add records the mistakes in err for the entry at address. It skips mistakes that are already
-// recorded for a target.
+// recorded.
 func (f *findings) add(target, address string, err error) {
 	before := *f
 	for _, err := range fault.All(err) {

@@ -334,7 +334,7 @@ func isNumber(raw json.RawMessage) bool {
 
 // check returns the kind of the plaintext. It compares the serial and lineage in the envelope with
 // the values in the plaintext, because nothing else protects the envelope's copies. An envelope
-// without copies is accepted, because early versions of OpenTofu 1.7 wrote none. A copy of a value
+// without copies is accepted, because pre-releases of OpenTofu 1.7 wrote none. A copy of a value
 // that the plaintext lacks is an error.
 func (env *envelope) check(plain []byte) (FileKind, error) {
 	if env.Serial == nil && env.Lineage == "" && isPlan(plain) {
