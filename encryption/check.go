@@ -18,27 +18,29 @@ import (
 
 // Finding is a certain or probable mistake that [Encryption.Check] found in the settings.
 type Finding struct {
-	// Err describes the mistake, with the address of the entry or the target, the argument,
-	// and the place in the text.
+	// Err describes the mistake. It has the address of the entry or the target, the argument, and
+	// the position in the text.
 	Err *attr.Error
 
 	// Target is "state", "plan", "remote_state_data_sources.default", "remote_state_data_source
-	// NAME" or "". The errors of that target begin with it. If it is set and Doubt is not, the
-	// target cannot open or seal any file. If it is "", one entry cannot be used, which matters
-	// only if a file needs the entry; see [Target.Check].
+	// NAME" or "". Errors of that target begin with this text. If Target is set and Doubt is false,
+	// the target cannot open or seal any file. If Target is "", one entry is unusable, which
+	// matters only if a file needs the entry; see [Target.Check].
 	Target string
 
-	// Doubt means that nothing fails, but that the key that the target seals with is probably
-	// a mistake, such as a passphrase in quotation marks. Files that are sealed with it open
-	// only with the same mistake, so a program reports it before it first seals a file.
+	// Doubt means that nothing fails, but that the target probably seals with a wrong key, for
+	// example because the passphrase is in quotation marks. Files sealed with such a key open only
+	// with the same mistake, so a program should report the doubt before it seals its first file.
 	Doubt bool
 }
 
-// Check returns the mistakes in the settings that can be found without a file: in each target,
-// and in each key provider and method, used or not. It contacts no server and runs no program.
-// It does not report mistakes that only sealing finds (a passphrase that is no secret, two key
-// providers with one alias, a primary method that cannot seal), nor missing settings of a
-// target.
+// Check returns the mistakes in the settings that can be found without a file. It checks every
+// target, and every key provider and method, whether used or not. It contacts no server and runs no
+// program.
+//
+// Check does not report targets without settings. It also does not report mistakes that only
+// sealing reveals: a passphrase that is not secret, two key providers with the same alias, or a
+// primary method that cannot seal.
 func (e *Encryption) Check() []Finding {
 	if !e.made() {
 		return []Finding{{Err: &attr.Error{Err: errNotMade()}}}
@@ -57,9 +59,9 @@ func (e *Encryption) Check() []Finding {
 	return found
 }
 
-// Check returns the findings of [Encryption.Check] for one target: the mistakes with which it
-// cannot open or seal any file, and doubts. Unusable entries are reported only if every method
-// of the target is unusable.
+// Check returns the findings of [Encryption.Check] for one target: doubts, and mistakes that keep
+// the target from opening or sealing any file. It reports unusable entries only if all methods of
+// the target are unusable.
 func (t Target) Check() []Finding {
 	var found findings
 	for _, err := range t.mistakes() {
@@ -74,8 +76,8 @@ func (t Target) Check() []Finding {
 	return found
 }
 
-// useless returns the mistakes of a target whose methods are all unusable, and nil if one of
-// them is usable.
+// useless returns the mistakes of a target whose methods are all unusable, or nil if at least one
+// is usable.
 func (t Target) useless() (all findings) {
 	e := t.encryption
 	for _, address := range t.methods {
@@ -94,7 +96,7 @@ func (t Target) useless() (all findings) {
 	return all
 }
 
-// targets returns the targets of the settings.
+// targets returns all targets in the settings.
 func (e *Encryption) targets() (targets []Target) {
 	if e.config.State != nil {
 		targets = append(targets, e.State())
@@ -114,8 +116,8 @@ func (e *Encryption) targets() (targets []Target) {
 
 type findings []Finding
 
-// add records the mistakes in err for the entry at address. It skips mistakes that were
-// recorded for a target.
+// add records the mistakes in err for the entry at address. It skips mistakes that are already
+// recorded.
 func (f *findings) add(target, address string, err error) {
 	before := *f
 	for _, err := range fault.All(err) {
@@ -137,8 +139,8 @@ func (f *findings) add(target, address string, err error) {
 	}
 }
 
-// ofKeyProvider records the mistakes in a key provider. It records none for an address without a
-// block: the address belongs to a literal key, or the reference is a mistake.
+// ofKeyProvider records the mistakes in a key provider. It records nothing for an address without a
+// block: the address then belongs to a literal key, or the reference is the mistake.
 func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
 	if e.config.KeyProviders[address] == nil {
 		return
@@ -151,14 +153,14 @@ func (f *findings) ofKeyProvider(e *Encryption, target, address string) {
 	f.add(target, address, err)
 }
 
-// ofMethod records the mistakes in a method, which may be a kind without a block.
+// ofMethod records the mistakes in a method. The method may be a kind without a block.
 func (f *findings) ofMethod(e *Encryption, target, address string) {
 	m, err := e.methods[address]()
 	f.dangling(e, target, address, m.values)
 	f.add(target, address, err)
 }
 
-// dangling records the arguments of an entry that name a key provider that is not configured.
+// dangling records the arguments of an entry that name a missing key provider.
 func (f *findings) dangling(e *Encryption, target, address string, values attr.Values) {
 	for _, given := range entries.KeyProviders(values) {
 		name := given.Address()
@@ -174,15 +176,15 @@ func (f *findings) dangling(e *Encryption, target, address string, values attr.V
 	}
 }
 
-// doubt records probable mistakes in the key that a target seals with. It leaves out texts that
-// are no passphrase at all, which [Target.Encrypt] refuses.
+// doubt records probable mistakes in the key that a target seals with. It leaves out texts that are
+// not a passphrase at all, because [Target.Encrypt] refuses them.
 func (f *findings) doubt(t Target) {
 	e := t.encryption
 	if len(t.methods) == 0 {
 		return
 	}
 	seen := map[string]bool{}
-	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // the method and the methods at then
+	for address := t.methods[0]; e.methods[address] != nil && !seen[address]; { // follows the "then" arguments from method to method
 		seen[address] = true
 		m, err := e.methods[address]()
 		for _, odd := range e.oddities(m) {
@@ -197,7 +199,7 @@ func (f *findings) doubt(t Target) {
 	}
 }
 
-// mistakes returns the mistakes with which the target cannot open or seal any file.
+// mistakes returns the mistakes that keep the target from opening or sealing any file.
 func (t Target) mistakes() (all fault.List) {
 	if !t.encryption.made() {
 		return fault.List{errNotMade()}
@@ -224,7 +226,7 @@ func (t Target) mistake(i int, address string) error {
 	return t.encryption.checkThen(address, nil)
 }
 
-// check returns the first of the mistakes as an [*Error].
+// check returns the first mistake of the target as an [*Error], or nil if there is none.
 func (t Target) check() error {
 	if all := t.mistakes(); len(all) > 0 {
 		return &Error{Step: StepConfiguration, Err: all[0]}
@@ -239,11 +241,12 @@ func errNotMade() error {
 	return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
 }
 
-// errNilContext is the error for a nil context, which net/http refuses, too.
+// errNilContext is the error for a nil context. Package net/http refuses a nil context, too.
 var errNilContext = errors.New("the context is nil")
 
-// checkThen follows then from method to method, and returns an error for an address that is not
-// configured, and for a circle. A method that cannot be built is reported when a file needs it.
+// checkThen follows the "then" arguments from method to method. It returns an error if an address
+// is not configured or reads plaintext, or if the methods form a cycle. It ignores a method that
+// cannot be built, because that is reported when a file needs the method.
 func (e *Encryption) checkThen(address string, path []string) error {
 	path = append(path, address)
 	m, err := e.methods[address]()
@@ -274,7 +277,7 @@ func (t Target) fail(format string, args ...any) error {
 }
 
 // noMethod returns an error that explains why no method has this name. It does not suggest the
-// methods in others, which are selected beside it or lead to it.
+// methods in others, which are already selected or lead to this name.
 func (e *Encryption) noMethod(method string, others ...string) error {
 	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
@@ -286,18 +289,19 @@ func (e *Encryption) noMethod(method string, others ...string) error {
 	}
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), isOther)
 	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {
-		_, err := e.methods[entry.Address]() // the entry is misspelt, and not this reference
+		_, err := e.methods[entry.Address]() // the reference is right, but the entry has an unknown kind
 		return err
 	}
 	there := slices.DeleteFunc(addresses(e.config.Methods), isOther)
 	then := cmp.Or(syntax.Suggest(method, all), syntax.Configured(method, there))
-	if strings.HasPrefix(method, "method."+syntax.Unencrypted+".") { // plaintext needs no block everywhere
+	if strings.HasPrefix(method, "method."+syntax.Unencrypted+".") { // plaintext does not always need a block
 		then = ""
 	}
 	return notConfigured(outside.Line(method, maxName), there, then)
 }
 
-// notConfigured returns the error for an address that is not among others.
+// notConfigured returns the error for an address that is missing from others. The message ends with
+// then, unless others is empty.
 func notConfigured(address string, others []string, then string) error {
 	if len(others) == 0 {
 		then = ""

@@ -14,15 +14,16 @@ import (
 
 type candidate struct {
 	method
-	broken     error // the reason why the method cannot be built; nil if it can
+	broken     error // why the method cannot be built; nil if it can
 	primary    bool
-	whole      bool // whether it is given the whole file, not the data of an envelope
-	recognizes bool // whether the file has the method's own format
+	whole      bool // whether the method gets the whole file instead of the envelope's data
+	recognizes bool // whether the file is in the method's own format
 }
 
-// candidate returns how the method at an address relates to a file. Env is nil if the file is not
-// an envelope. If an envelope holds data in the method's own format, as it does when OpenTofu ran
-// a program as the method, the method is given that data and not the whole file.
+// candidate returns the method at address, and how it relates to the file. Env is nil if the file
+// is not an envelope. If the data in an envelope is in the method's own format, the method gets
+// that data instead of the whole file. OpenTofu writes such an envelope when it runs a program as
+// the method.
 func (e *Encryption) candidate(address string, file []byte, env *envelope) candidate {
 	m, err := e.methods[address]()
 	inside := env != nil && recognizesExactly(m.kind, env.start())
@@ -32,14 +33,14 @@ func (e *Encryption) candidate(address string, file []byte, env *envelope) candi
 	}
 }
 
-// recognizesExactly reports whether a file has the format of a kind whose OwnFormat accepts no
-// other files.
+// recognizesExactly reports whether a kind recognizes the file as its own format. It returns false
+// for a kind that also recognizes other formats.
 func recognizesExactly(kind driver.Block[driver.Method], file []byte) bool {
 	return kind.OwnFormat != nil && !kind.Vague && kind.OwnFormat(file)
 }
 
-// choose returns the selected methods that may open a file of this kind, in order. Env is nil
-// if the file is not an envelope or is damaged.
+// choose returns the selected methods that may open the file, in the order in which to try them.
+// Env is nil if the file is not an envelope, or is a damaged one.
 func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 	if kind == KindEmpty || kind == KindBackendRecord {
 		return nil
@@ -58,8 +59,8 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 		}
 	}
 	if recognized && kind == KindState {
-		// A file of sops still looks like a state, but its values are encrypted, so the method
-		// unencrypted must not pass it on.
+		// A state encrypted by sops still looks like a plaintext state, so the unencrypted method
+		// must not return it.
 		chosen = slices.DeleteFunc(chosen, func(c candidate) bool { return c.plaintext })
 	}
 	return chosen
@@ -70,15 +71,15 @@ func (c candidate) suits(kind FileKind, env *envelope) bool {
 	case c.plaintext:
 		return kind.isPlain()
 	case c.broken != nil:
-		return !kind.isPlain() // the error says why the method cannot be built
+		return !kind.isPlain() // an attempt reports why the method cannot be built
 	case c.whole:
 		return c.recognizes
 	}
 	return env != nil
 }
 
-// recognizing returns the address of the first configured method whose format the file has,
-// and "" if there is none.
+// recognizing returns the address of the first configured method that recognizes the file as its
+// own format, or "" if there is none.
 func (e *Encryption) recognizing(file []byte) string {
 	return first(addresses(e.config.Methods), func(address string) bool { return e.candidate(address, file, nil).recognizes })
 }
@@ -86,7 +87,7 @@ func (e *Encryption) recognizing(file []byte) string {
 const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
 	"that backend keeps it"
 
-// refuse returns the error for a file that none of the selected methods opens.
+// refuse returns the error for a file that no selected method can open.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
@@ -133,7 +134,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 }
 
 // encryptedError returns an error that wraps [ErrNotConfigured] and lists the configured methods
-// and key providers that may open the file. Env is nil for a file in another format, and for a file to be sealed.
+// and key providers that may open the file. Env is nil if the file is in another format, or if it
+// is to be sealed.
 func (t Target) encryptedError(format string, env *envelope, text error) error {
 	found := fault.NoMethod{
 		Format: format, Methods: t.encryption.methodsFor(format), Plan: t.kind == KindPlan, Selected: t.Methods(), In: t.name,
@@ -151,8 +153,8 @@ func (t Target) encryptedError(format string, env *envelope, text error) error {
 	return fault.Known(&reasonError{text, ErrNotConfigured}, found)
 }
 
-// unselected returns the part of an error that tells whether methods for encrypted data are not
-// configured, or only not selected.
+// unselected returns the part of an error message that says whether methods for encrypted data are
+// not configured, or only not selected.
 func (e *Encryption) unselected(selected string) string {
 	switch {
 	case len(e.methodsFor("")) == 0:
@@ -163,21 +165,22 @@ func (e *Encryption) unselected(selected string) string {
 	return "no method for encrypted data is selected" + selected
 }
 
-// format returns the kind of method whose format the file has, and "" if there is none.
+// format returns the kind of method that recognizes the file as its own format, or "" if there is
+// none.
 func (e *Encryption) format(file []byte) string {
 	return first(slices.Sorted(maps.Keys(e.kinds)), func(name string) bool { return recognizesExactly(e.kinds[name], file) })
 }
 
-// methodsFor returns the addresses of the configured methods for files in the given format, which
-// is the name of a kind of method, or "" for OpenTofu's envelope.
+// methodsFor returns the addresses of the configured methods for files in the given format. The
+// format is the name of a method kind, or "" for OpenTofu's envelope.
 func (e *Encryption) methodsFor(format string) []string {
 	return slices.DeleteFunc(addresses(e.config.Methods), func(address string) bool {
 		return e.config.Methods[address].Kind != format && (format != "" || e.methodAt(address).opensFiles())
 	})
 }
 
-// refuseInside returns the error for decrypted content that is not plaintext, for a method without
-// the argument "then".
+// refuseInside returns the error for decrypted data that is not plaintext. The method that
+// decrypted the data has no "then" argument.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
 		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
@@ -188,8 +191,8 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	return notOurs()
 }
 
-// names returns the first names in the metadata, in parentheses after a space, and "" if the
-// metadata has no names.
+// names lists the first few names in the metadata, in parentheses and after a space, for an error
+// message. It returns "" if the metadata has no names.
 func (env *envelope) names() string {
 	if len(env.Meta) == 0 {
 		return ""
@@ -198,7 +201,7 @@ func (env *envelope) names() string {
 	return " (its metadata names " + syntax.List(slices.Sorted(maps.Keys(env.Meta)), most, quoted) + ")"
 }
 
-// stores returns 1 if the metadata has an entry with this name, and 0 otherwise.
+// stores returns 1 if the metadata has an entry with this name, or 0 if it has none.
 func (env *envelope) stores(name string) int {
 	if _, stored := env.Meta[name]; stored {
 		return 1
@@ -206,12 +209,13 @@ func (env *envelope) stores(name string) int {
 	return 0
 }
 
-// kindAge is the kind of key provider that OpenTofu runs as an external program. Its metadata
-// carries a mark, so storedKind recognizes it under any name.
+// kindAge is the kind of the age key provider, which OpenTofu runs as an external program. Its
+// metadata contains a mark, so storedKind recognizes it under any name.
 const kindAge = "age"
 
-// storedKind returns the kind of the only key provider in the metadata, if the metadata is stored
-// under the address of the key provider or carries the mark of [kindAge], and "" otherwise.
+// storedKind returns the kind of the only key provider that stored metadata. It finds the kind if
+// the metadata is stored under the key provider's address, or contains the mark of [kindAge].
+// Otherwise, it returns "".
 func (env *envelope) storedKind() string {
 	for name, stored := range env.Meta {
 		switch {

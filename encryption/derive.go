@@ -14,20 +14,20 @@ import (
 
 // Derivation describes a key to derive. Equal derivations give equal keys.
 type Derivation struct {
-	Info    string          // the purpose of the key; not empty
-	Length  int             // bytes, 16 to 64
-	Salt    []byte          // at least 16 bytes if the key provider needs a salt, else nil
-	Wrapped json.RawMessage // stored metadata if the key provider needs it, else nil
+	Info    string          // the purpose of the key; required
+	Length  int             // length of the key in bytes, from 16 to 64
+	Salt    []byte          // at least 16 bytes if the key provider needs a salt, otherwise nil
+	Wrapped json.RawMessage // stored metadata if the key provider needs it, otherwise nil
 }
 
-// derivationLabel separates derived keys from all other uses of the same key. It has a
-// version, because it can never change.
+// derivationLabel separates derived keys from other uses of the same key. It contains a version
+// because it can never change.
 const derivationLabel = "statecrypt/derived-key/v1"
 
-// DeriveKey derives a key of d.Length bytes from a key provider that is marked exportable:
-// HKDF-SHA-256 (RFC 5869) over its key, without a salt, with the info
-// "statecrypt/derived-key/v1", a zero byte, and d.Info. It never returns the key itself. If
-// the key provider fails, the error names it.
+// DeriveKey derives a key of d.Length bytes from the key of a key provider that is marked
+// exportable. It uses HKDF-SHA-256 (RFC 5869) without a salt. The info consists of
+// "statecrypt/derived-key/v1", a zero byte, and d.Info. DeriveKey never returns the key provider's
+// own key. If the key provider fails, the error names it.
 func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation) ([]byte, error) {
 	switch {
 	case !e.made():

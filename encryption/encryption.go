@@ -1,24 +1,24 @@
-// Package encryption opens and seals files in the format of OpenTofu's state and plan
-// encryption. A program that reads plaintext states reads encrypted ones, too, if it adds the
-// first of these lines:
+// Package encryption opens and seals files in the format of OpenTofu's state and plan encryption. A
+// program that reads plaintext states can also read encrypted ones if it adds the first of these
+// lines:
 //
 //	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 //	state, err := tfstate.Parse(opened.Data)
 //	vpc, err := state.Outputs["vpc_id"].Value()
 //
-// A program that changes a state writes it back with [Opened.Reseal]. A program that opens
-// many files calls [Load] once, and gets a [Target] from the result.
+// A program that changes a state writes it back with [Opened.Reseal]. A program that opens many
+// files calls [Load] once and gets a [Target] from the result.
 //
-// Settings come in layers: [Environment], [Code], [Module], [Passphrase]. Without settings,
-// plaintext opens, and an encrypted file is [ErrNotConfigured]. With settings, plaintext opens
-// only by the method unencrypted.
+// Settings come in layers: [Environment], [Code], [Module] and [Passphrase]. Without settings,
+// plaintext opens, and opening an encrypted file returns [ErrNotConfigured]. With settings,
+// plaintext opens only with the unencrypted method.
 //
-// A [Registry] lists the kinds of key providers and methods. Package builtin has a registry
-// of all kinds, package light one of the kinds that need no SDK. Package driver has the
-// interfaces of a new kind.
+// A [Registry] lists the kinds of key providers and methods. Package builtin has a registry of all
+// kinds, and package light has one of the kinds that need no SDK. Package driver defines the
+// interfaces for new kinds.
 //
-// Library, provider and command have one version, v0.x: the Go API may change between
-// minor releases. The formats do not change: later versions open every file that an earlier
+// The library, the provider and the command share one version, v0.x. The Go API may change between
+// minor releases. The file formats do not change: later versions open every file that an earlier
 // version opened.
 package encryption
 
@@ -41,21 +41,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Registry lists the kinds of key providers and methods that settings may name,
-// each once, in any order. Settings that are loaded with one registry share the keys that are derived from the same
-// passphrase and salt.
+// Registry lists the kinds of key providers and methods that settings may name. Each kind appears
+// once, in any order. Settings that are loaded with the same registry share the keys derived from
+// the same passphrase and salt.
 type Registry struct {
 	KeyProviders []driver.Block[driver.KeyProvider]
 	Methods      []driver.Block[driver.Method]
 }
 
-// KeyProvider returns the kind of key provider called kind, such as "pbkdf2", and false if
-// there is none. Programs use it to make a registry of some of the kinds.
+// KeyProvider returns the kind of key provider with this name, such as "pbkdf2", or false if there
+// is none. Programs use it to build a registry of selected kinds.
 func (r Registry) KeyProvider(kind string) (driver.Block[driver.KeyProvider], bool) {
 	return named(r.KeyProviders, kind)
 }
 
-// Method returns the kind of method called kind, such as "aes_gcm", and false if there is none.
+// Method returns the kind of method with this name, such as "aes_gcm", or false if there is none.
 func (r Registry) Method(kind string) (driver.Block[driver.Method], bool) {
 	return named(r.Methods, kind)
 }
@@ -71,49 +71,49 @@ func areSettings(c *config.Config) bool {
 	return len(c.KeyProviders)+len(c.Methods)+len(c.Remote) > 0 || c.State != nil || c.Plan != nil || c.RemoteDefault != nil
 }
 
-// Encryption opens and seals files with the settings that [Load] read. It is safe for
-// concurrent use. It builds an entry when a file first needs it, and keeps the last 1,000 keys
-// by the stored metadata, so that it calls a key provider once for all files that share a key.
+// Encryption opens and seals files with the settings that [Load] read. It is safe for concurrent
+// use. It builds a key provider or a method when a file first needs it. It caches the last 1,000
+// keys, so that it asks a key provider only once for all files that store the same metadata.
 // [Encryption.Close] forgets these keys.
 //
-// The files that it seals with a key provider such as pbkdf2 share a salt, which it makes when it
-// seals the first of them, and therefore a key; see [Target.Separate]. With one key, at most 2^32
-// files may be sealed. A program that seals as many loads its settings again.
+// All files that it seals with a key provider such as pbkdf2 share a salt, and therefore a key; see
+// [Target.Separate]. The salt is made when the first file is sealed. At most 2^32 files may be
+// sealed with one key. A program that seals more must load its settings again.
 type Encryption struct {
 	config       config.Config
 	kinds        map[string]driver.Block[driver.Method]      // nil in a zero Encryption
 	keyKinds     map[string]driver.Block[driver.KeyProvider] // nil in a zero Encryption
-	keyProviders map[string]func() (keyProvider, error)      // key providers by address, each built once
-	methods      map[string]func() (method, error)           // methods by address or kind, each built once
-	derived      *memo.Secrets                               // keys by the text that [fileKeys.identity] returns
+	keyProviders map[string]func() (keyProvider, error)      // functions by key provider address; each builds its key provider once
+	methods      map[string]func() (method, error)           // functions by method address or kind; each builds its method once
+	derived      *memo.Secrets                               // keys by the string that fileKeys.identity returns
 	closers      *closers                                    // closers of all built entries; nil in a zero Encryption
 }
 
 type keyProvider struct {
 	driver.KeyProvider
-	metadataKey string // the name that its metadata is stored under: alias or address
+	metadataKey string // the name under which its metadata is stored: alias or address
 	exportable  bool
 	references  []string // addresses of the key providers that it builds on
 	values      attr.Values
-	document    func() json.RawMessage // returns the same document each time; nil unless the kind is a [driver.Salter]
+	document    func() json.RawMessage // returns the same document each time; nil unless the key provider is a [driver.Salter]
 }
 
 type method struct {
 	driver.Method
 
 	address    string
-	kind       driver.Block[driver.Method] // zero if the registry lacks it
-	plaintext  bool                        // whether it reads unencrypted data
-	then       string                      // the address of the method for the decrypted file; "" if it is plaintext
-	references []string                    // addresses of the key providers that it uses
+	kind       driver.Block[driver.Method] // zero if the registry lacks the kind
+	plaintext  bool                        // whether the method reads unencrypted data
+	then       string                      // address of the method that opens the decrypted file; "" if that is plaintext
+	references []string                    // addresses of the key providers that the method uses
 	values     attr.Values
 }
 
-const maxKeys = 1000 // keys that an Encryption keeps
+const maxKeys = 1000 // maximum number of keys that an Encryption caches
 
-// newEncryption makes an Encryption of settings, which are nil if there are none. It returns
-// an error if the registry lists a kind twice or without Build, or has an invalid table.
-// Mistakes in an entry are reported when a file needs the entry.
+// newEncryption makes an Encryption from settings. Cfg is nil if there are none. It returns an
+// error if the registry lists a kind twice or without Build, or has an invalid table. Mistakes in
+// an entry are reported when a file needs the entry.
 func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	cfg = config.Merge(&config.Config{}, cfg)
 	kinds, err := byName(registry.KeyProviders)
@@ -158,8 +158,8 @@ func newEncryption(registry Registry, cfg *config.Config) (*Encryption, error) {
 	return e, nil
 }
 
-// alone wraps the build function of a method that the settings name by its kind, without a
-// block. Its errors advise adding a block with settings.
+// alone wraps the build function of a method that the settings name by its kind, without a block.
+// If the function fails, the error advises the user to write a block with settings.
 func alone(kind string, build func() (method, error)) func() (method, error) {
 	return func() (method, error) {
 		m, err := build()
@@ -170,18 +170,19 @@ func alone(kind string, build func() (method, error)) func() (method, error) {
 	}
 }
 
-// ownBlock returns the advice for a method that is named by its kind, and needs settings.
+// ownBlock returns the advice for a method that is named by its kind although the kind needs
+// settings.
 func ownBlock(kind string) string {
 	return fmt.Sprintf("configure a method of this kind, and name its address, such as method.%s.main", kind)
 }
 
-// needsSettings reports whether a kind requires a block, because it has a required argument
-// that no environment variable sets.
+// needsSettings reports whether a kind has a required argument that no environment variable can
+// set. Such a kind needs a block.
 func needsSettings(t attr.Table) bool {
 	return slices.ContainsFunc(t.Attrs, func(a attr.Attr) bool { return a.Required && len(a.Env) == 0 })
 }
 
-// configured returns the addresses of the entries of a kind, sorted.
+// configured returns the sorted addresses of the entries of a kind.
 func configured(entries map[string]*entries.Entry, kind string) []string {
 	return slices.DeleteFunc(addresses(entries), func(address string) bool { return entries[address].Kind != kind })
 }
@@ -239,14 +240,14 @@ func buildMethod(entry *entries.Entry, kinds map[string]driver.Block[driver.Meth
 	return m, nil
 }
 
-// methodAt returns the method at a configured address. A method that cannot be built has only the
-// parts that its settings give.
+// methodAt returns the method at a configured address. If the method cannot be built, it returns
+// only the parts that are known from the settings.
 func (e *Encryption) methodAt(address string) method {
 	m, _ := e.methods[address]()
 	return m
 }
 
-// opensFiles reports whether the method is given the whole file, and not the data of an envelope.
+// opensFiles reports whether the method gets the whole file instead of the data in an envelope.
 func (m method) opensFiles() bool { return m.kind.OwnFormat != nil || m.plaintext }
 
 func references(values attr.Values) (addresses []string) {
@@ -285,8 +286,8 @@ func build[T any](
 	return built, values, err
 }
 
-// unexpected returns an error for a setting that the table does not declare, such as a name
-// that a program misspelled. Misspelled names in text are found by parsing.
+// unexpected returns an error for a setting that the table does not declare, such as a name that a
+// program misspelled. The parser finds names that are misspelled in text.
 func unexpected(entry *entries.Entry, table attr.Table) error {
 	var names []string
 	for _, a := range table.Attrs {
@@ -301,8 +302,9 @@ func unexpected(entry *entries.Entry, table attr.Table) error {
 	return nil
 }
 
-// metadataKey returns the name under which a file stores a key provider's metadata: its
-// encrypted_metadata_alias, or else its address, in which MetadataKind replaces the kind.
+// metadataKey returns the name under which a key provider stores its metadata in a file. The name
+// is the encrypted_metadata_alias, if one is set. Otherwise, it is the address, with the kind
+// replaced by MetadataKind if there is one.
 func metadataKey(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyProvider]) string {
 	alias := entry.Settings["encrypted_metadata_alias"].Value
 	if alias.IsKnown() && !alias.IsNull() && alias.Type() == cty.String && alias.AsString() != "" {
@@ -314,18 +316,19 @@ func metadataKey(entry *entries.Entry, kinds map[string]driver.Block[driver.KeyP
 	return entry.Address
 }
 
-// State returns the target for state files, with the methods of the state block. Without that
-// block, it opens no file; without any settings, it opens plaintext.
+// State returns the target for state files, with the methods of the state block. Without a state
+// block, the target opens no file. Without any settings, it opens plaintext.
 func (e *Encryption) State() Target { return e.target(KindState, "state", e.settings().State) }
 
-// Plan returns the target for plan files, with the methods of the plan block, under the rules
-// of [Encryption.State]. A plan is a zip archive with a member called tfplan.
+// Plan returns the target for plan files, with the methods of the plan block. If that block is
+// missing, the rules of [Encryption.State] apply. A plan is a zip archive with a member called
+// tfplan.
 func (e *Encryption) Plan() Target { return e.target(KindPlan, "plan", e.settings().Plan) }
 
-// RemoteState returns the target for the states of other configurations. It has the methods
-// of the remote_state_data_source called name or, if no block has that name, of the default in
-// remote_state_data_sources, as in OpenTofu. Without a default, the rules of
-// [Encryption.State] for a missing block apply.
+// RemoteState returns the target for states of other configurations. It has the methods of the
+// remote_state_data_source block called name. If there is no such block, it has the methods of the
+// default block in remote_state_data_sources, as in OpenTofu. If that is missing, too, the rules of
+// [Encryption.State] apply.
 func (e *Encryption) RemoteState(name string) Target {
 	settings := e.settings()
 	if t := settings.Remote[name]; t != nil {
@@ -334,13 +337,13 @@ func (e *Encryption) RemoteState(name string) Target {
 	return e.target(KindState, "remote_state_data_sources.default", settings.RemoteDefault)
 }
 
-// Use returns a target of the methods at these addresses: the primary, then the fallbacks in
-// order. It opens and seals states and plans. It opens plaintext only with the method
-// unencrypted, even without any settings. It ignores enforced in the settings; call
-// [Target.Enforce] in its place.
+// Use returns a target with the methods at these addresses: the primary method, then the fallbacks
+// in order. The target opens and seals both states and plans. It opens plaintext only with the
+// unencrypted method, even if there are no settings. It ignores enforced = true in the settings;
+// call [Target.Enforce] instead.
 //
-// An error is an [*Error] of [StepConfiguration]: an address that is not configured, or
-// a then that leads nowhere.
+// Use returns an [*Error] with [StepConfiguration] if an address is not configured, or if the
+// "then" argument of a method is wrong.
 func (e *Encryption) Use(methods ...string) (Target, error) {
 	t := Target{encryption: e, methods: slices.Clone(methods)}
 	if err := t.check(); err != nil {
@@ -349,8 +352,8 @@ func (e *Encryption) Use(methods ...string) (Target, error) {
 	return t, nil
 }
 
-// settings returns the settings of e, and empty ones if e is nil. Targets of a nil Encryption
-// return [ErrNotConfigured].
+// settings returns the settings of e, or empty settings if e is nil. The targets of a nil
+// Encryption return [ErrNotConfigured].
 func (e *Encryption) settings() config.Config {
 	if e == nil {
 		return config.Config{}

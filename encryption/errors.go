@@ -9,39 +9,38 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// These are the reasons that a program can tell apart with [errors.Is]. An error wraps at most
-// one of them; most other errors concern the settings or a key service.
+// These errors can be told apart with [errors.Is]. An error wraps at most one of them. Most other
+// errors concern the settings or a key service.
 var (
-	// ErrNoKey means that the settings have no key for this file: a wrong key, nothing
-	// stored, or a key service that denies the key, has disabled it or does not know it. A
-	// changed bit of the ciphertext cannot be told from a wrong key. If a key provider or a
-	// method returns it, the next method may be tried, so a timeout, a network failure or a
-	// wrong setting must not wrap it.
+	// ErrNoKey means that the settings have no key for the file. The key may be wrong, or the file
+	// may store no metadata, or a key service may deny the key, have disabled it or not know it. A
+	// modified ciphertext looks the same as a wrong key.
+	//
+	// If a key provider or a method returns ErrNoKey, the next method may be tried. A timeout, a
+	// network failure or a wrong setting must therefore not wrap it.
 	ErrNoKey = driver.ErrNoKey
 
-	// ErrNotConfigured means that a file is encrypted and no method for it is selected or, when
-	// a file is sealed, that no method is selected.
+	// ErrNotConfigured means that the file is encrypted and no selected method handles such files.
+	// When a file is sealed, it means that no method is selected.
 	ErrNotConfigured = errors.New("no method for this file")
 
-	// ErrPlaintext means that the file is not encrypted, and that the settings do
-	// not allow that.
+	// ErrPlaintext means that the file is not encrypted, and the settings do not allow that.
 	ErrPlaintext = errors.New("unencrypted data is refused")
 
-	// ErrDamaged means that the file or its plaintext does not have the form that it should
-	// have: it is empty or cut off, its envelope is broken, or the serial or the lineage in the
-	// envelope differs from the one in the plaintext.
+	// ErrDamaged means that the file or its plaintext is malformed. It may be empty or cut off, its
+	// envelope may be broken, or the serial or lineage in the envelope may differ from the one in
+	// the plaintext.
 	ErrDamaged = driver.ErrDamaged
 
-	// ErrOtherKind means that the file is a plan and a state is required, or the other
-	// way round.
+	// ErrOtherKind means that the file is a plan and a state is required, or the other way round.
 	ErrOtherKind = errors.New("the file is of another kind")
 
-	// ErrBackendRecord means that the file is .terraform/terraform.tfstate, which names a
-	// backend and holds no state. That backend keeps the state.
+	// ErrBackendRecord means that the file is .terraform/terraform.tfstate, which names a backend
+	// but contains no state. The state is in that backend.
 	ErrBackendRecord = errors.New("the file is the record of a backend")
 )
 
-// reasonError wraps a reason whose text is not part of its own text.
+// reasonError wraps a reason that [errors.Is] finds but the message does not show.
 type reasonError struct {
 	error
 	reason error
@@ -49,42 +48,43 @@ type reasonError struct {
 
 func (e *reasonError) Unwrap() []error { return []error{e.error, e.reason} }
 
-// Tell returns the text of the error, without the reason.
+// Tell returns the message of the error, without the reason.
 func (e *reasonError) Tell(text func(error) string) string { return text(e.error) }
 
-// because returns an error with a text of its own that wraps reason.
+// because returns an error that wraps reason and has its own message.
 func because(reason error, format string, args ...any) error {
 	return &reasonError{fmt.Errorf(format, args...), reason}
 }
 
-// Attempt describes a method that did not open a file.
+// Attempt describes a method that could not open a file.
 type Attempt struct {
 	Method string // the address of the method
-	Err    error  // the reason; if it wraps ErrNoKey, the next method was tried
+	Err    error  // why the method failed; if it wraps ErrNoKey, the next method was tried
 }
 
 // Step is a step of opening or sealing a file.
 type Step string
 
-// These are the steps of opening a file, in order.
+// These are the steps of opening or sealing a file, in order.
 const (
 	StepConfiguration Step = "configuration" // a method does not exist or cannot be used, or enforced forbids it
-	StepEnvelope      Step = "envelope"      // the file is damaged, or the settings do not cover files of its kind
-	StepKey           Step = "key"           // a key provider gave no key; Err names it
-	StepDecrypt       Step = "decrypt"       // a method failed to open or seal, or gave plaintext of a wrong kind
+	StepEnvelope      Step = "envelope"      // the file is damaged, or the settings do not allow files of its kind
+	StepKey           Step = "key"           // a key provider returned no key; Err names the key provider
+	StepDecrypt       Step = "decrypt"       // a method failed to open or seal the file, or returned the wrong kind of plaintext
 )
 
-// Error is a failure to open or seal a file, with the step that failed and the methods that
-// were tried. Its text contains no plaintext and no key.
+// Error is a failure to open or seal a file. It says which step failed and which methods were
+// tried. Its message contains no plaintext and no key.
 type Error struct {
 	Step     Step
 	Attempts []Attempt // every method that was tried, in order
-	Err      error     // the reason; the text of Error adds the attempts
+	Err      error     // the reason; the message of Error adds the attempts
 }
 
 func (e *Error) Error() string { return e.Tell(func(err error) string { return fmt.Sprint(err) }) }
 
-// Tell returns the text of Error with the given texts for the reason and the errors of the attempts.
+// Tell returns the message of Error. It calls text to format the reason and the error of each
+// attempt.
 func (e *Error) Tell(text func(error) string) string {
 	var b strings.Builder
 	if e.Err != nil {
@@ -96,7 +96,8 @@ func (e *Error) Tell(text func(error) string) string {
 	return b.String()
 }
 
-// indented returns a text of several lines for an entry of a list, with its further lines below the entry.
+// indented indents all lines of a text after the first, so that they line up below an entry of a
+// list.
 func indented(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -107,22 +108,23 @@ func indented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns Err. It wraps the error of the last attempt if that attempt was final.
+// Unwrap returns Err. It wraps the error of the last attempt, unless the context ended or the next
+// method could not be tried.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure returns an error at the step of the last attempt. If ctx has ended, the reason is the
-// error of ctx, and not the error of the attempt, because a program that is stopped may claim that
-// it has no key.
+// failure returns an [*Error] with the step of the last attempt. If ctx has ended, the reason is
+// the error of ctx instead of the attempt's error, because a stopped program may claim that it has
+// no key.
 func failure(ctx context.Context, attempts []Attempt, text string) error {
 	last := attempts[len(attempts)-1].Err
 	step := stepOf(last)
 	if err := ended(ctx); err != nil {
-		return &Error{Step: step, Attempts: attempts, Err: fmt.Errorf("%w:", err)} //nolint:staticcheck // the attempts follow
+		return &Error{Step: step, Attempts: attempts, Err: fmt.Errorf("%w:", err)} //nolint:staticcheck // the list of attempts follows
 	}
 	return &Error{Step: step, Attempts: attempts, Err: &reasonError{errors.New(text), last}}
 }
 
-// ended returns an error if ctx has ended. It wraps the error of ctx, and the cause if the
+// ended returns an error if ctx has ended. The error wraps the error of ctx, and the cause if the
 // program gave one.
 func ended(ctx context.Context) error {
 	err := ctx.Err()
@@ -152,12 +154,12 @@ func stepOf(err error) Step {
 	return StepDecrypt
 }
 
-// isForAnother reports whether the next method may open the file.
+// isForAnother reports whether another method may be able to open the file.
 func isForAnother(err error) bool {
 	return errors.Is(err, errContent) || errors.Is(err, ErrNoKey)
 }
 
-// describeAll returns the text for attempts whose errors all let the next method try.
+// describeAll returns the message for attempts that all allowed the next method to be tried.
 func describeAll(attempts []Attempt) string {
 	if errors.Is(attempts[len(attempts)-1].Err, ErrNoKey) {
 		return "no selected method has the key for this file:"

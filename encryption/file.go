@@ -16,20 +16,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// FileKind is the kind of a file that can be told without a key.
+// FileKind is the kind of a file, as far as it can be recognized without a key.
 type FileKind int
 
 // These are the kinds of files.
 const (
-	KindUnknown       FileKind = iota // another kind, perhaps with a format of its own
+	KindUnknown       FileKind = iota // any other file, perhaps in a method's own format
 	KindEmpty                         // no bytes at all
 	KindEncrypted                     // an OpenTofu envelope
 	KindState                         // a plaintext state
 	KindPlan                          // a plaintext plan
-	KindBackendRecord                 // .terraform/terraform.tfstate, which names the place of the state
+	KindBackendRecord                 // .terraform/terraform.tfstate, which says where the state is
 )
 
-// String returns a few words for users, such as "plaintext state".
+// String returns a short description for users, such as "plaintext state".
 func (k FileKind) String() string {
 	names := []string{"file of an unknown kind", "empty file", "encrypted file", "plaintext state", "plaintext plan", "record of a backend"}
 	if k > KindUnknown && int(k) < len(names) {
@@ -41,11 +41,11 @@ func (k FileKind) String() string {
 // isPlain reports whether the file is a plaintext state or plan.
 func (k FileKind) isPlain() bool { return k == KindState || k == KindPlan }
 
-// content returns "state" or "plan".
+// content returns "state" or "plan" for a plaintext kind.
 func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plaintext ") }
 
-// Info is the part of a file that is readable without a key. None of it is authenticated:
-// anybody who can write the file can change it.
+// Info is the part of a file that is readable without a key. It is not authenticated: anybody who
+// can write the file can change it.
 type Info struct {
 	Kind         FileKind
 	Version      string   // encryption_version of an envelope; "" for any other kind
@@ -54,15 +54,15 @@ type Info struct {
 	KeyProviders []string // names in the metadata of an envelope, sorted
 }
 
-// Inspect describes a file without a key. It reads the whole file, and copies only its small
-// members. It returns [ErrDamaged] for a damaged envelope, and for JSON or an archive that is
-// cut off, and another error for an envelope of an unknown version. [Target.Decrypt] returns
-// the same errors, unless it has a method for such a file. Beside an error, Info has the kind
-// that the file had before it was damaged, since plaintext is still readable in it.
+// Inspect describes a file without a key. It reads the whole file, but copies only its small
+// members. It returns [ErrDamaged] for a damaged envelope, and for broken JSON or a broken archive.
+// It returns another error for an envelope of an unknown version. [Target.Decrypt] returns the same
+// errors, unless it has a method for such a file. If the file is damaged, Info still has the kind
+// that the file had before, because plaintext in it may still be readable.
 //
-// Use Inspect to show information about a file, and not to decide how to read it. Pass every
-// file to [Target.Decrypt], even one that looks like plaintext: only Decrypt obeys enforced
-// settings, and knows the formats of other tools.
+// Use Inspect to show information about a file, not to decide how to read it. Pass every file to
+// [Target.Decrypt], even one that looks like plaintext: only Decrypt obeys enforced settings and
+// knows the formats of other tools.
 func Inspect(file []byte) (Info, error) {
 	kind, env, err := identify(file)
 	if kind == KindUnknown {
@@ -82,25 +82,26 @@ func Inspect(file []byte) (Info, error) {
 	}, nil
 }
 
-// envelope is OpenTofu's format for encrypted states and plans, with the names
-// of opentofu/internal/encryption/base.go and state.go. The order of the
-// fields is the order in which OpenTofu writes them.
+// envelope is OpenTofu's format for encrypted states and plans. Its member names come from base.go
+// and state.go in opentofu/internal/encryption. The order of the fields is the order in which
+// OpenTofu writes them.
 type envelope struct {
 	Serial  *int64            `json:"serial,omitempty"`  // cleartext copy; absent in plans
 	Lineage string            `json:"lineage,omitempty"` // cleartext copy; absent in plans
-	Meta    map[string][]byte `json:"meta"`              // JSON documents by alias or address of a key provider
+	Meta    map[string][]byte `json:"meta"`              // JSON documents by key provider alias or address
 	Data    []byte            `json:"encrypted_data"`
 	Version string            `json:"encryption_version"`
 
-	// encoded is Data of a file that was read, as a JSON string: a part of the
-	// file that becomes bytes when a method needs them. Data is empty then.
+	// encoded is the encrypted data of a file that was read, still as a JSON string. It is a slice
+	// of the file, and is decoded only when a method needs the data. In such an envelope, Data is
+	// empty.
 	encoded json.RawMessage
 }
 
 const envelopeVersion = "v0"
 
-// decode returns the encrypted data of a file that was read. With inPlace, it overwrites the file
-// with the data, which saves a copy nearly as large as the file.
+// decode returns the encrypted data of a file that was read. If inPlace is true, it overwrites the
+// file with the data, which saves a copy nearly as large as the file.
 func (env *envelope) decode(inPlace bool) ([]byte, error) {
 	if len(env.encoded) == 0 {
 		return nil, nil
@@ -115,16 +116,16 @@ func (env *envelope) decode(inPlace bool) ([]byte, error) {
 	if !inPlace {
 		into = make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	}
-	// Each eight digits are read before their six bytes are written.
+	// Decoding in place is safe: every eight digits are read before their six bytes are written.
 	n, err := base64.StdEncoding.Decode(into, text)
 	if err == nil && base64.StdEncoding.EncodedLen(n) != len(text) {
-		err = base64.CorruptInputError(0) // Decode skips line breaks, which no JSON string holds
+		err = base64.CorruptInputError(0) // Decode skips line breaks, which a JSON string cannot contain
 	}
 	return into[:n], err
 }
 
-// verify returns an error if the encrypted data of a file is not base64. It reads a few digits at a
-// time.
+// verify returns an error if the encrypted data of a file is not base64. It decodes the data in
+// small parts.
 func (env *envelope) verify() error {
 	text, ok := env.digits()
 	if !ok {
@@ -146,8 +147,8 @@ func (env *envelope) verify() error {
 	return nil
 }
 
-// digits returns the encrypted data of a file that was read, in base64, as a part of the file.
-// It returns false if the value is not a string, or has escapes, which no tool writes.
+// digits returns the base64 text of the encrypted data, as a slice of the file that was read. It
+// returns false if the value is not a string, or contains escapes, which no tool writes.
 func (env *envelope) digits() ([]byte, bool) {
 	if len(env.encoded) == 0 || env.encoded[0] != '"' || bytes.ContainsRune(env.encoded, '\\') {
 		return nil, false
@@ -161,12 +162,12 @@ func (env *envelope) start() []byte {
 	text := bytes.TrimPrefix(env.encoded, []byte{'"'})
 	text = text[:min(len(text), digits)]
 	data := make([]byte, base64.StdEncoding.DecodedLen(digits))
-	n, _ := base64.StdEncoding.Decode(data, text) // n counts the bytes before the error
+	n, _ := base64.StdEncoding.Decode(data, text) // n counts the bytes before any error
 	return data[:n]
 }
 
-// identify returns the kind of a file and the envelope of an encrypted one. It does not change
-// the file.
+// identify returns the kind of a file, and its envelope if the file is encrypted. It does not
+// change the file.
 func identify(file []byte) (FileKind, *envelope, error) {
 	switch {
 	case len(file) == 0:
@@ -175,7 +176,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return KindPlan, nil, nil
 	}
 	var encoded, backend, modules json.RawMessage
-	isState, isOther := false, false // files of other programs may also have a version
+	isState, isOther := false, false // files of other programs may have a version, too
 	small, err := jsonwalk.Pick(file, func(name string, value []byte) bool {
 		name = jsonwalk.Fold(name)
 		isState = isState || isOfState(name)
@@ -193,13 +194,13 @@ func identify(file []byte) (FileKind, *envelope, error) {
 		return false
 	})
 	if err != nil {
-		return KindUnknown, nil, nil //nolint:nilerr // the file may have a format of its own
+		return KindUnknown, nil, nil //nolint:nilerr // the file may be in a method's own format
 	}
 	var header struct {
 		envelope
 		StateVersion json.RawMessage `json:"version"`
 	}
-	// A value of the wrong type is an error, but the rest is decoded.
+	// If a value has the wrong type, Unmarshal returns an error but decodes all others.
 	err = json.Unmarshal(small, &header)
 	header.encoded = encoded
 	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
@@ -223,7 +224,8 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	return KindUnknown, nil, nil
 }
 
-// isOfState reports whether name is a member of a state, other than version.
+// isOfState reports whether a state has a member with this name. It returns false for version,
+// which other files have, too.
 func isOfState(name string) bool {
 	switch name {
 	case "terraform_version", "serial", "lineage", "outputs", "resources", "check_results", "modules", "backend", "state_store":
@@ -232,9 +234,9 @@ func isOfState(name string) bool {
 	return false
 }
 
-// remains returns the kind that a damaged file had: a plaintext state with a byte order mark before
-// it, other bytes after it, or without its end; or a plan with other bytes after it or without its
-// end.
+// remains returns the kind that a damaged file had. It recognizes a plaintext state that was cut
+// off, or that has a byte order mark before it or other bytes after it. It also recognizes a plan
+// that was cut off or has other bytes after it.
 func remains(file []byte) FileKind {
 	hasVersion, isState := false, false
 	_ = jsonwalk.Members(bytes.TrimPrefix(file, []byte("\xef\xbb\xbf")), func(name string, value []byte) (bool, error) {
@@ -242,7 +244,7 @@ func remains(file []byte) FileKind {
 		hasVersion = hasVersion || name == "version" && isNumber(value)
 		isState = isState || isOfState(name)
 		return true, nil
-	}) // until the first mistake
+	}) // stops at the first syntax error
 	switch {
 	case hasVersion && isState:
 		return KindState
@@ -252,8 +254,8 @@ func remains(file []byte) FileKind {
 	return KindUnknown
 }
 
-// isBroken reports whether a file that is no state and no plan begins like JSON and is invalid, or
-// begins like a zip archive. Other files may have a format of their own.
+// isBroken reports whether a file of unknown kind begins like a zip archive, or begins like a JSON
+// object but is not valid JSON. Other files may be in a method's own format.
 func isBroken(file []byte) bool {
 	if beginsAsArchive(file) {
 		return true
@@ -269,7 +271,8 @@ func unreadable(file []byte) error {
 	return because(ErrDamaged, "%s: %w", neither, describeOther(file))
 }
 
-// describeOther describes a file that is neither a state nor a plan.
+// describeOther explains, for an error message, what kind of file this is. The file is neither a
+// state nor a plan.
 func describeOther(file []byte) error {
 	if what := recognize.File(file); what != nil {
 		return what
@@ -289,13 +292,13 @@ func describeOther(file []byte) error {
 	return recognize.Is("it is JSON of something else", "check which file is read")
 }
 
-// isEmpty is the explanation of an empty file in errors.
+// isEmpty explains an empty file in error messages.
 const isEmpty = "Terraform and OpenTofu never write an empty file, so something cut it off, such as a shell that writes with > to the " +
 	"file that is read"
 
 const neither = "the file is neither an encrypted state nor a plaintext one"
 
-// notOurs returns the error for plaintext that is neither a state nor a plan.
+// notOurs returns the error for decrypted data that is neither a state nor a plan.
 func notOurs() error {
 	return fault.With(because(ErrDamaged, "the decrypted data is neither a state nor a plan"), "check which file is read")
 }
@@ -307,9 +310,9 @@ func edited(format string, args ...any) error {
 	return fault.With(because(ErrDamaged, format, args...), "restore an intact copy")
 }
 
-// isRecord reports whether a file of version 3 is the record of a backend. Up to Terraform 1.8,
-// a record has the form of a state with an empty root module. A file with outputs or resources
-// is a state, such as the copy of a remote state that Terraform 0.8 kept in the same place.
+// isRecord reports whether a file of version 3 is a backend record. Up to Terraform 1.8, a record
+// looks like a state with an empty root module. A file with outputs or resources is a state, such
+// as the copy of a remote state that Terraform 0.8 kept in the same place.
 func isRecord(backend, modules json.RawMessage) bool {
 	if len(backend) == 0 || backend[0] != '{' {
 		return false
@@ -329,10 +332,10 @@ func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && raw[0] != '"' && json.Unmarshal(raw, &n) == nil && n != ""
 }
 
-// check returns the kind of the plaintext, and compares the envelope's copies of serial and
-// lineage with the plaintext's. Nothing else protects these copies. It accepts an envelope
-// without a copy, because early versions wrote none, and refuses a copy of a value that the
-// plaintext does not have.
+// check returns the kind of the plaintext. It compares the serial and lineage in the envelope with
+// the values in the plaintext, because nothing else protects the envelope's copies. An envelope
+// without copies is accepted, because pre-releases of OpenTofu 1.7 wrote none. A copy of a value
+// that the plaintext lacks is an error.
 func (env *envelope) check(plain []byte) (FileKind, error) {
 	if env.Serial == nil && env.Lineage == "" && isPlan(plain) {
 		return KindPlan, nil
@@ -356,7 +359,7 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 			err = json.Unmarshal(value, &inner.Lineage)
 			found++
 		}
-		return found < 3, err // the rest of the state may be large
+		return found < 3, err // stops early, because the rest may be large
 	}); err != nil {
 		return KindUnknown, fault.With(because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err)),
 			"check which file is read")
@@ -380,11 +383,11 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	return KindState, nil
 }
 
-// describeJSON returns the place and the kind of an error of encoding/json, without the parts
-// of the file that such errors repeat.
+// describeJSON describes the position and the kind of a JSON error. Unlike the messages of
+// encoding/json, its result repeats no part of the file.
 func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		if strings.Contains(syntax.Error(), "max depth") { // nothing else distinguishes this error
+		if strings.Contains(syntax.Error(), "max depth") { // this error can only be recognized by its text
 			return errors.New("it is nested too deeply")
 		}
 		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
@@ -392,17 +395,17 @@ func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
 		return syntax
 	}
-	_, notBase64 := errors.AsType[base64.CorruptInputError](err) // Go 1.27 wraps it in an error about the type
+	_, notBase64 := errors.AsType[base64.CorruptInputError](err) // Go 1.27 wraps it in an UnmarshalTypeError
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && !notBase64 {
 		if kind.Field == "" {
 			return errors.New("it is JSON, but not an object, which begins with {")
 		}
-		name := strings.TrimPrefix(kind.Field, "envelope.") // the name of the Go struct precedes it
+		name := strings.TrimPrefix(kind.Field, "envelope.") // the name of the embedded Go struct comes first
 		return fmt.Errorf("%s must be %s", quoted(name), jsonwalk.Expected(kind))
 	}
 	return errors.New("a value is not base64")
 }
 
-const maxName = 100 // bytes of a name that are shown
+const maxName = 100 // maximum length of a name in a message, in bytes
 
 func quoted(name string) string { return outside.Quoted(name, maxName) }

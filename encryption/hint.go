@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// withFacts adds facts to the error of a method that did not open a file. It keeps only the
-// metadata of the envelope, which refers to the whole file.
+// withFacts adds facts to the error of a method that could not open a file. It keeps only the
+// envelope's metadata, because the rest of the envelope would keep the whole file in memory.
 func (t Target) withFacts(err error, c candidate, env *envelope) error {
 	if env != nil {
 		env = &envelope{Meta: env.Meta}
@@ -23,8 +23,9 @@ func (t Target) withFacts(err error, c candidate, env *envelope) error {
 	return fault.Later(err, func() []fault.Fact { return t.facts(err, c, env) })
 }
 
-// facts returns the suspects in the settings of a method that did not open a file and, if it had no
-// key, the reasons why another key may be the right one. Errors show only the first fact.
+// facts returns the suspicious settings of a method that could not open a file. If the method had
+// no key, facts also returns reasons why another key may be the right one. Error messages show only
+// the first fact.
 func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact) {
 	e := t.encryption
 	facts = e.suspects(c.method)
@@ -45,9 +46,9 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact
 	return facts
 }
 
-// factOfKey returns a fact that tells why another key may be the right one, and nil if nothing
-// points to one. If nothing is true, the file stores no metadata of the key provider that was
-// tried.
+// factOfKey returns a fact that says why another key may be the right one, or nil if nothing points
+// to another key. The parameter nothing is true if the file stores no metadata of the key provider
+// that was tried.
 func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	e := t.encryption
 	if env == nil {
@@ -84,8 +85,8 @@ func (env *envelope) noKeyProvider() fault.NoKeyProvider {
 	return fault.NoKeyProvider{Stored: env.names(), OfAge: env.storedKind() == kindAge}
 }
 
-// other returns the address of a configured key provider that stored metadata in the file,
-// and "" if there is none.
+// other returns the address of a configured key provider under whose name the file stores metadata,
+// or "" if there is none.
 func (e *Encryption) other(env *envelope) string {
 	return first(addresses(e.config.KeyProviders), func(address string) bool { return env.stores(e.storesAs(address)) > 0 })
 }
@@ -95,13 +96,13 @@ func (e *Encryption) storesAs(address string) string {
 	return metadataKey(e.config.KeyProviders[address], e.keyKinds)
 }
 
-// isStatic reports whether a key provider gives the same key for all files.
+// isStatic reports whether a key provider returns the same key for all files.
 func (e *Encryption) isStatic(address string) bool {
 	return e.config.KeyProviders[address].Kind == "static"
 }
 
-// partly returns a name in the metadata that no configured key provider has, if the metadata
-// also has a name of a configured one, and otherwise "".
+// partly returns a name in the metadata that no configured key provider uses, if one of the other
+// names is used. Otherwise, it returns "".
 func (e *Encryption) partly(env *envelope) string {
 	names := slices.Sorted(maps.Keys(env.Meta))
 	if !slices.ContainsFunc(names, func(name string) bool { return e.claimant(name) != "" }) {
@@ -110,7 +111,7 @@ func (e *Encryption) partly(env *envelope) string {
 	return first(names, func(name string) bool { return e.claimant(name) == "" })
 }
 
-// first returns the first text that fits, and "" if none does.
+// first returns the first string that fits, or "" if none does.
 func first(all []string, fits func(string) bool) string {
 	if i := slices.IndexFunc(all, fits); i >= 0 {
 		return all[i]
@@ -118,8 +119,8 @@ func first(all []string, fits func(string) bool) string {
 	return ""
 }
 
-// namesake returns the address of a configured key provider that may have stored its metadata under
-// the name of other, which has the same kind, and "" if there is none.
+// namesake returns the address of another configured key provider that may have stored its metadata
+// under the name of other. The two have the same kind. If there is none, namesake returns "".
 func (e *Encryption) namesake(env *envelope, other string) string {
 	if other == "" || e.isStatic(other) {
 		return ""
@@ -145,22 +146,23 @@ func (e *Encryption) belongs(env *envelope) bool {
 	return false
 }
 
-// user returns the index of the first selected method that uses a key provider, and -1 if
-// there is none.
+// user returns the index of the first selected method that uses a key provider, or -1 if there is
+// none.
 func (t Target) user(address string) int {
 	return slices.IndexFunc(t.methods, func(m string) bool {
 		return slices.Contains(t.encryption.methodAt(m).references, address)
 	})
 }
 
-// untried returns the address of a configured key provider that no selected method uses, and
-// "" if there is none.
+// untried returns the address of a configured key provider that no selected method uses, or "" if
+// there is none.
 func (t Target) untried() string {
 	used := t.encryption.used(t.methods)
 	return first(addresses(t.encryption.config.KeyProviders), func(address string) bool { return !slices.Contains(used, address) })
 }
 
-// used returns the addresses of all key providers that methods use, directly or through others.
+// used returns the addresses of all key providers that methods use, directly or through other key
+// providers.
 func (e *Encryption) used(methods []string) (all []string) {
 	for _, m := range methods {
 		all = append(all, e.methodAt(m).references...)
@@ -168,7 +170,8 @@ func (e *Encryption) used(methods []string) (all []string) {
 	return e.withUpstream(all)
 }
 
-// withUpstream returns the addresses of key providers and of all others that they build on.
+// withUpstream returns the given addresses of key providers, and the addresses of all key providers
+// that they build on.
 func (e *Encryption) withUpstream(addresses []string) []string {
 	addresses = slices.Clone(addresses)
 	for i := 0; i < len(addresses); i++ {
@@ -182,8 +185,8 @@ func (e *Encryption) withUpstream(addresses []string) []string {
 	return addresses
 }
 
-// oddities returns the probable mistakes in the settings and environment variables of a method
-// and of the key providers that it uses.
+// oddities returns probable mistakes in the settings and environment variables of a method and of
+// the key providers it uses.
 func (e *Encryption) oddities(m method) (all []entries.Oddity) {
 	add := func(address string, values attr.Values) {
 		for _, odd := range entries.Oddities(values) {
@@ -199,7 +202,7 @@ func (e *Encryption) oddities(m method) (all []entries.Oddity) {
 	return all
 }
 
-// suspects returns the oddities of a method as facts for an error.
+// suspects converts the oddities of a method to facts for an error.
 func (e *Encryption) suspects(m method) (facts []fault.Fact) {
 	for _, odd := range e.oddities(m) {
 		facts = append(facts, odd.Suspect())
@@ -207,7 +210,7 @@ func (e *Encryption) suspects(m method) (facts []fault.Fact) {
 	return facts
 }
 
-// isWrittenBeside reports whether a setting of a method is written elsewhere than in TF_ENCRYPTION.
+// isWrittenBeside reports whether any method has a setting that does not come from TF_ENCRYPTION.
 func (e *Encryption) isWrittenBeside() bool {
 	for _, entry := range e.config.Methods {
 		for _, s := range entry.Settings {
@@ -219,7 +222,7 @@ func (e *Encryption) isWrittenBeside() bool {
 	return false
 }
 
-// protects returns an error if a method would seal with a passphrase that is no secret.
+// protects returns an error if a method would seal with a passphrase that is not secret.
 func (e *Encryption) protects(m method) error {
 	for _, odd := range e.oddities(m) {
 		if is := odd.Suspect(); odd.Sure == recognize.NoSecret {

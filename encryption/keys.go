@@ -19,26 +19,27 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// providerError names the key provider that failed: the innermost one of a chain.
+// providerError is the error of a key provider. If key providers build on each other, it names the
+// innermost one that failed.
 type providerError struct {
 	address string // such as key_provider.pbkdf2.main
-	err     error  // its own error; it wraps ErrNoKey if the next method may be tried
+	err     error  // the reason; it wraps ErrNoKey if the next method may be tried
 }
 
 func (e *providerError) Error() string {
 	if c, ok := errors.AsType[*attr.Error](e.err); ok && c.Address != "" {
-		return e.err.Error() // the error names the address and the argument
+		return e.err.Error() // the message already has the address and the argument
 	}
 	return e.address + ": " + e.err.Error()
 }
 
 func (e *providerError) Unwrap() error { return e.err }
 
-// fileKeys finds the keys of one file that is being opened.
+// fileKeys finds the keys to open one file.
 type fileKeys struct {
 	encryption *Encryption
-	meta       map[string][]byte        // stored JSON documents by the alias or the address of the key provider
-	warners    map[string]driver.Warner // key providers that take part, by address; nil if they are not needed
+	meta       map[string][]byte        // stored JSON documents by key provider alias or address
+	warners    map[string]driver.Warner // collects the key providers that are used, by address; nil if not needed
 	methods    []string                 // the selected methods
 }
 
@@ -54,7 +55,7 @@ func (k fileKeys) key(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.warners = nil // identity has noted all key providers that take part
+	k.warners = nil // identity has already collected the key providers
 	key, err := k.encryption.derived.Do(ctx, identity, func(ctx context.Context) ([]byte, error) { return k.ask(ctx, address) })
 	if err != nil {
 		return nil, keyError(address, err)
@@ -75,14 +76,14 @@ func (k fileKeys) ask(ctx context.Context, address string) ([]byte, error) {
 }
 
 // Close overwrites and forgets every key that was derived or unwrapped for a file, except the keys
-// of [Target.KeepKeys], and releases the resources of key providers and methods, such as idle
-// connections; see [driver.Closer].
-// Values of the settings, such as a passphrase, stay in memory. A program that loads settings
-// more than once calls Close when it has finished with each. The Encryption remains usable:
-// later calls derive keys and open connections again.
+// of [Target.KeepKeys]. It also releases the resources of key providers and methods, such as idle
+// connections; see [driver.Closer]. Values of the settings, such as a passphrase, stay in memory.
+//
+// A program that loads settings more than once should close each Encryption when it has finished
+// with it. The Encryption remains usable: later calls derive keys and open connections again.
 func (e *Encryption) Close() {
 	if e == nil || e.derived == nil {
-		return // a zero Encryption
+		return // there is nothing to close
 	}
 	e.derived.Clear()
 	e.closers.close()
@@ -102,8 +103,8 @@ func (c *closers) add(built any) {
 	}
 }
 
-// close closes all closers without holding the lock, because a Closer may take long while other
-// entries are built.
+// close closes every closer. It does not hold the lock while it does so, because a closer may take
+// a long time and other entries may be built meanwhile.
 func (c *closers) close() {
 	c.mu.Lock()
 	all := slices.Clone(c.all)
@@ -113,8 +114,8 @@ func (c *closers) close() {
 	}
 }
 
-// keyError returns err with the address, unless err names a key provider already: in a chain, the
-// innermost one failed.
+// keyError adds the address to err, unless err already names a key provider. If key providers build
+// on each other, the innermost one is the one that failed.
 func keyError(address string, err error) error {
 	if e, ok := err.(*providerError); ok {
 		return e
@@ -122,10 +123,10 @@ func keyError(address string, err error) error {
 	return &providerError{address, err}
 }
 
-// identity returns a text that identifies the key of address for this file: the address and a
-// digest of the stored metadata of each key provider that the key is built from. Equal
-// identities mean equal keys. It returns an error for a circle of key providers, in which a
-// call would wait for itself.
+// identity returns a string that identifies the key of address for this file. For each key provider
+// that the key is built from, it contains the address and a digest of the stored metadata. Equal
+// identities mean equal keys. identity returns an error if key providers form a cycle, because a
+// call would then wait for itself.
 func (k fileKeys) identity(address string, path []string) (string, error) {
 	path = append(path, address)
 	if slices.Contains(path[:len(path)-1], address) {
@@ -152,11 +153,14 @@ func (k fileKeys) identity(address string, path []string) (string, error) {
 	return id, nil
 }
 
-// stored returns the metadata that a key provider stored in the file: under its alias, under its
-// address or, if the key provider was renamed, in the only entry that it recognizes among the
-// entries whose names no configured key provider uses. If there is none, it looks among the entries
-// with the names of configured key providers that no selected method uses, because another module
-// may use that name for this key. It returns nil if several entries fit.
+// stored returns the metadata that a key provider stored in the file. It looks for metadata under
+// the alias of the key provider, and then under its address.
+//
+// If the key provider was renamed, stored looks for the only entry that the key provider
+// recognizes. It considers entries whose names no configured key provider uses. If none of them
+// fits, it considers entries with the names of configured key providers that no selected method
+// uses, because another module may use such a name for this key. It returns nil if no entry or more
+// than one fits.
 func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 	if doc, ok := k.meta[provider.metadataKey]; ok {
 		return doc
@@ -191,7 +195,7 @@ func (k fileKeys) stored(address string, provider keyProvider) json.RawMessage {
 }
 
 // claimant returns the address of the configured key provider that stores its metadata under name,
-// the first of several in alphabetical order, and "" if there is none.
+// or "" if there is none. If there are several, it returns the first one in alphabetical order.
 func (e *Encryption) claimant(name string) (found string) {
 	for address, entry := range e.config.KeyProviders {
 		stores := metadataKey(entry, e.keyKinds) == name || address == name
@@ -207,7 +211,7 @@ func (e *Encryption) keyProvider(address string) (keyProvider, error) {
 	if !ok {
 		near := syntax.Nearest(address, addresses(e.config.KeyProviders))
 		if entry := e.config.KeyProviders[near]; entry != nil && e.keyKinds[entry.Kind].Build == nil {
-			return e.keyProviders[near]() // the entry is misspelt, and not this reference
+			return e.keyProviders[near]() // the reference is right, but the entry has an unknown kind
 		}
 		return keyProvider{}, fault.Known(fmt.Errorf("this key provider is not configured%s",
 			syntax.Configured(address, addresses(e.config.KeyProviders))), fault.NotConfigured{Address: address})
@@ -228,15 +232,14 @@ func (e *Encryption) circle(path []string) error {
 
 func addresses(entries map[string]*entries.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
 
-// newKeys makes the keys of one file that is being sealed. It is not safe for
-// concurrent use.
+// newKeys makes the keys to seal one file. It is not safe for concurrent use.
 type newKeys struct {
 	encryption *Encryption
 	separate   bool
-	rehearses  map[string]json.RawMessage // the metadata of a rehearsal, see [Target]; nil otherwise
+	rehearses  map[string]json.RawMessage // metadata by key provider address in a rehearsal; see [Opened.Rehearsal]
 	path       []string
-	made       map[string][]byte // keys by the address of the key provider
-	meta       map[string][]byte // JSON documents to store, by alias or address
+	made       map[string][]byte // keys by key provider address
+	meta       map[string][]byte // JSON documents to store, by key provider alias or address
 }
 
 func (k *newKeys) key(ctx context.Context, address string) ([]byte, error) {
@@ -309,7 +312,7 @@ func (k *keptKeys) keep(method string, keys *newKeys) {
 	k.last[method] = *keys
 }
 
-// of returns a copy of the keys of the last file that method sealed, and nil if there are none.
+// of returns a copy of the keys of the last file that method sealed, or nil if there are none.
 func (k *keptKeys) of(method string) *newKeys {
 	if k == nil {
 		return nil

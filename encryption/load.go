@@ -13,14 +13,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
-// Layer is a part of the settings that [Load] reads. [Code], [Environment], [Module] and
-// [Passphrase] make layers. Nil is an empty layer.
+// Layer is a source of settings for [Load]. [Code], [Environment], [Module] and [Passphrase] return
+// layers. A nil Layer is empty.
 type Layer interface {
 	layer
 }
 
-// With is an option of a layer. [Variables], [VarFiles], [VarEnvironment] and [AllowCommands]
-// make options.
+// With is an option of a [Layer]. [Variables], [VarFiles], [VarEnvironment] and [AllowCommands]
+// return options.
 type With interface {
 	with
 }
@@ -30,55 +30,56 @@ type (
 	with  = config.With
 )
 
-// Code returns a layer with the content of an OpenTofu encryption block, in native syntax or, if
-// text begins with "{" or filename ends with .json, in JSON. Blank text is an empty layer. Errors
-// give positions in the text with the name filename.
+// Code returns a layer with the content of an OpenTofu encryption block. The text is read as JSON
+// if it begins with "{" or if filename ends with .json, and as HCL's native syntax otherwise. Blank
+// text is an empty layer. Errors give positions in the text, under the name filename.
 //
-// Commands that the text names will run, so do not pass the value of an environment variable;
-// use [Environment].
+// Commands named in the text will run. Do not pass the value of an environment variable; use
+// [Environment] for that.
 func Code(text, filename string, with ...With) Layer {
 	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.Parse(text, filename, o) }, with...)
 }
 
-// Module returns a layer with the encryption block of the OpenTofu module in folder dir, found
-// and merged as OpenTofu does: in .tf and .tofu files in both syntaxes, override files
-// included. It is an empty layer if the module has no such block. A folder without a module
-// is an error.
+// Module returns a layer with the encryption block of the OpenTofu module in the folder dir. It
+// finds and merges the block as OpenTofu does: in .tf and .tofu files, in both syntaxes, and with
+// override files. The layer is empty if the module has no such block. If the folder contains no
+// module, loading the layer is an error.
 //
-// The options set the values of variables. Other variables take their values from
-// terraform.tfvars, *.auto.tfvars and their JSON forms in the folder, in OpenTofu's order, and
-// then from their defaults, so that a file is sealed with the key that OpenTofu has.
-// Environment variables, TF_WORKSPACE included, count only with [VarEnvironment]; without it,
-// terraform.workspace is the workspace that is selected in the folder.
+// The options set the values of variables. Variables that they do not set take their values from
+// terraform.tfvars, *.auto.tfvars and the JSON forms of these files in the folder, in OpenTofu's
+// order, and then from their defaults. Files are therefore sealed with the same key as in OpenTofu.
+// Environment variables, including TF_WORKSPACE, count only with [VarEnvironment]. Without it,
+// terraform.workspace is the workspace selected in the folder.
 //
-// Commands that the block names will run. Relative paths in it are relative to the working
-// directory of the process, except for file(), which starts in the folder.
+// Commands named in the block will run. Relative paths in the block are relative to the working
+// directory of the process, except for file(), which resolves them in the folder.
 func Module(dir string, with ...With) Layer {
 	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.ParseModule(dir, o) }, with...)
 }
 
-// Environment returns a layer with the text in TF_ENCRYPTION. It also fills arguments that no
-// layer sets from variables such as BAO_TOKEN. Lookup is [os.LookupEnv] or a function like it;
-// several goroutines call it until [Encryption.Close].
+// Environment returns a layer with the text in TF_ENCRYPTION. If no layer sets an argument, this
+// layer also fills it from variables such as BAO_TOKEN. Lookup is [os.LookupEnv] or a similar
+// function. Several goroutines may call it until [Encryption.Close].
 //
-// Without this layer, no environment variable is read, and clients of key services are kept
-// from reading any. With it, these clients and programs also read the environment of the
-// process, even where lookup returns another value: a process serves one user.
+// Without this layer, no environment variable is read, and the clients of key services are kept
+// from reading any. With it, the clients, and the programs that give keys, also read the
+// environment of the process. They do so even where lookup returns another value, because a process
+// is assumed to serve one user.
 //
-// Environment variables must neither choose the commands that run, nor the servers that
-// receive the secrets of other layers. Both are errors when the entry is used; see [attr.Attr].
+// Environment variables must not choose commands to run, or servers that receive the secrets of
+// other layers. If they do, using the entry is an error; see [attr.Attr].
 func Environment(lookup attr.LookupEnv, with ...With) Layer {
 	return config.NewLayer(func(o config.Options) (*config.Config, error) { return config.ParseEnvironment(lookup, o) }, with...)
 }
 
-// Variables sets var.* to these values, which win over [VarFiles] and [VarEnvironment]. A
+// Variables sets the values of var.*. They take precedence over [VarFiles] and [VarEnvironment]. A
 // reference to a variable without a value is an error.
 func Variables(values map[string]cty.Value) With {
 	return config.NewWith(func(o *config.Options) { o.Variables = cty.ObjectVal(values) })
 }
 
-// VarFiles sets var.* to the values in .tfvars files, as OpenTofu's flag -var-file does. A
-// later file wins.
+// VarFiles sets var.* to the values in .tfvars files, like OpenTofu's flag -var-file. Later files
+// take precedence.
 func VarFiles(paths ...string) With {
 	return config.NewWith(func(o *config.Options) {
 		for _, path := range paths {
@@ -87,8 +88,8 @@ func VarFiles(paths ...string) With {
 	})
 }
 
-// VarEnvironment sets var.region to the value of TF_VAR_region, and so on, and
-// terraform.workspace to the value of TF_WORKSPACE. Environ has the form of [os.Environ].
+// VarEnvironment sets var.region to the value of TF_VAR_region, and so on, and terraform.workspace
+// to the value of TF_WORKSPACE. Environ has the format of [os.Environ].
 func VarEnvironment(environ []string) With {
 	return config.NewWith(func(o *config.Options) {
 		o.Environment = map[string]string{}
@@ -103,16 +104,16 @@ func VarEnvironment(environ []string) With {
 	})
 }
 
-// AllowCommands allows commands that only the environment names, in all layers. Pass it if the
+// AllowCommands allows commands that only the environment names, in all layers. Use it only if the
 // environment is as trusted as the program's code.
 func AllowCommands() With {
 	return config.NewWith(func(o *config.Options) { o.AllowCommands = true })
 }
 
-// Passphrase returns a layer that seals states and plans by the method aes_gcm, with a key
-// that the key provider pbkdf2 derives from the passphrase. The registry must have both kinds.
-// A passphrase of less than 16 bytes is an error when a file is opened or sealed, and a
-// finding of [Encryption.Check].
+// Passphrase returns a layer that seals states and plans with the aes_gcm method. The pbkdf2 key
+// provider derives the key from the passphrase. The registry must have both kinds. If the
+// passphrase is shorter than 16 bytes, opening or sealing a file returns an error, and
+// [Encryption.Check] reports it.
 func Passphrase(passphrase string) Layer {
 	return config.NewLayer[With](func(o config.Options) (*config.Config, error) {
 		const keys, method = "key_provider.pbkdf2.main", "method.aes_gcm.main"
@@ -135,15 +136,15 @@ func Passphrase(passphrase string) Layer {
 	})
 }
 
-// Load reads settings from layers. A later layer is merged over the earlier ones, as OpenTofu
-// merges TF_ENCRYPTION over the configuration. An empty layer changes nothing.
+// Load reads the settings in layers. It merges each layer over the earlier ones, as OpenTofu merges
+// TF_ENCRYPTION over the configuration. An empty layer changes nothing.
 //
 //	enc, err := encryption.Load(registry, encryption.Code(text, "encryption.hcl"), encryption.Environment(os.LookupEnv))
 //
-// Load contacts no server and runs no program. It returns an error for text that cannot be
-// read or parsed: an [*attr.Error] for each mistake, several of them joined like those of
-// [errors.Join]. A registry that is invalid, or lacks a kind that [Passphrase] needs, is an error,
-// too. Mistakes in an entry are reported when a file needs the entry, and by [Encryption.Check].
+// Load contacts no server and runs no program. If text cannot be read or parsed, it returns an
+// [*attr.Error] for each mistake; several are joined as by [errors.Join]. It also returns an error
+// if the registry is invalid or lacks a kind that [Passphrase] needs. Mistakes in an entry are
+// reported when a file needs the entry, and by [Encryption.Check].
 func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	cfg, err := config.Read(config.For(registry.KeyProviders, registry.Methods), layers)
 	if err != nil {
@@ -152,14 +153,14 @@ func Load(registry Registry, layers ...Layer) (*Encryption, error) {
 	return newEncryption(registry, cfg)
 }
 
-// Open opens a state with the settings of the layers. A tool that reads plaintext states can
-// call it for every file: with [Environment] alone, it behaves as OpenTofu, so plaintext
-// passes unchanged if TF_ENCRYPTION is not set.
+// Open opens a state with the settings in layers. A tool that reads plaintext states can call Open
+// for every file: with [Environment] as the only layer, it behaves like OpenTofu, and returns
+// plaintext unchanged if TF_ENCRYPTION is not set.
 //
 //	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 //
-// Its errors come from [Load] and [Target.Decrypt]. A program that opens many files, or calls
-// [Opened.Reseal], calls these two itself, and [Encryption.Close] at the end.
+// Open returns the errors of [Load] and [Target.Decrypt]. A program that opens many files, or uses
+// [Opened.Reseal], should call these two functions itself, and then [Encryption.Close].
 func Open(ctx context.Context, registry Registry, file []byte, layers ...Layer) (*Opened, error) {
 	enc, err := Load(registry, layers...)
 	if err != nil {

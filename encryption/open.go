@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// try opens the file with the first candidate that has the key. With inPlace, it may overwrite
-// the file.
+// try opens the file with the first candidate that has the key. If inPlace is true, it may
+// overwrite the file.
 func (t Target) try(ctx context.Context, candidates []candidate, file []byte, env *envelope, inPlace bool) (*Opened, error) {
 	var attempts []Attempt
 	for i, c := range candidates {
@@ -35,8 +35,8 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 	return nil, failure(ctx, attempts, describeAll(attempts))
 }
 
-// data returns the bytes that the method decrypts and may overwrite. They are a copy unless
-// inPlace is true.
+// data returns the bytes that the method decrypts and may overwrite. They are a copy unless inPlace
+// is true.
 func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error) {
 	switch {
 	case !c.whole:

@@ -5,21 +5,22 @@ import (
 	"encoding/binary"
 )
 
-// These parts of a zip archive identify a plan. Their names come from PKWARE's APPNOTE.TXT, 4.3.
-// Package archive/zip would also link decompression into every program that opens states.
+// These are the parts of a zip archive that identify a plan; see section 4.3 of PKWARE's
+// APPNOTE.TXT. Package archive/zip is not used, because it would link decompression into every
+// program that opens states.
 const (
-	localHeader     = "PK\x03\x04" // the signature of the first member, with which an archive begins
-	centralHeader   = "PK\x01\x02" // the signature of each member in the list at the end
+	localHeader     = "PK\x03\x04" // signature of a member; an archive begins with it
+	centralHeader   = "PK\x01\x02" // signature of a member in the list at the end
 	endOfDirectory  = "PK\x05\x06"
-	sizeOfCentral   = 46 // bytes before the name
-	sizeOfDirectory = 22 // bytes of the end before the comment
+	sizeOfCentral   = 46 // bytes before the name of a member in the list
+	sizeOfDirectory = 22 // bytes at the end of the archive, before the comment
 )
 
-// planMember holds the plan in the archive that Terraform and OpenTofu write.
+// planMember is the archive member in which Terraform and OpenTofu store the plan.
 const planMember = "tfplan"
 
-// isPlan reports whether file is a zip archive with a plan in it. It reads the list of members
-// and decompresses none.
+// isPlan reports whether file is a zip archive that contains a plan. It reads the list of members
+// and decompresses nothing.
 func isPlan(file []byte) bool {
 	if !beginsAsArchive(file) {
 		return false
@@ -34,7 +35,8 @@ func isPlan(file []byte) bool {
 		hasMember(file[start:end], field(10), planMember)
 }
 
-// hasMember reports whether a list of exactly that many headers contains the wanted name.
+// hasMember reports whether list consists of exactly this number of headers, one of which has the
+// wanted name.
 func hasMember(list []byte, members int, wanted string) bool {
 	found := false
 	for range members {
@@ -55,10 +57,10 @@ func hasMember(list []byte, members int, wanted string) bool {
 
 func beginsAsArchive(file []byte) bool { return bytes.HasPrefix(file, []byte(localHeader)) }
 
-// beginsAsPlan reports whether the first member of an archive is a plan, as in the archives
-// that Terraform and OpenTofu write.
+// beginsAsPlan reports whether the first member of an archive is a plan, as in the archives that
+// Terraform and OpenTofu write.
 func beginsAsPlan(file []byte) bool {
-	const sizeOfLocal = 30 // bytes before the name
+	const sizeOfLocal = 30 // bytes of the header before the name
 	return beginsAsArchive(file) && bytes.HasPrefix(file[min(sizeOfLocal, len(file)):], []byte(planMember)) &&
 		binary.LittleEndian.Uint16(file[sizeOfLocal-4:]) == uint16(len(planMember))
 }

@@ -11,14 +11,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// Separate returns a copy of the target that makes a new salt, and therefore a new key, for each file that it seals.
+// Separate returns a copy of the target that uses a new salt, and therefore a new key, for each
+// file it seals.
 func (t Target) Separate() Target {
 	t.separate = true
 	return t
 }
 
-// Prepare begins to derive the key with which a salted target seals, see [Target.IsSalted], and returns at
-// once. A program that reads its files meanwhile waits less for the first that it seals.
+// Prepare starts to derive the key with which a salted target seals, and returns at once; see
+// [Target.IsSalted]. A program can read its files meanwhile, and then waits less when it seals the
+// first one.
 func (t Target) Prepare(ctx context.Context) {
 	providers, err := t.salters()
 	if err != nil || t.separate || ctx == nil {
@@ -26,19 +28,19 @@ func (t Target) Prepare(ctx context.Context) {
 	}
 	for address := range providers {
 		keys := &newKeys{encryption: t.encryption, made: map[string][]byte{}, meta: map[string][]byte{}}
-		go func() { _, _ = keys.key(ctx, address) }() // sealing a file returns the error again
+		go func() { _, _ = keys.key(ctx, address) }() // sealing a file reports the error again
 	}
 }
 
 // IsSalted reports whether the target seals only with keys that a [driver.Salter] derives from the
-// settings. Such a key can always be made: no service, program or file is asked for it.
+// settings. Such a key can always be made, because no service, program or file is needed.
 func (t Target) IsSalted() bool {
 	providers, err := t.salters()
 	return err == nil && len(providers) > 0
 }
 
-// salters returns the key providers of the primary method by address if the target is salted, and nil
-// if it is not.
+// salters returns the key providers of the primary method, by address, if the target is salted.
+// Otherwise, it returns nil.
 func (t Target) salters() (map[string]keyProvider, error) {
 	if t.check() != nil || len(t.methods) == 0 {
 		return nil, nil
@@ -61,11 +63,11 @@ func (t Target) salters() (map[string]keyProvider, error) {
 	return providers, nil
 }
 
-// Rehearsal returns the target that opened the file, to find out before a change whether the file
-// can be sealed after it. It seals with the keys of the file, which are there already, if the
-// target [Target.IsSalted] and would derive the next key with the same parameters; otherwise, it
-// seals like the target itself. A file of a rehearsal must not be kept, because it shares the salt
-// of the opened file.
+// Rehearsal returns a target that shows, before a change, whether the file can be sealed after the
+// change. It seals like the target that opened the file, with one exception: if that target is
+// salted and would derive the next key with the same parameters, the rehearsal reuses the key of
+// the opened file, which is already cached. See [Target.IsSalted]. A file sealed in a rehearsal
+// must not be kept, because it shares the salt of the opened file.
 func (o *Opened) Rehearsal() Target {
 	t := o.target
 	if !o.Encrypted || o.UsedFallback {
@@ -88,9 +90,9 @@ func (o *Opened) Rehearsal() Target {
 	return t
 }
 
-// MayShareKey reports whether the primary method of the target may open a file that a method of other
-// opens. It returns false only if the primary method needs a passphrase that no method of other has, so
-// that deriving a key would be in vain.
+// MayShareKey reports whether the primary method of the target may open a file that a method of
+// other opens. It returns false only if the primary method needs a passphrase that no method of
+// other has. Deriving a key would then be in vain.
 func (t Target) MayShareKey(other Target) bool {
 	own, ok := t.passphrases(0)
 	if !ok || len(own) == 0 {
@@ -105,8 +107,8 @@ func (t Target) MayShareKey(other Target) bool {
 	return false
 }
 
-// passphrases returns the passphrases of the key providers of a method, and false if a key of the method
-// may derive from something else that is not known here.
+// passphrases returns the passphrases of a method's key providers. It returns false if the method's
+// key may also depend on something else.
 func (t Target) passphrases(i int) (found []string, known bool) {
 	if t.check() != nil || i >= len(t.methods) {
 		return nil, false
@@ -129,8 +131,8 @@ func (t Target) passphrases(i int) (found []string, known bool) {
 	return found, true
 }
 
-// salted returns a key that is derived from a salt, and the document that holds the salt. The
-// document is the same for all files that the Encryption seals, unless the target is separate.
+// salted returns a key derived from a salt, and the document that contains the salt. All files that
+// the Encryption seals get the same document, unless the target is separate or is a rehearsal.
 func (k *newKeys) salted(ctx context.Context, address string, provider keyProvider, salter driver.Salter) ([]byte, json.RawMessage, error) {
 	upstream := map[string][]byte{}
 	for _, reference := range provider.references {

@@ -16,11 +16,11 @@ import (
 )
 
 // Reseal seals a changed state or plan with the target that opened the file, like [Target.Encrypt].
-// Without any settings, where Encrypt returns [ErrNotConfigured], a file that was plaintext stays
-// plaintext, as in OpenTofu, and the result is a copy of plain.
+// The two differ if there are no settings: Encrypt returns [ErrNotConfigured], but Reseal leaves a
+// plaintext file plaintext, as OpenTofu does, and returns a copy of plain.
 //
-// With settings, the primary method seals, even if a fallback opened the file. An encrypted
-// file becomes plaintext only if the primary method is unencrypted.
+// If there are settings, the primary method seals the file, even if a fallback opened it. An
+// encrypted file becomes plaintext only if the primary method is unencrypted.
 func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	if o == nil {
 		o = &Opened{}
@@ -38,8 +38,8 @@ func (o *Opened) Reseal(ctx context.Context, plain []byte) ([]byte, error) {
 	return bytes.Clone(plain), nil
 }
 
-// seal encrypts plain with the method at address. If that method has an argument then, the method
-// that it names encrypts plain first.
+// seal encrypts plain with the method at address. If that method has a "then" argument, the method
+// named there encrypts plain first.
 func (t Target) seal(ctx context.Context, address string, plain []byte) ([]byte, error) {
 	e := t.encryption
 	m, encrypter, err := e.encrypter(address)
@@ -90,14 +90,14 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	return m, encrypter, err
 }
 
-// sealCopy copies plain into the memory of the new file and encrypts it there. Env is nil for
-// a file without an envelope.
+// sealCopy copies plain into a buffer for the new file, and encrypts it in that buffer. Env is nil
+// for a file without an envelope.
 func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envelope, plain []byte) ([]byte, error) {
 	size := len(plain) + methodRoom
 	room := size
 	if env != nil {
-		// The data is at the end: base64 is written from the start, and never overtakes the data
-		// that it is made from.
+		// The data is placed at the end of the buffer. Base64 is written from the start, and never
+		// overtakes the data that it encodes.
 		room = envelopeRoom + base64.StdEncoding.EncodedLen(size)
 	}
 	memory := make([]byte, room)
@@ -111,20 +111,20 @@ func sealCopy(ctx context.Context, e driver.Encrypter, keys *newKeys, env *envel
 		file, err = env.append(file, data)
 	}
 	used := len(file)
-	if cap(file) != room { // the file outgrew its room, so it is in other memory
+	if cap(file) != room { // the file outgrew the buffer and was moved
 		used = 0
 	}
-	clear(memory[used:]) // the method may have left plaintext there
+	clear(memory[used:]) // the method may have left plaintext in the buffer
 	return file, err
 }
 
 const (
-	envelopeRoom = 4 << 10 // bytes of an envelope without its data; a larger envelope costs a copy of the data
-	methodRoom   = 64      // bytes that a method may add to the plaintext in place
+	envelopeRoom = 4 << 10 // bytes reserved for an envelope without its data; a larger one costs a copy of the data
+	methodRoom   = 64      // bytes reserved for data that a method adds to the plaintext
 )
 
-// append appends the envelope with this data to dst, in the form of [json.Marshal]. The data
-// may be at the end of the memory of dst, where sealCopy put it.
+// append appends the envelope with this data to dst, in the format of [json.Marshal]. The data may
+// be at the end of dst's buffer, where sealCopy puts it.
 func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	const end = `","encryption_version":"` + envelopeVersion + `"}`
 	env.Data = []byte{}
@@ -145,9 +145,9 @@ func (env *envelope) append(dst, data []byte) ([]byte, error) {
 	return append(dst, end...), nil
 }
 
-// checkNames returns an error if a state has its version, serial or lineage twice or in
-// another case. Readers would disagree about which of them counts, and the check of the
-// envelope's copies could accept the wrong one.
+// checkNames returns an error if a state has its version, serial or lineage twice, or in another
+// case. Programs would disagree about the member that counts, and the check of the envelope's
+// copies could read the wrong one.
 func checkNames(state []byte) error {
 	seen := map[string]bool{}
 	return jsonwalk.Members(state, func(name string, _ []byte) (bool, error) {
@@ -164,7 +164,7 @@ func checkNames(state []byte) error {
 	})
 }
 
-// label puts the state's serial and lineage on the envelope, in cleartext.
+// label copies the state's serial and lineage into the envelope, in cleartext.
 func (env *envelope) label(state []byte) error {
 	err := json.Unmarshal(state, &struct {
 		Serial  **int64 `json:"serial"`

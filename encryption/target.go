@@ -13,33 +13,33 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Target opens and seals states, plans or both with a list of methods: the primary, then the
-// fallbacks. [Encryption.State], [Encryption.Plan], [Encryption.RemoteState] and
-// [Encryption.Use] make targets. A Target is safe for concurrent use.
+// Target opens and seals states, plans or both with a list of methods: the primary method, then the
+// fallbacks. [Encryption.State], [Encryption.Plan], [Encryption.RemoteState] and [Encryption.Use]
+// return targets. A Target is safe for concurrent use.
 type Target struct {
 	encryption *Encryption
 	kind       FileKind // KindState or KindPlan; KindUnknown opens and seals both
-	name       string   // the name for errors; "" if the caller chose the methods
+	name       string   // the name in error messages; "" if the caller chose the methods
 	methods    []string
 	enforced   bool
-	passes     bool // whether plaintext passes without a method, as in OpenTofu, because there are no settings
+	passes     bool // whether plaintext opens without a method because there are no settings, as in OpenTofu
 	kept       *keptKeys
-	separate   bool                       // whether each file has a salt of its own
-	rehearses  map[string]json.RawMessage // metadata by the address of the key provider; see [Opened.Rehearsal]
+	separate   bool                       // whether each file gets its own salt
+	rehearses  map[string]json.RawMessage // metadata by key provider address; see [Opened.Rehearsal]
 	pos        attr.Pos
 }
 
-// Enforce returns a copy of the target that refuses unencrypted data, as enforced = true does:
-// plaintext is [ErrPlaintext], and a method that reads plaintext is an error.
+// Enforce returns a copy of the target that refuses unencrypted data, like enforced = true. Opening
+// plaintext returns [ErrPlaintext], and selecting a method that reads plaintext is an error.
 func (t Target) Enforce() Target {
 	t.enforced, t.passes = true, false
 	return t
 }
 
-// KeepKeys returns a copy of the target that keeps the keys of the last file that it
-// encrypted. If new keys cannot be made, because an identity or a key service is gone, Encrypt
-// uses the kept keys, so that a program can encrypt its last state. The keys stay in memory as
-// long as the target does, even after [Encryption.Close].
+// KeepKeys returns a copy of the target that keeps the keys of the last file it encrypted. Encrypt
+// uses these keys if it cannot make new ones because an identity or a key service is gone, so that
+// a program can still encrypt its last state. The keys stay in memory as long as the target does,
+// even after [Encryption.Close].
 func (t Target) KeepKeys() Target {
 	t.kept = &keptKeys{}
 	return t
@@ -48,38 +48,38 @@ func (t Target) KeepKeys() Target {
 // Enforced reports whether the target refuses unencrypted data.
 func (t Target) Enforced() bool { return t.enforced }
 
-// Methods returns the addresses of the target's methods, the primary first; nil if
-// none is selected.
+// Methods returns the addresses of the target's methods, the primary first. It returns nil if no
+// method is selected.
 func (t Target) Methods() []string { return slices.Clone(t.methods) }
 
-// Opened is a file that was opened.
+// Opened is the result of opening a file.
 type Opened struct {
-	Data         []byte           // the plaintext; for a plaintext file, it may be the file itself
+	Data         []byte           // the plaintext; if the file was plaintext, possibly the file itself
 	Kind         FileKind         // the kind of Data: KindState or KindPlan
-	Encrypted    bool             // false when the file was plaintext
+	Encrypted    bool             // false if the file was plaintext
 	Method       string           // the address of the (outermost) method that opened the file; "" without settings
 	UsedFallback bool             // whether Method is a fallback
-	Attempts     []Attempt        // the methods that were tried before and had no key
+	Attempts     []Attempt        // methods that were tried before Method, and failed
 	Warnings     []driver.Warning // warnings of the methods and key providers that opened the file, see [driver.Warner]
 
 	target Target            // the target that opened the file
-	meta   map[string][]byte // documents that the envelope stores, by the alias or the address of the key provider
+	meta   map[string][]byte // documents in the envelope, by key provider alias or address
 }
 
-// Decrypt opens a file with the first method that has a key for it, and does not change the
-// file. Plaintext opens if the method or a fallback is unencrypted or, as in OpenTofu, if there
-// are no settings at all; never with enforced settings or after [Target.Enforce].
+// Decrypt opens a file with the first method that has a key for it. It does not change the file.
+// Plaintext opens if the method or a fallback is unencrypted or, as in OpenTofu, if there are no
+// settings at all. It never opens if the settings are enforced, or after [Target.Enforce].
 //
-// Its errors are [*Error] values, which wrap at most one of [ErrNoKey], [ErrNotConfigured],
-// [ErrPlaintext], [ErrDamaged], [ErrOtherKind] and [ErrBackendRecord]. If ctx ended the call,
-// the error wraps the error of ctx, such as [context.Canceled], and none of these.
+// Decrypt returns [*Error] values. They wrap at most one of [ErrNoKey], [ErrNotConfigured],
+// [ErrPlaintext], [ErrDamaged], [ErrOtherKind] and [ErrBackendRecord]. If ctx ended the call, they
+// wrap the error of ctx, such as [context.Canceled], and none of these.
 func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, false)
 }
 
-// DecryptInPlace works like [Target.Decrypt], in the memory of the file, which avoids a copy. Data
-// of the result may be a part of that memory. The rest of it may be overwritten, even if there is
-// an error, so the caller must not use it afterwards.
+// DecryptInPlace works like [Target.Decrypt], but reuses the memory of file instead of making a
+// copy. The Data of the result may be a part of file. The rest of file may be overwritten, even if
+// there is an error, so the caller must not use file afterwards.
 func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
 	return t.decrypt(ctx, file, true)
 }
@@ -88,7 +88,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	ctx = meter.Into(ctx, meter.For(ctx, len(file))) // one meter for all methods, also for the file inside
+	ctx = meter.Into(ctx, meter.For(ctx, len(file))) // one meter for all methods, and for a file inside the file
 	kind, env, damage := identify(file)
 	candidates := t.choose(kind, file, env)
 	opened := &Opened{Data: file}
@@ -116,7 +116,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	return opened, nil
 }
 
-// begin returns an error if the target has a mistake or ctx is nil.
+// begin returns an error if the target is misconfigured or ctx is nil.
 func (t Target) begin(ctx context.Context) error {
 	err := t.check()
 	if err == nil && ctx == nil {
@@ -125,7 +125,8 @@ func (t Target) begin(ctx context.Context) error {
 	return err
 }
 
-// expectKind returns an error for a plan in place of a state, or the other way round.
+// expectKind returns an error if the file is a plan and the target is for states, or the other way
+// round.
 func (t Target) expectKind(kind FileKind) error {
 	if t.kind == KindUnknown || t.kind == kind {
 		return nil
@@ -133,13 +134,13 @@ func (t Target) expectKind(kind FileKind) error {
 	return because(ErrOtherKind, "this is a %s, and a %s is required here", kind.content(), t.kind.content())
 }
 
-// Encrypt seals a state or a plan with the target's primary method, and does not change plain.
-// The result is an envelope as OpenTofu writes it, or a file in the method's own format (age,
-// kubeform); with the method unencrypted, it is a copy of plain.
+// Encrypt seals a state or a plan with the target's primary method. It does not change plain. The
+// result is an OpenTofu envelope, or a file in the method's own format, such as age or kubeform.
+// With the unencrypted method, it is a copy of plain.
 //
-// Its errors are [*Error] values: [ErrNotConfigured] without a method, see [Opened.Reseal];
-// others for a passphrase that is no secret, such as the address of a key provider, for empty or
-// encrypted input, and for input that is not the state or plan that the target seals.
+// Encrypt returns [*Error] values. Without a method, the error wraps [ErrNotConfigured]; see
+// [Opened.Reseal]. It is also an error if a passphrase is not secret, such as the address of a key
+// provider, or if plain is empty, already encrypted, or not the kind of file that the target seals.
 func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	if err := t.begin(ctx); err != nil {
 		return nil, err
@@ -153,8 +154,8 @@ func (t Target) Encrypt(ctx context.Context, plain []byte) ([]byte, error) {
 	return t.seal(ctx, t.methods[0], plain)
 }
 
-// checkPlain returns an error if plain is not a state or a plan that the target could open
-// again after it was sealed.
+// checkPlain returns an error if plain is not a state or a plan that the target could open again
+// after sealing it.
 func (t Target) checkPlain(plain []byte) error {
 	kind, _, _ := identify(plain)
 	err := t.expectKind(kind)

@@ -8,8 +8,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// inside continues after a method for whole files has decrypted opened.Data: it decrypts the
-// data with the method at the address then or, if that is "", checks that it is plaintext.
+// inside continues after a method for whole files has decrypted opened.Data. It decrypts the data
+// again, with the method whose address is in then. If that is empty, it checks that the data is
+// plaintext.
 func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	kind, env, damage := identify(opened.Data)
 	switch {
@@ -47,19 +48,20 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 	return nil
 }
 
-// errContent means that the method at then does not open files of the kind that the outer
-// method has decrypted. Another method may be the right one, so the next is tried.
+// errContent means that a method decrypted the file, but the content does not fit the method's
+// "then" argument. Another method may be the right one, so the next one is tried.
 var errContent = errors.New("the decrypted content is for another method")
 
-// thenError is the failure of the method that then names.
+// thenError is the error of a method that another method names in its "then" argument.
 type thenError struct {
 	address string
 	step    Step
 	err     error
 }
 
-// newThenError returns the error of the method at then, without the line of a lone attempt,
-// which the error of the outer method has.
+// newThenError returns the error of the method whose address is in then. If only one method was
+// tried, it leaves out the line for that attempt, because the error of the outer method already has
+// it.
 func newThenError(then string, err error) error {
 	failed, _ := errors.AsType[*Error](err)
 	if len(failed.Attempts) == 1 {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Pos is a place in configuration text. The zero value means that the setting
-// did not come from text.
+// Pos is a position in configuration text. The zero value means that the setting did not come from
+// text.
 type Pos struct {
 	File         string
-	Line, Column int // from 1
+	Line, Column int // counted from 1
 }
 
-// String returns "file:line,column", as hcl does; "" for the zero value.
+// String returns "file:line,column", as hcl does, or "" for the zero value.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return ""
@@ -21,18 +21,18 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d,%d", p.File, p.Line, p.Column)
 }
 
-// Error is a mistake in the configuration. Its text never holds a value that
-// the user wrote, because any value may be a secret.
+// Error is a mistake in the configuration. Its message never contains a value that the user wrote,
+// because any value may be a secret.
 type Error struct {
 	Address string // the address of the entry or target; may be empty
 	Attr    string // the attribute, such as "url", or "assume_role.role_arn" in a nested block; may be empty
-	Unknown bool   // whether the value is not known before apply, so that this is not a mistake
+	Unknown bool   // whether the value is unknown before apply, so that this may not be a mistake
 	Pos     Pos
 	Err     error // the mistake, in a few words
 }
 
-// Error returns the place, the address and the attribute, if they are set, and the
-// text of Err.
+// Error returns the position, the address, the attribute and the text of Err, as far as they are
+// set.
 func (e *Error) Error() string {
 	parts := []string{e.Pos.String(), strings.Trim(e.Address+"."+e.Attr, ".")}
 	if e.Err != nil {
@@ -44,10 +44,10 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// LookupEnv is the shape of [os.LookupEnv]. A nil LookupEnv finds nothing.
+// LookupEnv has the signature of [os.LookupEnv]. A nil LookupEnv finds nothing.
 type LookupEnv func(name string) (string, bool)
 
-// Get returns the value of the first of names that is set and not empty.
+// Get returns the value of the first variable in names that is set and not empty.
 func (f LookupEnv) Get(names ...string) (string, bool) {
 	if f == nil {
 		return "", false

@@ -10,9 +10,9 @@ import (
 )
 
 // DecodeStored decodes the JSON document that [KeyProvider.Key] receives. Errors name the key
-// provider by kind, such as "an aws_kms key provider". The error wraps [ErrNoKey] if stored is
-// nil, and [ErrDamaged] if the document does not fit into. As in encoding/json, null does not
-// change into: the caller checks that required members are set.
+// provider by kind, such as "an aws_kms key provider". The error wraps [ErrNoKey] if stored is nil,
+// and [ErrDamaged] if the document cannot be decoded. As in encoding/json, null leaves the target
+// unchanged, so the caller must check that required members are set.
 func DecodeStored(stored json.RawMessage, kind string, into any) error {
 	if stored == nil {
 		return fmt.Errorf("%w: %w", ErrNoKey, mark.ErrNothingStored)
@@ -23,8 +23,8 @@ func DecodeStored(stored json.RawMessage, kind string, into any) error {
 	return nil
 }
 
-// Wrapping implements [Recognizer] and [Deriver] for a key provider that unwraps stored keys
-// and embeds it.
+// Wrapping implements [Recognizer] and [Deriver] for key providers that unwrap stored keys. Such a
+// key provider embeds it.
 type Wrapping[Metadata any] struct {
 	Kind  string // the name in errors, such as "an aws_kms key provider"
 	Parse func(stored json.RawMessage) (Metadata, error)
@@ -43,7 +43,8 @@ func (w Wrapping[Metadata]) check(stored json.RawMessage) error {
 	return err
 }
 
-// Stored returns wrapped, from which Key unwraps the same key each time. A salt is an error.
+// Stored returns wrapped, from which Key unwraps the same key each time. It returns an error if
+// there is a salt, or if wrapped is not metadata of this kind.
 func (w Wrapping[Metadata]) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case salt != nil:

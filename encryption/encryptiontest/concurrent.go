@@ -11,9 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-const goroutines = 8 // that call at once
+const goroutines = 8 // the number of goroutines that make calls at the same time
 
-// together runs work in several goroutines, which begin at the same time.
+// together runs work in several goroutines that start at the same time.
 func together(work func()) {
 	var all sync.WaitGroup
 	begin := make(chan struct{})
@@ -27,8 +27,8 @@ func together(work func()) {
 	all.Wait()
 }
 
-// atOnce makes keys in several goroutines and asks for them, as a program does that
-// seals and opens many files at the same time. The race detector sees more of it.
+// atOnce makes keys and asks for them in several goroutines, like a program that seals and opens
+// many files at the same time. It finds more mistakes under the race detector.
 func (h KeyProvider) atOnce(t *testing.T) {
 	maker, _, _ := h.maker(t)
 	together(func() {
@@ -44,7 +44,7 @@ func (h KeyProvider) atOnce(t *testing.T) {
 	})
 }
 
-// atOnce seals and opens in several goroutines. No two plaintexts are the same.
+// atOnce seals and opens files in several goroutines. Each file has a different plaintext.
 func (h Method) atOnce(t *testing.T, method driver.Method, encrypter driver.Encrypter) {
 	var files atomic.Int32
 	together(func() {
@@ -62,7 +62,7 @@ func (h Method) atOnce(t *testing.T, method driver.Method, encrypter driver.Encr
 	})
 }
 
-// closed asks for a key after it was closed, and while it is closed again.
+// closed asks for a key after the key provider was closed, and while it is being closed again.
 func (h KeyProvider) closed(t *testing.T) {
 	maker, key, stored := h.maker(t)
 	closeTwice(t, maker)
@@ -74,8 +74,8 @@ func (h KeyProvider) closed(t *testing.T) {
 	})
 }
 
-// closeTwice closes what holds something between calls. The test of anything else is
-// skipped.
+// closeTwice closes a key provider or a method twice if it holds resources between calls.
+// Otherwise, it skips the test.
 func closeTwice(t *testing.T, built any) {
 	t.Helper()
 	closer, ok := built.(driver.Closer)

@@ -1,5 +1,5 @@
-// Package encryptiontest is the test that every key provider and every method
-// must pass. Write a harness of a dozen lines, and call Run.
+// Package encryptiontest provides the test that every key provider and every method must pass.
+// Write a harness of a dozen lines, and call its Run method.
 package encryptiontest
 
 import (
@@ -23,31 +23,32 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
-// patience is what hostile input may cost. The race detector slows much down.
+// patience is the maximum time that hostile input may take. It is long because code is slow under
+// the race detector.
 const patience = time.Minute
 
-// KeyProvider is the harness of a key provider.
+// KeyProvider is the test harness for a key provider.
 type KeyProvider struct {
 	Block driver.Block[driver.KeyProvider]
 
-	Attrs map[string]cty.Value   // a configuration that works
-	Other map[string]cty.Value   // one that works and has another key
-	Bad   []map[string]cty.Value // some that must be refused
+	Attrs map[string]cty.Value   // a working configuration
+	Other map[string]cty.Value   // a working configuration with another key
+	Bad   []map[string]cty.Value // configurations that must be refused
 
 	Keys    driver.Keys // the key providers that Attrs and Other refer to; may be nil; called from several goroutines
-	Secrets []string    // what stands in the configurations and must never come out
+	Secrets []string    // secrets in the configurations, which must never be shown
 
-	// Constant says that the configuration alone decides the key, so that it is
-	// the same for every file, whatever is stored.
+	// Constant means that only the configuration determines the key, so that the key is the same
+	// for every file, regardless of the metadata.
 	Constant bool
 
-	limit time.Duration // patience unless set
+	limit time.Duration // the default is patience
 }
 
-// Run runs the tests as subtests of t: what is built, the table, bad configurations,
-// new keys and the same keys again, many keys at once, another key, nothing stored,
-// keys of others that are missing, contexts that end, hostile metadata and, of a
-// [driver.Closer], keys after it was closed.
+// Run runs the tests as subtests of t. They cover Build, the table, bad configurations, new keys,
+// getting a key again, many keys at once, another key, missing metadata, missing keys of other key
+// providers, cancelled contexts, and hostile metadata. For a [driver.Closer], they also cover keys
+// after it was closed.
 func (h KeyProvider) Run(t *testing.T) {
 	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
@@ -76,9 +77,8 @@ func (h KeyProvider) Run(t *testing.T) {
 	t.Run("hostile metadata", h.hostile)
 }
 
-// refusal is why attrs are refused, at the latest when a key is asked for: one for
-// what is stored by a key provider that is right, because without that there is
-// none anyhow.
+// refusal builds a key provider from attrs and asks it for a key. It returns the error of either
+// step. It asks with valid metadata, because without metadata there might be no key anyway.
 func (h KeyProvider) refusal(t *testing.T, attrs map[string]cty.Value) error {
 	t.Helper()
 	provider, err := build(h.Block, attrs)
@@ -95,7 +95,7 @@ func (h KeyProvider) refusal(t *testing.T, attrs map[string]cty.Value) error {
 	return err
 }
 
-// ask is Key, with everything checked that holds for each call.
+// ask calls Key, and checks everything that must hold for each call.
 func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider driver.KeyProvider, stored json.RawMessage) ([]byte, error) {
 	t.Helper()
 	ctx = context.WithValue(ctx, mark{}, true)
@@ -116,8 +116,8 @@ func (h KeyProvider) ask(t *testing.T, ctx context.Context, provider driver.KeyP
 
 type mark struct{}
 
-// marked is Keys, which must be called with the context of the call, or one that
-// is made from it.
+// marked returns a version of Keys that checks its context. It must be called with the context of
+// the call, or with one that is derived from it.
 func (h KeyProvider) marked(t *testing.T) driver.Keys {
 	if h.Keys == nil {
 		return nil
@@ -135,8 +135,8 @@ type maker interface {
 	driver.KeyMaker
 }
 
-// maker returns the key provider as one that makes keys, and a new key. Tests of
-// one that makes none are skipped.
+// maker returns the key provider as one that makes keys, together with a new key. It skips the test
+// if the key provider makes no keys.
 func (h KeyProvider) maker(t *testing.T) (m maker, key []byte, stored json.RawMessage) {
 	t.Helper()
 	m, ok := Build(t, h.Block, h.Attrs).(maker)
@@ -150,8 +150,8 @@ func (h KeyProvider) maker(t *testing.T) (m maker, key []byte, stored json.RawMe
 	return m, bytes.Clone(key), bytes.Clone(stored)
 }
 
-// within calls what a program gives it input, and does not wait longer than
-// limit. A panic is a mistake.
+// within runs call. It reports an error if call panics, or takes longer than limit. Input is shown
+// in the error.
 func within(t *testing.T, limit time.Duration, input []byte, call func() ([]byte, error)) ([]byte, error) {
 	t.Helper()
 	var got []byte
@@ -191,7 +191,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 		if err != nil || !bytes.Equal(again, key) {
 			t.Errorf("the same key did not come back: %v", err)
 		}
-		clear(again) // it belongs to the caller
+		clear(again) // the key belongs to the caller
 	}
 	if r, ok := maker.(driver.Recognizer); ok {
 		if !r.Recognizes(stored) {
@@ -205,7 +205,7 @@ func (h KeyProvider) sameKey(t *testing.T) {
 	}
 }
 
-// newKeys makes two keys. Both stay good, and share nothing.
+// newKeys makes two keys, and checks that both remain valid and share no memory.
 func (h KeyProvider) newKeys(t *testing.T) {
 	maker, key, stored := h.maker(t)
 	second, document, err := maker.NewKey(context.WithValue(t.Context(), mark{}, true), h.marked(t))
@@ -216,7 +216,7 @@ func (h KeyProvider) newKeys(t *testing.T) {
 		t.Errorf("two new keys are the same: %t, want %t", !h.Constant, h.Constant)
 	}
 	want := bytes.Clone(second)
-	clear(second) // it belongs to the caller
+	clear(second) // the key belongs to the caller
 	first, err1 := h.ask(t, t.Context(), maker, stored)
 	last, err2 := h.ask(t, t.Context(), maker, document)
 	if err := cmp.Or(err1, err2); err != nil || !bytes.Equal(first, key) || !bytes.Equal(last, want) {
@@ -227,7 +227,7 @@ func (h KeyProvider) newKeys(t *testing.T) {
 	}
 }
 
-// newDocuments compares the documents that a [driver.Salter] makes with one of its NewKey.
+// newDocuments compares the documents that a [driver.Salter] makes with a document from its NewKey.
 func (h KeyProvider) newDocuments(t *testing.T, salter driver.Salter, stored json.RawMessage) {
 	t.Helper()
 	one, other := salter.NewDocument(), salter.NewDocument()
@@ -268,8 +268,8 @@ func (h KeyProvider) nothingStored(t *testing.T) {
 	}
 }
 
-// keysOfOthers: without the key that it builds on, there is none, and the reason
-// comes through.
+// keysOfOthers takes away the key that a key provider builds on. It checks that the key provider
+// then returns no key, and that the error keeps the reason.
 func (h KeyProvider) keysOfOthers(t *testing.T) {
 	if h.Keys == nil {
 		t.Skip("it builds on no other key")
@@ -297,8 +297,8 @@ func (h KeyProvider) context(t *testing.T) {
 	}
 }
 
-// hostile hands in what a file may hold that somebody tampered with: no key comes
-// out but the one that belongs to the undamaged file, and no error shows it.
+// hostile passes metadata that an attacker may have put into a file. The key provider must return
+// no key except the key of the undamaged file, and no error may show that key.
 func (h KeyProvider) hostile(t *testing.T) {
 	provider := Build(t, h.Block, h.Attrs)
 	documents := []string{``, `{`, `{}`, `[]`, `null`, `"x"`, `1e999`, `{"salt":1}`, "\x1b[2J", strings.Repeat("[", 100_000)}
@@ -306,7 +306,7 @@ func (h KeyProvider) hostile(t *testing.T) {
 	if _, ok := provider.(driver.KeyMaker); ok {
 		var stored json.RawMessage
 		_, key, stored = h.maker(t)
-		if _, err := h.ask(t, t.Context(), provider, stored); err != nil { // it may remember the key
+		if _, err := h.ask(t, t.Context(), provider, stored); err != nil { // the key provider may remember the key
 			t.Error(err)
 		}
 		if stored != nil {
@@ -327,13 +327,14 @@ func (h KeyProvider) hostile(t *testing.T) {
 	}
 }
 
-// damagedMetadata puts extreme values in the place of each member of a document.
+// damagedMetadata returns half of a document, and copies of the document in which one member has an
+// extreme value.
 func damagedMetadata(t *testing.T, stored json.RawMessage) []string {
 	t.Helper()
 	out := []string{string(stored[:len(stored)/2])}
 	var members map[string]any
 	if json.Unmarshal(stored, &members) != nil {
-		return out // it is no object, which is fine
+		return out // a document need not be an object
 	}
 	for name, original := range members {
 		for _, v := range []any{nil, "", -1, 0, int64(1) << 62, 1e300, 0.5, []any{}, map[string]any{}, strings.Repeat("A", 1<<20)} {
@@ -349,34 +350,37 @@ func damagedMetadata(t *testing.T, stored json.RawMessage) []string {
 	return out
 }
 
-// Method is the harness of a method.
+// Method is the test harness for a method.
 type Method struct {
 	Block driver.Block[driver.Method]
 
-	Attrs map[string]cty.Value   // a configuration that works
-	Bad   []map[string]cty.Value // some that must be refused, at the latest when a file is opened
+	Attrs map[string]cty.Value   // a working configuration
+	Bad   []map[string]cty.Value // configurations that must be refused, at the latest when a file is opened
 
-	Secrets []string // what stands in the configurations and must never come out
+	Secrets []string // secrets in the configurations, which must never be shown
 
-	// A method for the data of an envelope that refers to key providers requires these.
+	// These fields are required for a method that reads envelopes and refers to key providers.
 	Keys      driver.Keys // the key providers that Attrs refers to; called from several goroutines
-	OtherKeys driver.Keys // the same with other keys
+	OtherKeys driver.Keys // the same key providers with other keys
 
-	Other map[string]cty.Value // for any other method: a configuration that works and has another key
+	Other map[string]cty.Value // a working configuration with another key; required for all other methods
 
-	// A method for whole files, whose Block has OwnFormat, requires these, too.
-	File, Plain []byte // encrypted for Attrs, if possible by the format's own tool; and what is in it
+	// These fields are also required for a method for whole files, whose Block has OwnFormat.
+	File, Plain []byte // a file encrypted for Attrs, if possible by the format's own tool, and its plaintext
 
-	// Harmless is for whole files, too. It reports whether damage of File need not be
-	// noticed: damaged differs from it in a bit of byte at, or ends there. Nil notices all.
+	// Harmless is for whole files, too. It reports whether damage to File may go unnoticed. The
+	// damaged file has one flipped bit in the byte at index at, or ends at that index. If Harmless
+	// is nil, all damage must be noticed.
 	Harmless func(damaged []byte, at int) bool
 }
 
-// Run runs the tests as subtests of t: what is built, the table, bad configurations
-// and, of a method that seals, round trips, another key, no key, every damage by one
-// bit or one truncation, many files at once and, of a [driver.Closer], a file after
-// it was closed. Of a method for whole files, they are: the table, bad configurations,
-// File, another key, files of other formats, round trips and every damage.
+// Run runs the tests as subtests of t. They cover Build, the table and bad configurations. If the
+// method seals files, they also cover round trips, another key, a missing key, every damage by one
+// bit or one truncation, and many files at once. For a [driver.Closer], they cover a file after it
+// was closed.
+//
+// For a method for whole files, they cover Build, the table, bad configurations, File, another key,
+// files in other formats, round trips and every damage.
 func (h Method) Run(t *testing.T) {
 	if lacks := h.lacks(); lacks != "" {
 		t.Fatalf("the harness lacks %s", lacks)
@@ -448,7 +452,7 @@ func (h Method) Run(t *testing.T) {
 	})
 }
 
-// lacks names what the kind of method requires of the harness and is not there.
+// lacks names the fields that this kind of method requires but the harness does not have.
 func (h Method) lacks() string {
 	switch refers := h.refers(); {
 	case h.Block.OwnFormat != nil && (h.Other == nil || len(h.File) == 0 || len(h.Plain) == 0):
@@ -467,8 +471,8 @@ func (h Method) refers() bool {
 
 const samplePlain = `{"version":4,"outputs":{"secret":{"value":"canary","type":"string"}}}`
 
-// roundTrip seals with two of the method, with room behind the plaintext and
-// without, and opens all of it afterwards.
+// roundTrip seals with two instances of the method, with and without spare capacity behind the
+// plaintext, and then opens all files.
 func (h Method) roundTrip(t *testing.T, encrypter driver.Encrypter) {
 	second := Build(t, h.Block, h.Attrs)
 	var files [][]byte
@@ -492,7 +496,7 @@ func (h Method) roundTrip(t *testing.T, encrypter driver.Encrypter) {
 	}
 }
 
-// seal seals the sample, with room behind it.
+// seal seals the sample plaintext, with room bytes of spare capacity behind it.
 func (h Method) seal(t *testing.T, encrypter driver.Encrypter, room int) []byte {
 	t.Helper()
 	plain := append(make([]byte, 0, len(samplePlain)+room), samplePlain...)
@@ -503,7 +507,7 @@ func (h Method) seal(t *testing.T, encrypter driver.Encrypter, room int) []byte 
 	return sealed
 }
 
-// open is Decrypt, with everything checked that holds for each call.
+// open calls Decrypt, and checks everything that must hold for each call.
 func (h Method) open(t *testing.T, method driver.Method, keys driver.Keys, sealed []byte) ([]byte, error) {
 	t.Helper()
 	var secrets []string
@@ -521,7 +525,7 @@ func (h Method) open(t *testing.T, method driver.Method, keys driver.Keys, seale
 	return opened, err
 }
 
-// build does what a configuration does with an entry of the kind.
+// build decodes and builds an entry of the kind, as a configuration would.
 func build[T any](block driver.Block[T], attrs map[string]cty.Value) (T, error) {
 	values, err := entries.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
 	if err != nil {
@@ -535,7 +539,8 @@ func build[T any](block driver.Block[T], attrs map[string]cty.Value) (T, error) 
 	return block.Build(values)
 }
 
-// Build makes a key provider or a method from its attributes, without an environment.
+// Build makes a key provider or a method from its attributes, without an environment. An error
+// fails the test.
 func Build[T any](tb testing.TB, block driver.Block[T], attrs map[string]cty.Value) T {
 	tb.Helper()
 	built, err := build(block, attrs)
@@ -548,7 +553,7 @@ func Build[T any](tb testing.TB, block driver.Block[T], attrs map[string]cty.Val
 	return built
 }
 
-// checkTable looks at what the documentation and the schemas are made from.
+// checkTable checks the parts of a table from which documentation and schemas are made.
 func checkTable(t *testing.T, table attr.Table) {
 	t.Helper()
 	if table.Name == "" || table.Doc == "" {
@@ -579,7 +584,8 @@ func checkAttrs(t *testing.T, attrs []attr.Attr) {
 	}
 }
 
-// checkMarks: a value that must never come out is marked, so that no plan shows it.
+// checkMarks checks that every attribute with a secret value is marked as secret, so that no plan
+// shows the value.
 func checkMarks(t *testing.T, table attr.Table, attrs map[string]cty.Value, secrets []string) {
 	t.Helper()
 	for name, v := range attrs {

@@ -10,9 +10,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
-// runFiles are the tests of a method for whole files: the table, bad configurations, File,
-// another key, files of other formats, round trips of a method that seals, and every damage
-// of File by one bit or one truncation.
+// runFiles runs the tests of a method for whole files. They cover the table, bad configurations,
+// File, another key, files in other formats, round trips if the method seals files, and every
+// damage of File by one bit or one truncation.
 func (h Method) runFiles(t *testing.T) {
 	t.Helper()
 	method, other, secrets := Build(t, h.Block, h.Attrs), Build(t, h.Block, h.Other), probe.Spellings(h.Secrets)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// noSecret checks that an error shows none of these texts.
+// noSecret checks that an error contains none of these texts.
 func noSecret(t *testing.T, err error, texts []string) {
 	t.Helper()
 	for _, text := range texts {

@@ -10,14 +10,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// FuzzStored is a fuzz test of what a file stores of a key provider. P
-// must give a key for the first seed, and for nothing else a key that check does
-// not allow; check nil allows only the key of the first seed. An error must be
-// short, without control characters, and come without a key; and nothing may
-// take long.
+// FuzzStored is a fuzz test of the metadata that a file stores for a key provider. P must return a
+// key for the first seed. For all other input, it must return an error, or a key that check allows.
+// If check is nil, only the key of the first seed is allowed. An error must be short, contain no
+// control characters, and come without a key. No call may take long.
 //
-// Each worker of the fuzzer calls its test anew, so the seeds, and the key that
-// belongs to them, must be the same each time.
+// Each worker of the fuzzer calls the test anew, so the seeds and their key must be the same each
+// time.
 func FuzzStored(f *testing.F, p driver.KeyProvider, keys driver.Keys, check func(t *testing.T, in, key []byte), seeds ...string) {
 	f.Helper()
 	want, err := p.Key(f.Context(), keys, json.RawMessage(seeds[0]))

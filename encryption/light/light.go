@@ -1,6 +1,6 @@
-// Package light holds the registry of the key providers and methods that need no SDK. Package
+// Package light has the registry of the key providers and methods that need no SDK. Package
 // builtin, in another module, adds the others. A program that needs fewer kinds makes a shorter
-// registry of its own.
+// registry itself.
 package light
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/method/unencrypted"
 )
 
-// Registry returns the key providers pbkdf2, static, external, age and xor, and the
-// methods aes_gcm, external, unencrypted, age, kubeform and terraform_backend_git. The
-// caller may change it.
+// Registry returns the key providers pbkdf2, static, external, age and xor, and the methods
+// aes_gcm, external, unencrypted, age, kubeform and terraform_backend_git. The caller may change
+// it.
 func Registry() encryption.Registry {
 	return encryption.Registry{
 		KeyProviders: []driver.Block[driver.KeyProvider]{

@@ -11,32 +11,32 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// budget is the meter of values that are decoded together. All work beyond reading the text is
+// budget limits the cost of decoding several values together. All work beyond reading the text is
 // charged before it is done.
 //
-// The charges were measured, decoding and sending together, and rounded up. TestHostileFiles and
+// The charges were measured for decoding and sending together, and rounded up. TestHostileFiles and
 // "make bench" compare the costs of hostile and honest files.
 type budget struct{ *meter.Meter }
 
-// ErrCost means that decoding and sending a value would cost too much. The size of the values
-// that are read together sets the limit. The other values can be read without this one.
+// ErrCost means that decoding and sending a value would cost too much. The limit depends on the
+// size of all values that are read together. The other values can still be read without this one.
 var ErrCost = meter.ErrCost
 
-// newBudget returns the budget of values that take size bytes of the file, with their types.
+// newBudget returns the budget for values that take size bytes of the file, including their types.
 func newBudget(size int) *budget { return &budget{meter.New(size)} }
 
-// shared holds the types of the outputs of one state, and the costs of decoding outputs one at a
-// time. Each output may cost as much as its own bytes allow, and all outputs together [meter.Free]
-// in addition.
+// shared holds the types of a state's outputs, and the costs of decoding outputs one at a time.
+// Each output may cost as much as its own size allows. In addition, all outputs together may cost
+// [meter.Free].
 type shared struct {
-	types sync.Map // maps the JSON texts of types to values of cty.Type
+	types sync.Map // maps the JSON text of a type to its cty.Type
 
 	mu   sync.Mutex
-	used int64            // the used part of the free budget
-	paid map[string]int64 // the costs of outputs that used a part of it, by name
+	used int64            // how much of the free budget is used
+	paid map[string]int64 // costs of the outputs that used part of the free budget, by name
 }
 
-// value decodes an output. Only the first time counts, so a program may decode the same output
+// value decodes an output. Only the first time is charged, so a program may decode the same output
 // again and again.
 func (s *shared) value(o Output) (cty.Value, error) {
 	s.mu.Lock()
@@ -69,11 +69,12 @@ func (b *budget) number(digits int, fraction bool) error {
 	return b.Charge(units, "its long numbers")
 }
 
-// text charges for a text by its length, because the elements of a set are read again and again.
+// text charges for a text by its length, because the elements of a set are read repeatedly.
 func (b *budget) text(length int) error { return b.Charge(int64(length)/16, "its long texts") }
 
-// typ charges for a type by the length and the nesting of its JSON. Reading, comparing and sending
-// a type copy the rest of it at each level. Too deep a nesting is an error.
+// typ charges for a type by the length and the nesting of its JSON, because reading, comparing and
+// sending a type copies the rest of it at each level. It returns an error if the nesting is too
+// deep.
 func (b *budget) typ(length, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("it %w", errNesting)
@@ -81,14 +82,14 @@ func (b *budget) typ(length, depth int) error {
 	return b.Charge(1+int64(length)/16+int64(length)*int64(depth)/50, "its types")
 }
 
-// vacant charges for a value that the file says nothing about: a null, an empty collection or an
-// absent attribute. Its whole type counts, because each collection around it compares the type with
-// others.
+// vacant charges for a value for which the file contains no data: a null, an empty collection or an
+// absent attribute. The whole type counts, because each surrounding collection compares the type
+// with others.
 func (b *budget) vacant(ty cty.Type, depth int) error {
 	return b.Charge(int64(weight(ty))*int64(depth)/50, "its nulls, empty collections and absent attributes")
 }
 
-// absent charges for an attribute that the file leaves out, with its name.
+// absent charges for an attribute that the file leaves out, and for its name.
 func (b *budget) absent(name string, ty cty.Type, depth int) error {
 	if err := b.vacant(ty, depth); err != nil {
 		return err
@@ -96,14 +97,14 @@ func (b *budget) absent(name string, ty cty.Type, depth int) error {
 	return b.Charge(1+int64(len(name))/64, "its absent attributes")
 }
 
-// wrapped charges for a value of dynamic type, whose text is read once more.
+// wrapped charges for a value of dynamic type, whose text is read a second time.
 func (b *budget) wrapped(length int) error {
 	return b.Charge(1+int64(length)/32, "its values of dynamic type")
 }
 
-// set charges for a set of elements that cost work units together. They are hashed, compared if
-// their hashes are the same, and sorted each time that the set is iterated. cty hashes only ten
-// digits of a number, so many long numbers have the same hash.
+// set charges for a set. Work is the cost of decoding all its elements. The elements are hashed,
+// compared if their hashes are equal, and sorted each time the set is iterated. Package cty hashes
+// only ten digits of a number, so many long numbers have the same hash.
 func (b *budget) set(values []cty.Value, work int64) error {
 	n := int64(len(values))
 	sorting := work * int64(bits.Len(uint(len(values))))
@@ -112,7 +113,7 @@ func (b *budget) set(values []cty.Value, work int64) error {
 		sorting /= 3
 	case typ.IsSetType(): // hashing a set iterates it
 		sorting = 2*work + 2*sorting/3
-	case !typ.IsPrimitiveType(): // each look-up hashes the elements again
+	case !typ.IsPrimitiveType(): // each lookup hashes the elements again
 		sorting = 2*work + sorting/2
 	}
 	const what = "the elements of its sets"

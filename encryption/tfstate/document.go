@@ -9,15 +9,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// document holds the members of all formats. Other members are skipped.
+// document holds the members of all state formats. Other members are skipped.
 type document struct {
 	Version          *int            `json:"version"`
 	TerraformVersion string          `json:"terraform_version"`
 	Serial           int64           `json:"serial"`
 	Lineage          string          `json:"lineage"`
-	Outputs          json.RawMessage `json:"-"` // JSON of format 4, a part of the file
-	Modules          json.RawMessage `json:"-"` // JSON of formats 1 to 3, a part of the file
-	Resources        json.RawMessage `json:"-"` // JSON of format 4, a part of the file
+	Outputs          json.RawMessage `json:"-"` // JSON in format 4, a slice of the file
+	Modules          json.RawMessage `json:"-"` // JSON in formats 1 to 3, a slice of the file
+	Resources        json.RawMessage `json:"-"` // JSON in format 4, a slice of the file
 }
 
 // module holds the outputs of one module in formats 1 to 3, by name.
@@ -26,8 +26,8 @@ type module struct {
 	Outputs map[string]json.RawMessage `json:"outputs"`
 }
 
-// parseDocument reads the small members of the file and finds the large ones. It returns an
-// error for a value with a wrong type, and for a file that is not JSON.
+// parseDocument reads the small members of the file and locates the large ones. It returns an error
+// if a value has the wrong type, or if the file is not JSON.
 func parseDocument(data []byte) (*document, error) {
 	var doc document
 	large := map[string]*json.RawMessage{"outputs": &doc.Outputs, "modules": &doc.Modules, "resources": &doc.Resources}
@@ -38,8 +38,8 @@ func errForm(key string) error {
 	return edited(fmt.Errorf("the state's %q are not in the form of its format version", key))
 }
 
-// edited returns err with advice for a state that Terraform and OpenTofu do not write. It adds no
-// advice if the state exceeds a limit of this package, because such a state may be genuine.
+// edited adds advice to err for a state that Terraform and OpenTofu would not write. It adds none
+// if the state exceeds a limit of this package, because such a state may be genuine.
 func edited(err error) error {
 	if errors.Is(err, ErrCost) || errors.Is(err, ErrDigits) || errors.Is(err, errNesting) {
 		return err
@@ -47,8 +47,8 @@ func edited(err error) error {
 	return fmt.Errorf("%w; Terraform and OpenTofu write no such state: it was edited or damaged; restore an intact copy", err)
 }
 
-// checkVersion returns an error for a file that is not a state, and for a state in a later format.
-// It considers the error of decoding only if it concerns the whole file or the version.
+// checkVersion returns an error for a file that is not a state, or is a state in a later format. It
+// considers the decoding error only if that concerns the whole file or the version.
 func checkVersion(doc *document, decoding error) error {
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](decoding)
 	switch {
@@ -71,7 +71,8 @@ func checkVersion(doc *document, decoding error) error {
 	return nil
 }
 
-// syntaxError returns an error with the place of a mistake, without the text that encoding/json quotes.
+// syntaxError returns the error for data that is not valid JSON. It gives the position of the
+// mistake, but not the text that encoding/json quotes.
 func syntaxError(data []byte, err error) error {
 	const no = "this is not a state file: "
 	switch {
@@ -86,7 +87,8 @@ func syntaxError(data []byte, err error) error {
 	return errors.New(no + "its JSON ends too early; fetch it again, or restore an intact copy")
 }
 
-// typeError returns an error that names the key of a value of the wrong type. The key is one that this package reads.
+// typeError returns an error that names the key whose value has the wrong type. The key is always
+// one that this package reads.
 func typeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return edited(fmt.Errorf("%q must be %s", wrong.Field, jsonwalk.Expected(wrong)))

@@ -9,8 +9,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// typeOf returns the type of an output. It keeps the types, because thousands of outputs share a
-// few, and reading a type takes longer than reading a value.
+// typeOf returns the type of an output. It caches the types, because thousands of outputs share a
+// few types, and reading a type takes longer than reading a value.
 func (s *shared) typeOf(raw json.RawMessage, b *budget) (cty.Type, error) {
 	text := string(raw)
 	if ty, ok := s.types.Load(text); ok {
@@ -24,14 +24,14 @@ func (s *shared) typeOf(raw json.RawMessage, b *budget) (cty.Type, error) {
 }
 
 // decodeType returns the type of an output or of a dynamic value. Raw must be valid JSON. Optional
-// attributes of the type become plain attributes.
+// attributes of the type become ordinary attributes.
 func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	if err := b.typ(len(raw), nesting(raw)); err != nil {
 		return cty.NilType, err
 	}
 	unusable := errors.New("it is not a type as Terraform writes one")
 	defer func() {
-		// cty panics if an optional attribute is not among the attributes.
+		// cty panics if an optional attribute is missing from the attributes.
 		if recover() != nil {
 			ty, err = cty.NilType, unusable
 		}
@@ -43,7 +43,8 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	return ty.WithoutOptionalAttributesDeep(), nil
 }
 
-// dynamic returns a value whose type is next to it: {"value":…,"type":…}, in either order.
+// dynamic returns a value that is stored together with its type: {"value":…,"type":…}, in either
+// order.
 func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 	if kind != '{' {
 		return cty.NilVal, errors.New("an object of value and type is required")

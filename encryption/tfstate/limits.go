@@ -10,27 +10,26 @@ import (
 )
 
 const (
-	// maxNesting is the greatest nesting of the JSON of a value or a type. Configurations stay
-	// below 50; a thousand nested calls still take less than a megabyte of stack.
+	// maxNesting is the maximum nesting of the JSON of a value or a type. Configurations stay below
+	// 50. A thousand nested calls still take less than a megabyte of stack.
 	maxNesting = 1000
 
-	// jsonNesting is the greatest nesting that encoding/json accepts, anywhere in the file.
+	// jsonNesting is the maximum nesting that encoding/json accepts, anywhere in the file.
 	jsonNesting = 10000
 
-	// maxInstances is the greatest number of instances of a resource. An instance takes at least
-	// fifteen bytes in the file, and twenty times as much in memory.
+	// maxInstances is the maximum number of instances of a resource. An instance takes at least 15
+	// bytes in the file, and twenty times as much in memory.
 	maxInstances = 100_000
 
-	// maxGaps is the greatest number of instances that may be missing below the last one.
+	// maxGaps is the maximum number of instances that may be missing below the last one.
 	maxGaps = 10_000
 
-	// maxDigits is the greatest number of digits of a number when it is written out, as 1e400 has
-	// 401. The longest number known in a configuration, 1.5e300, has 301. Terraform writes all
-	// digits wherever it shows or stores a number, which takes gigabytes and minutes for
-	// 1e600000000.
+	// maxDigits is the maximum number of digits of a number when it is written out; 1e400 has 401.
+	// The longest number known in a configuration, 1.5e300, has 301. Terraform writes all digits
+	// wherever it shows or stores a number. For 1e600000000, that takes gigabytes and minutes.
 	maxDigits = 1_024
 
-	// maxShort is the greatest number of digits for which sending a number costs nothing extra.
+	// maxShort is the maximum number of digits of a number that is sent at no extra cost.
 	maxShort = 17
 )
 
@@ -38,11 +37,11 @@ var errNesting = fmt.Errorf("is nested more than %d deep", maxNesting)
 
 var errNumber = errors.New("a number is required")
 
-// ErrDigits means that a number has more than 1,024 digits when it is written
-// out, as 1e2000 has: too many to be shown and stored.
+// ErrDigits means that a number has more than 1,024 digits when it is written out, such as 1e2000.
+// That is too many to show or store.
 var ErrDigits = fmt.Errorf("a number has more than %d digits when it is written out", maxDigits)
 
-// number returns the number in a decimal text. cty keeps 512 bits of it, like Terraform.
+// number parses a number in a decimal text. Like Terraform, cty keeps 512 bits of it.
 func (d *decoder) number(text string) (cty.Value, error) {
 	// cty would also accept infinity and binary exponents.
 	if strings.Trim(text, "+-.eE0123456789") != "" {
@@ -63,7 +62,7 @@ func (d *decoder) number(text string) (cty.Value, error) {
 }
 
 // digitsOf returns the approximate number of digits of a number when it is written out, and whether
-// some digits may follow the point. It returns [ErrDigits] for too many digits.
+// there may be digits after the decimal point. It returns [ErrDigits] if there are too many digits.
 func digitsOf(text string) (digits int, fraction bool, err error) {
 	mantissa, power := text, 0
 	if i := strings.IndexAny(text, "eE"); i >= 0 {
@@ -80,8 +79,8 @@ func digitsOf(text string) (digits int, fraction bool, err error) {
 	return digits, power < 0 || strings.Contains(mantissa, "."), nil
 }
 
-// weight returns the approximate cost of comparing ty with another type: the number of types in
-// it, and the names of attributes, which are hashed.
+// weight returns the approximate cost of comparing ty with another type. It counts the types in ty,
+// and the names of attributes, which are hashed.
 func weight(ty cty.Type) int {
 	n := 1
 	switch {
@@ -99,8 +98,8 @@ func weight(ty cty.Type) int {
 	return n
 }
 
-// nesting returns the number of levels of brackets in a JSON text. For a text that is not valid
-// JSON, the result means nothing.
+// nesting returns the number of bracket levels in a JSON text. The result is meaningless if the
+// text is not valid JSON.
 func nesting(text []byte) int {
 	depth, deepest, inString := 0, 0, false
 	for i := 0; i < len(text); i++ {

@@ -10,12 +10,12 @@ import (
 )
 
 // Resources returns the instances of all resources and data sources, in the order of the file,
-// without deposed instances; see [Resource.Address]. It decodes no attributes and keeps no
-// resource, so it takes little memory for a state of any size.
+// except deposed instances; see [Resource.Address]. It decodes no attributes and keeps no resource,
+// so it takes little memory for a state of any size.
 //
-// It returns an error for an invalid resource, as [State.Resource] does, for states in formats 1
-// to 3, and [ErrCost] for addresses that are far longer than the file. A resource that the state
-// has twice is returned twice; [State.Resource] refuses it.
+// Like [State.Resource], it returns an error if a resource is invalid or the state is in format 1,
+// 2 or 3. It returns [ErrCost] if the addresses are far longer than the file. A resource that the
+// state has twice is returned twice, while [State.Resource] refuses it.
 func (s *State) Resources() (iter.Seq[*Resource], error) {
 	all := func(yield func(*Resource) bool) error {
 		l := lister{budget: newBudget(len(s.list)), providers: map[string]string{}, yield: yield}
@@ -33,12 +33,12 @@ func (s *State) Resources() (iter.Seq[*Resource], error) {
 	}, nil
 }
 
-// errEnough ends a walk whose caller wants no more resources.
+// errEnough ends a walk when the caller wants no more resources.
 var errEnough = errors.New("enough")
 
 type lister struct {
 	budget    *budget
-	providers map[string]string // addresses of providers by the address of their configuration
+	providers map[string]string // provider addresses by provider configuration address
 	yield     func(*Resource) bool
 }
 

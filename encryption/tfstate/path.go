@@ -10,13 +10,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// valueError is an error about a part of a value, with the path to it.
+// valueError is an error about a part of a value, with the path to that part.
 type valueError struct {
 	steps  []string // innermost first
 	reason error
 }
 
-// maxSteps is the number of steps of a path that an error shows.
+// maxSteps is the maximum number of path steps that an error shows.
 const maxSteps = 10
 
 func (e *valueError) Error() string {
@@ -30,7 +30,7 @@ func (e *valueError) Error() string {
 
 func (e *valueError) Unwrap() error { return e.reason }
 
-// within returns err with a path that begins with one more step.
+// within adds a step to the beginning of the path in err.
 func within(step string, err error) error {
 	e, ok := errors.AsType[*valueError](err)
 	if !ok {
@@ -42,11 +42,12 @@ func within(step string, err error) error {
 
 func indexStep(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// attributeStep returns the step to an attribute. It shows the name, which is part of the type.
+// attributeStep returns the path step to an attribute. It shows the name, because the name is part
+// of the type.
 func attributeStep(name string) string { return "." + quote(name) }
 
-// keyStep returns the step to a key of a map. It hides the key if the output is sensitive, because
-// a key is data like the values, such as a user's name or a token.
+// keyStep returns the path step to a key of a map. It hides the key if the output is sensitive,
+// because a key is data like the values. It may be a user name or a token.
 func (d *decoder) keyStep(key string) string {
 	if d.sensitive {
 		return "[…]"
@@ -54,8 +55,8 @@ func (d *decoder) keyStep(key string) string {
 	return "[" + quote(key) + "]"
 }
 
-// unsupported returns the error for a name that the type does not have. It hides the name if the
-// output is sensitive, because the name may be data.
+// unsupported returns the error for an attribute that the type does not have. It hides the name if
+// the output is sensitive, because the name may be data.
 func (d *decoder) unsupported(name string) error {
 	if d.sensitive {
 		return errors.New("an attribute is not in its type")
@@ -64,11 +65,11 @@ func (d *decoder) unsupported(name string) error {
 }
 
 const (
-	maxShown        = 60  // bytes of a name or a key that are shown
-	maxShownAddress = 300 // bytes of an address in an error: addresses in nested modules are long
+	maxShown        = 60  // maximum length of a name or a key in an error, in bytes
+	maxShownAddress = 300 // maximum length of an address in an error, in bytes; addresses in nested modules are long
 )
 
 func quote(text string) string { return outside.Quoted(text, maxShown) }
 
-// show returns an address, or a part of one, escaped and cut for an error.
+// show returns an address, or a part of one, escaped and shortened for an error.
 func show(address string) string { return outside.Line(address, maxShownAddress) }

@@ -21,17 +21,16 @@ type storedResource struct {
 	address.Address
 
 	provider  string // the address of the provider configuration
-	instances []byte // JSON of the instances, a part of the file
+	instances []byte // JSON of the instances, a slice of the file
 
-	twice bool // whether the state has the resource twice
+	twice bool // whether the state contains the resource twice
 }
 
-// resourceIndex holds the resources of a state by address, without an instance
-// key.
+// resourceIndex maps addresses to the resources of a state. The addresses have no instance keys.
 type resourceIndex map[string]*storedResource
 
-// indexed returns the resources in the list of a state. Their instances are decoded when they are
-// needed.
+// indexed returns the index of the resources in a state's list. Instances are decoded only when
+// they are needed.
 func indexed(list []byte) (resourceIndex, error) {
 	index := resourceIndex{}
 	err := eachResource(list, func(one *storedResource) error {
@@ -43,8 +42,8 @@ func indexed(list []byte) (resourceIndex, error) {
 	return index, err
 }
 
-// eachResource calls visit for each resource in the list of a state, without decoding its
-// instances. An error of visit ends it.
+// eachResource calls visit for each resource in a state's list, without decoding instances. It
+// stops at the first error from visit.
 func eachResource(list []byte, visit func(*storedResource) error) error {
 	if list == nil || string(list) == "null" {
 		return nil
@@ -74,8 +73,8 @@ func eachResource(list []byte, visit func(*storedResource) error) error {
 	return nil
 }
 
-// readResource returns one element of a state's resources. It returns an error for an element that
-// is not a resource, so that a file cannot make it read millions of them.
+// readResource reads one element of a state's resource list. It returns an error for an element
+// that is not a resource, so that a file cannot make the program read millions of them.
 func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	r := &storedResource{}
 	if err := reader.Object(func(name string) (err error) {
@@ -110,13 +109,14 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 	return r, nil
 }
 
-// Resource returns the resource at an address of at most 16 KiB, in the form in which Terraform and
-// OpenTofu print it: module.net["a"].aws_vpc.main[0], or without the last index for all instances.
-// "" stands for the only resource of a state, and is an error if the state has several or none.
+// Resource returns the resource at an address, in the form in which Terraform and OpenTofu print
+// it, such as module.net["a"].aws_vpc.main[0]. The address may be at most 16 KiB long. Without the
+// last index, it stands for all instances. "" stands for the only resource of a state, and is an
+// error if the state has none or several.
 //
-// It returns an error for states in formats 1 to 3, which have all attributes as text without
+// Resource returns an error for states in formats 1 to 3, in which all attributes are text without
 // types, and for a resource with more than 100,000 instances. If the state has no such resource,
-// the error shows the nearest address.
+// the error names the nearest address.
 func (s *State) Resource(address string) (*Resource, error) {
 	if err := s.hasResources(); err != nil {
 		return nil, err
@@ -166,12 +166,13 @@ func (index resourceIndex) only() (*Resource, error) {
 	return nil, fmt.Errorf("the state has %d resources; choose one with address", len(index))
 }
 
-// nearby returns the part of an error that names similar addresses, or resources of the same type
-// and name elsewhere, or other resources of the state.
+// nearby returns the part of an error message that names similar addresses. If there are none, it
+// names resources of the same type and name elsewhere, or other resources of the state.
 func (index resourceIndex) nearby(a address.Address) string {
 	var alike, elsewhere []string
 	for at, stored := range index {
-		// Only addresses of similar length can be near, and comparing two addresses costs the product of their lengths.
+		// Comparing two addresses costs the product of their lengths, and only addresses of similar
+		// length can be near.
 		if d := len(at) - len(a.Resource()); d >= -3 && d <= 3 && len(at) < maxShown {
 			alike = append(alike, at)
 		}
@@ -193,35 +194,34 @@ func (index resourceIndex) nearby(a address.Address) string {
 	return "; it has " + syntax.List(elsewhere, maxListed, show)
 }
 
-const maxListed = 5 // texts from the file that an error shows
+const maxListed = 5 // maximum number of texts from the file in an error
 
-// Resource is a resource, or one instance of it, not decoded yet.
+// Resource is a resource, or one instance of it, not yet decoded.
 type Resource struct {
 	Mode string // "managed", or "data" for a data source
 	Type string // such as "aws_vpc"
 
-	// Provider is the address of the provider, such as
-	// "registry.terraform.io/hashicorp/aws", or "provider.aws" in a state of Terraform 0.12.
+	// Provider is the address of the provider, such as "registry.terraform.io/hashicorp/aws", or
+	// "provider.aws" in a state that Terraform 0.12 wrote.
 	Provider string
 
-	// SchemaVersion is the version of the provider's schema that the attributes
-	// follow; nil if the instances follow several.
+	// SchemaVersion is the version of the provider's schema that the attributes follow. It is nil
+	// if the instances follow several versions.
 	SchemaVersion *uint64
 
 	address   address.Address
 	instances []storedInstance
 }
 
-// storedInstance is an instance in format 4. Its large members are parts of the
-// file.
+// storedInstance is an instance in format 4. Its large members are slices of the file.
 type storedInstance struct {
 	IndexKey      json.RawMessage `json:"index_key"`
 	Deposed       string          `json:"deposed"`
-	Provider      string          `json:"provider"` // only in states of OpenTofu, if instances differ in it
+	Provider      string          `json:"provider"` // only in OpenTofu states whose instances have different providers
 	SchemaVersion uint64          `json:"schema_version"`
 
 	attributes json.RawMessage
-	flat       json.RawMessage // attributes_flat, which old states have in place of attributes
+	flat       json.RawMessage // attributes_flat, which old states have instead of attributes
 	sensitive  json.RawMessage
 	key        address.Key
 }
@@ -255,7 +255,7 @@ func (i *storedInstance) readKey() error {
 	return err
 }
 
-// find returns the instance with a key, or all instances for the zero key.
+// find returns the instance with this key, or all instances for the zero key.
 func (r *storedResource) find(key address.Key) (*Resource, error) {
 	at := r.Address
 	at.Key = key
@@ -278,7 +278,7 @@ func (r *storedResource) find(key address.Key) (*Resource, error) {
 	return found, nil
 }
 
-// choose adds to r the instances that its address means, and returns the keys of all instances.
+// choose adds the instances that match the address of r to r. It returns the keys of all instances.
 func (r *Resource) choose(instances []byte) ([]address.Key, error) {
 	seen := map[address.Key]bool{}
 	if err := eachInstance(instances, func(one storedInstance) error {
@@ -299,8 +299,8 @@ func (r *Resource) choose(instances []byte) ([]address.Key, error) {
 	return slices.Collect(maps.Keys(seen)), nil
 }
 
-// eachInstance calls visit for the instances of a resource, except deposed ones. It ends with
-// the first error of visit.
+// eachInstance calls visit for each instance of a resource, except deposed ones. It stops at the
+// first error from visit.
 func eachInstance(list []byte, visit func(storedInstance) error) error {
 	if len(list) == 0 {
 		return nil
@@ -340,8 +340,8 @@ func noInstance(a address.Address, keys []address.Key) error {
 		syntax.List(texts, maxListed, show))
 }
 
-// Address returns the address of the resource, or of the instance, in the form in which Terraform
-// and OpenTofu print it: module.net["a"].aws_vpc.main[0].
+// Address returns the address of the resource or the instance, in the form in which Terraform and
+// OpenTofu print it, such as module.net["a"].aws_vpc.main[0].
 func (r *Resource) Address() string { return r.address.String() }
 
 // Size returns the length of the attributes in the file, in bytes.
@@ -353,19 +353,21 @@ func (r *Resource) Size() int {
 	return size
 }
 
-// Marked reports whether the state tells which attributes are sensitive. In states of Terraform
-// 0.13 and older, which do not, any attribute may be a secret.
+// Marked reports whether the state says which attributes are sensitive. States of Terraform 0.13
+// and older do not, so any attribute in them may be a secret.
 func (r *Resource) Marked() bool {
 	return !slices.ContainsFunc(r.instances, func(i storedInstance) bool { return len(i.sensitive) == 0 || string(i.sensitive) == "null" })
 }
 
-// Values decodes the attributes, and separates the ones that the state marks as sensitive from
-// the others. One instance gives an object of attributes. A resource with count gives a tuple of
-// such objects, with null for a missing index, and a resource with for_each an object of them by
-// key. The types follow from the JSON: objects and tuples in place of maps, lists and sets.
+// Values decodes the attributes, and separates the attributes that the state marks as sensitive
+// from the others. A single instance gives an object of attributes. A resource with count gives a
+// tuple of such objects, with null for a missing index. A resource with for_each gives an object
+// whose keys are the instance keys. All types follow from the JSON, so there are objects and tuples
+// instead of maps, lists and sets.
 //
-// Each call decodes the attributes again. It returns [ErrCost] or [ErrDigits] if the costs exceed
-// the limit for the size of the attributes, or if more than 10,000 indexes are missing.
+// Each call decodes the attributes again. It returns [ErrCost] if decoding would cost too much for
+// the size of the attributes, and [ErrDigits] if a number is too long. More than 10,000 missing
+// indexes are an error, too.
 func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 	if attributes, sensitive, err = r.values(); err != nil {
 		return cty.NilVal, cty.NilVal, fmt.Errorf("resource %s: %w", show(r.address.String()), err)
@@ -432,7 +434,7 @@ func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error)
 	if err != nil {
 		return open, sensitive, err
 	}
-	ty, err := impliedType(i.attributes, "its attributes", b) // the state has no types of attributes
+	ty, err := impliedType(i.attributes, "its attributes", b) // the state does not store attribute types
 	if err != nil {
 		return open, sensitive, err
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// marks tells which parts of a value are sensitive. The zero value marks nothing.
+// marks says which parts of a value are sensitive. The zero value marks nothing.
 type marks struct {
 	whole  bool
 	inside map[pathStep]*marks
 }
 
-// pathStep is one step into a value. Attributes of objects and keys of maps are not distinguished,
-// because both are read as objects without a schema.
+// pathStep is one step into a value. It does not distinguish attributes of objects from keys of
+// maps, because both are read as objects if there is no schema.
 type pathStep struct {
 	name    string
 	index   int
@@ -24,8 +24,8 @@ type pathStep struct {
 
 var errPaths = errors.New("its sensitive_attributes are not in the form that Terraform and OpenTofu write")
 
-// readMarks reads the paths in sensitive_attributes. If a step cannot be taken in a JSON value,
-// such as a step to an element of a set, the whole value before the step is marked.
+// readMarks reads the paths in sensitive_attributes. If a JSON value does not allow a step, such as
+// a step to an element of a set, the whole value before the step is marked.
 func readMarks(raw json.RawMessage) (*marks, error) {
 	root := &marks{}
 	if raw == nil {
@@ -67,7 +67,7 @@ func (m *marks) at(step pathStep) *marks {
 	return next
 }
 
-// readStep returns a step of a path, and false for a step that cannot be taken in JSON.
+// readStep reads one step of a path. It returns false for a step that JSON does not allow.
 func readStep(typ string, value json.RawMessage) (pathStep, bool, error) {
 	switch typ {
 	case "get_attr":
@@ -107,9 +107,10 @@ func jsonString(raw json.RawMessage) (string, bool) {
 
 var hidden = cty.NullVal(cty.DynamicPseudoType)
 
-// split separates the attributes of a resource. Open has null in place of each sensitive value.
-// Sensitive has objects with only the sensitive attributes, and tuples with null for the other
-// elements. If a path leads to no value, the last value on it is sensitive as a whole.
+// split separates the sensitive attributes of a resource from the others. Open has null instead of
+// each sensitive value. Sensitive has objects with only the sensitive attributes, and tuples with
+// null for the other elements. If a path leads to no value, the last value on the path is sensitive
+// as a whole.
 func (m *marks) split(attributes cty.Value) (open, sensitive cty.Value) {
 	if !m.fit(attributes) {
 		return hidden, attributes
@@ -128,8 +129,8 @@ func (m *marks) splitInner(v cty.Value) (open, sensitive cty.Value) {
 	}
 }
 
-// fit reports whether v can be split: it is neither null nor marked as a whole, and each of the
-// marks leads to a value inside it.
+// fit reports whether v can be split. It must not be null or marked as a whole, and each mark must
+// lead to a value inside it.
 func (m *marks) fit(v cty.Value) bool {
 	if m.whole || v.IsNull() {
 		return false
@@ -147,7 +148,7 @@ func (m *marks) fit(v cty.Value) bool {
 }
 
 // isWrapper reports whether an object may be a value that the state stores together with its type.
-// A path to such a value continues inside the value, so a step called type or value would be
+// A path to such a value continues inside the object, so a step called type or value would be
 // misread.
 func isWrapper(ty cty.Type) bool {
 	return ty.IsObjectType() && len(ty.AttributeTypes()) == 2 && ty.HasAttribute("value") && ty.HasAttribute("type")

@@ -1,17 +1,18 @@
 // Package tfstate reads the outputs and the resources of a plaintext state, as Terraform and
-// OpenTofu write them: outputs of formats 1 to 4 with exactly the types that they have in the
-// configuration, and resources of format 4, the only one since Terraform 0.12.
-// encryption.Target.Decrypt returns such a state.
+// OpenTofu write it. It reads outputs in formats 1 to 4, with exactly the types that they have in
+// the configuration. It reads resources in format 4, the only format since Terraform 0.12. Such a
+// state is the result of encryption.Target.Decrypt.
 //
-// Anybody who can write to the store of a state can change the file. The costs of decoding are
-// limited by its size, see [ErrCost] and [ErrDigits]. Values may be nested 1,000 deep.
+// Anybody who can write to the place where a state is stored can change the file. The cost of
+// decoding is therefore limited, in proportion to the size of the file; see [ErrCost] and
+// [ErrDigits]. Values may be nested 1,000 levels deep.
 //
-// Values are secrets. Errors name an output or a resource, and the path within its value, never
-// the value. Text from the file is escaped and cut short in them, so that they can be printed.
+// Values are secrets. Errors name an output or a resource, and the path within its value, but never
+// the value. Text from the file is escaped and shortened in errors, so that errors can be printed.
 //
-// A value is a [cty.Value]. Package gocty of the same module turns one into Go values, and its
-// package json into JSON; the examples show both. An output that a configuration writes as
-// ["a", "b"] or { a = "b" } is a tuple or an object: package convert makes it the list or the map
+// A value is a [cty.Value]. In the cty module, package gocty converts it to Go values, and package
+// json converts it to JSON; the examples show both. An output that a configuration writes as ["a",
+// "b"] or { a = "b" } is a tuple or an object. Package convert turns it into the list or the map
 // that gocty requires for a slice or a Go map.
 package tfstate
 
@@ -24,36 +25,36 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// State holds the outputs of the root module and the metadata of a state. Any number of goroutines
-// may use it at once.
+// State holds the outputs of the root module and the metadata of a state. It is safe for concurrent
+// use.
 //
-// [State.Resource] and [State.Resources] read the bytes that were parsed, which stay
-// in memory as long as the State, and must not be changed.
+// [State.Resource] and [State.Resources] read the bytes that were parsed. These bytes stay in
+// memory as long as the State, and must not be changed.
 type State struct {
-	Version          int    // the version of the format, 1 to 4
-	TerraformVersion string // the version of the Terraform or OpenTofu that wrote the state; "" if absent
+	Version          int    // the format version, 1 to 4
+	TerraformVersion string // the version of Terraform or OpenTofu that wrote the state; "" if absent
 	Serial           int64  // 0 if absent, never negative
 	Lineage          string // "" if absent
 
-	// Outputs maps names to outputs, whose values are not decoded yet.
+	// Outputs maps names to outputs, whose values are not yet decoded.
 	Outputs map[string]Output
 
-	list      []byte                        // the JSON of the resources, a part of the file
-	resources func() (resourceIndex, error) // the list by address; nil in a copy without resources
+	list      []byte                        // the JSON of the resources, a slice of the file
+	resources func() (resourceIndex, error) // the resources by address; nil in a copy without resources
 }
 
-// WithoutResources returns a copy that has all but the resources, and shares no memory with
-// the file.
+// WithoutResources returns a copy of the state without the resources. The copy shares no memory
+// with the file.
 func (s *State) WithoutResources() *State {
 	c := *s
 	c.list, c.resources = nil, nil
 	return &c
 }
 
-// Output is one output of the root module, not decoded yet.
+// Output is one output of the root module, not yet decoded.
 type Output struct {
 	Sensitive  bool   // whether the configuration marks it as sensitive; false in format 1
-	Deprecated string // the reason why it is deprecated, which only OpenTofu writes; "" if it is not
+	Deprecated string // why the output is deprecated, which only OpenTofu writes; "" if it is not
 
 	name    string
 	value   json.RawMessage
@@ -62,11 +63,11 @@ type Output struct {
 	shared  *shared // nil for an output that the state does not have
 }
 
-// Parse reads a plaintext state of any size, and takes little more memory than the outputs have
-// bytes. It does not decode outputs: a type or value that cannot be used is an error of
-// [Output.Value]. Like Terraform, it ignores keys that it does not know, and the last of two
-// outputs with the same name wins. The error tells if data is no state, such as an encrypted one,
-// or a state in a later format.
+// Parse reads a plaintext state of any size. It takes little more memory than the size of the
+// outputs. It does not decode outputs: [Output.Value] returns the error for a type or a value that
+// cannot be used. Like Terraform, Parse ignores unknown keys, and the last of two outputs with the
+// same name wins. Its error says whether data is not a state, such as an encrypted one, or is a
+// state in a later format.
 func Parse(data []byte) (*State, error) {
 	doc, err := parseDocument(data)
 	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !wrongType {
@@ -103,8 +104,8 @@ func Parse(data []byte) (*State, error) {
 func (o Output) Size() int { return len(o.value) + len(o.typ) }
 
 // Values returns the values of the outputs with these names, like [Output.Value]. The outputs share
-// one limit of costs, independent of other calls. The first error, which names its output, ends it.
-// It leaves out names that the state does not have.
+// one cost limit, which is independent of other calls. Values stops at the first error, which names
+// the output. It leaves out names that the state does not have.
 func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 	size := 0
 	for _, name := range names {
@@ -126,13 +127,14 @@ func (s *State) Values(names ...string) (map[string]cty.Value, error) {
 	return values, nil
 }
 
-// Value decodes the output with exactly the type that the file gives it; in formats 1 to 3,
-// which have no types, with the type that follows from the value. Each call decodes again.
-// [Parse] decodes no values, so an unused output costs nothing, and an invalid output does not
-// affect the others.
+// Value decodes the output with exactly the type that the file gives it. Formats 1 to 3 have no
+// types, so the type then follows from the value. Each call decodes the output again. [Parse]
+// decodes no values, so an unused output costs nothing, and an invalid output does not affect the
+// others.
 //
-// Errors name the output. It can return [ErrCost] because of outputs that were decoded before,
-// which share a limit; [State.Values] decodes a selection with a limit of its own.
+// Errors name the output. Value can return [ErrCost] because of outputs that were decoded before,
+// because all of them share a limit. [State.Values] decodes a selection of outputs with a separate
+// limit.
 func (o Output) Value() (cty.Value, error) {
 	if o.shared == nil {
 		return cty.NilVal, errors.New("the state has no such output")

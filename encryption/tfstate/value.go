@@ -62,7 +62,8 @@ func (d *decoder) value(ty cty.Type) (cty.Value, error) {
 	}
 }
 
-// scalar returns a value of a primitive type. It converts the value if its JSON is of another kind.
+// scalar returns a value of a primitive type. If the JSON value is of another kind, scalar converts
+// it.
 func (d *decoder) scalar(kind byte, ty cty.Type) (cty.Value, error) {
 	if kind == '{' || kind == '[' {
 		return cty.NilVal, required(ty)

@@ -11,8 +11,9 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// rootOutputs returns the outputs of the root module, each read by the function output. The formats
-// before 4 list all modules, but only the root's outputs are visible to other configurations.
+// rootOutputs returns the outputs of the root module. It calls the function output to read each of
+// them. The formats before 4 list all modules, but only the root module's outputs are visible to
+// other configurations.
 func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, error)) (map[string]Output, error) {
 	var modules []module
 	if raw != nil && json.Unmarshal(raw, &modules) != nil {
@@ -35,8 +36,8 @@ func rootOutputs(raw json.RawMessage, output func(json.RawMessage) (Output, erro
 	return outputs, nil
 }
 
-// output3 reads an output in formats 2 and 3. Its type ("string", "list" or "map") tells less than
-// the value, so it is not read.
+// output3 reads an output in format 2 or 3. It does not read the stored type ("string", "list" or
+// "map"), because the value says more.
 func output3(raw json.RawMessage) (Output, error) {
 	var e struct {
 		Value     json.RawMessage `json:"value"`
@@ -48,7 +49,7 @@ func output3(raw json.RawMessage) (Output, error) {
 	return Output{Sensitive: e.Sensitive, value: e.Value}, nil
 }
 
-// output1 reads an output in format 1: a bare string, never sensitive.
+// output1 reads an output in format 1, which is a bare string and never sensitive.
 func output1(raw json.RawMessage) (Output, error) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return Output{}, errors.New("in format version 1 it must be a string")
@@ -56,15 +57,15 @@ func output1(raw json.RawMessage) (Output, error) {
 	return Output{value: slices.Clone(raw)}, nil
 }
 
-// impliedType returns the type that Terraform gives to a value without a type: a list or a map
-// if all elements have the same type.
+// impliedType returns the type that Terraform gives to a value without a type. The type is a list
+// or a map if all elements have the same type.
 func (o Output) impliedType(b *budget) (cty.Type, error) {
 	ty, err := impliedType(o.value, "its value", b)
 	return simplify(ty), err
 }
 
-// impliedType returns the type that follows from JSON, with objects and tuples. Errors call the
-// value what, and leave out cty's errors, which may quote a key.
+// impliedType returns the type that follows from JSON, made of objects and tuples. The parameter
+// what names the value in errors. They leave out cty's errors, which may quote a key.
 func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
 	if err := b.typ(len(value), nesting(value)); err != nil {
 		return cty.NilType, err
@@ -76,9 +77,9 @@ func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
 	return ty, nil
 }
 
-// simplify turns tuples and objects whose elements all have one type into lists
-// and maps: Terraform had nothing else when it wrote these formats. An empty one has
-// no known element type, and stays as it is.
+// simplify turns tuples and objects into lists and maps if all their elements have the same type.
+// Terraform had no other types when it wrote these formats. An empty tuple or object has no known
+// element type, and stays as it is.
 func simplify(ty cty.Type) cty.Type {
 	var elements []cty.Type
 	collection := cty.List

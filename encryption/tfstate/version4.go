@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// entry4 is an output in format 4, the only format with types of outputs. An absent member leaves a
-// nil message, and null leaves "null".
+// entry4 is an output in format 4, the only format that stores the types of outputs. A raw message
+// is nil if its member is absent, and "null" if its member is null.
 type entry4 struct {
 	Value      json.RawMessage `json:"value"`
 	Type       json.RawMessage `json:"type"`
@@ -38,7 +38,7 @@ func outputs4(raw json.RawMessage) (map[string]Output, error) {
 	return outputs, wrong
 }
 
-// readEntry4 returns an output whose value and type are not decoded.
+// readEntry4 reads an output without decoding its value and type.
 func readEntry4(raw json.RawMessage) (entry4, error) {
 	var e entry4
 	err := jsonwalk.Decode(raw, &e, map[string]*json.RawMessage{"value": &e.Value, "type": &e.Type}, "sensitive", "deprecated")

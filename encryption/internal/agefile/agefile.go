@@ -1,5 +1,5 @@
-// Package agefile reads age's identities and recipients, and opens and seals age's
-// files: https://age-encryption.org/v1.
+// Package agefile reads age identities and recipients, and opens and seals age files; see
+// https://age-encryption.org/v1.
 package agefile
 
 import (
@@ -28,13 +28,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// MaxWorkFactor is the largest scrypt work factor that a file sealed with a passphrase may demand:
-// scrypt takes 1 GiB of memory and several seconds for it. The program age uses 18, and rage a
-// factor that takes a second on the machine.
+// MaxWorkFactor is the largest scrypt work factor that a file sealed with a passphrase may require.
+// At this factor, scrypt takes 1 GiB of memory and several seconds. The program age uses 18, and
+// rage uses a factor that takes a second on the machine.
 const MaxWorkFactor = 20
 
-// Attrs returns the attributes that [NewIdentities] and [Recipients] read. The text recipients
-// tells who needs the attribute recipients.
+// Attrs returns the attributes that [NewIdentities] and [Recipients] read. The given text ends the
+// documentation of the recipients attribute, and says who needs that attribute.
 func Attrs(recipients string) []attr.Attr {
 	return []attr.Attr{
 		{
@@ -51,8 +51,8 @@ func Attrs(recipients string) []attr.Attr {
 	}
 }
 
-// Recipients returns the recipients in the attribute recipients. An element may be a line of a
-// recipients file of age; comments are left out.
+// Recipients returns the recipients in the recipients attribute. An element may be a line of an age
+// recipients file; comments are skipped.
 func Recipients(v attr.Values) ([]age.Recipient, error) {
 	var all []age.Recipient
 	for i, text := range v.Strings("recipients") {
@@ -83,7 +83,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	case recognize.IsPEM(text):
 		return nil, errors.New("this is a certificate or another public key in PEM, for which age does not encrypt; write a public key of age " +
 			"or of SSH, such as age1… or ssh-ed25519 …")
-	case hasSeveral(text): // of which package agessh would read the first
+	case hasSeveral(text): // package agessh would read only the first
 		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):
 		recipient, err = age.ParseHybridRecipient(text)
@@ -130,7 +130,7 @@ func parsePlugin(text string, v attr.Values, attribute string) (*ageplugin.Plugi
 }
 
 // hasSeveral reports whether text contains more than one recipient. SSH keys of all kinds begin
-// with AAAA, which is the length of the kind's name in base64.
+// with AAAA, because an encoded key begins with the length of its kind's name.
 func hasSeveral(text string) bool {
 	keys := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' }) {
@@ -141,7 +141,7 @@ func hasSeveral(text string) bool {
 	return keys > 1 || strings.ContainsAny(text, "\r\n")
 }
 
-// reader returns a reader of file without its armor.
+// reader returns a reader for the file without its armor.
 func reader(file []byte) io.Reader {
 	if recognize.IsArmored(file) {
 		return armor.NewReader(bytes.NewReader(file))
@@ -149,13 +149,12 @@ func reader(file []byte) io.Reader {
 	return bytes.NewReader(file)
 }
 
-// nobody is an identity that opens nothing.
+// nobody is an identity that opens no file.
 type nobody struct{}
 
 func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
 
-// recipientTypes returns the types of the file's recipients, and none if its header cannot be
-// read.
+// recipientTypes returns the types of the file's recipients, or nil if its header cannot be read.
 func recipientTypes(file []byte) []string {
 	_, err := age.Decrypt(reader(file), nobody{})
 	if none, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
@@ -164,8 +163,8 @@ func recipientTypes(file []byte) []string {
 	return nil
 }
 
-// Open opens file with the first identity that fits one of its recipients. Age tries its own
-// keys first, and SSH keys and plugins after them, in their order.
+// Open opens file with the first identity that matches one of its recipients. It tries age's own
+// keys first, and then SSH keys and plugins in their order.
 func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, error) {
 	bound, plugins := inContext(ctx, identities)
 	out, err := age.Decrypt(reader(file), bound...)
@@ -198,8 +197,8 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 	return plain.Bytes(), nil
 }
 
-// inContext returns the identities or recipients with their plugins bound to ctx, and the
-// plugins among them.
+// inContext returns the identities or recipients, with their plugins bound to ctx. It also returns
+// these plugins.
 func inContext[T any](ctx context.Context, all []T) (bound []T, plugins []*ageplugin.Plugin) {
 	bound = slices.Clone(all)
 	for i, one := range all {
@@ -212,13 +211,14 @@ func inContext[T any](ctx context.Context, all []T) (bound []T, plugins []*agepl
 	return bound, plugins
 }
 
-// HavePlugins reports whether one of identities belongs to a plugin.
+// HavePlugins reports whether one of the identities belongs to a plugin.
 func HavePlugins(identities []age.Identity) bool {
 	_, plugins := inContext(context.Background(), identities)
 	return len(plugins) > 0
 }
 
-// failures returns the errors of plugins, which might have had the key, joined into one.
+// failures joins the errors of failed plugins into one error, because a failed plugin might have
+// had the key. It returns nil if no plugin failed.
 func failures(errs []error) (all error) {
 	for _, err := range errs {
 		switch failed, ok := errors.AsType[*ageplugin.Error](err); {
@@ -232,12 +232,13 @@ func failures(errs []error) (all error) {
 	return all
 }
 
-const maxShown = 200 // bytes of a file's content in an error
+const maxShown = 200 // maximum length of file content in an error, in bytes
 
-// shown returns the text of an error of age, which contains pieces of the file, escaped and cut.
+// shown returns the message of an age error, escaped and shortened, because it contains pieces of
+// the file.
 func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 
-// describe returns a clause about the types of a file's recipients, for an error.
+// describe returns a clause about the types of a file's recipients, for an error message.
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if slices.Equal(types, []string{"X25519"}) {

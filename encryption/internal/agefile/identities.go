@@ -23,9 +23,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// Identities holds the identities in the attributes of [Attrs].
+// Identities holds the identities in the attributes that [Attrs] returns.
 type Identities struct {
-	parsed     func() ([]age.Identity, error) // parses texts once, because decrypting a protected key takes time
+	parsed     func() ([]age.Identity, error) // parses texts once, because decrypting a protected key is slow
 	texts      []string
 	files      []string
 	passphrase string
@@ -33,8 +33,8 @@ type Identities struct {
 	turn       chan struct{} // held while a plugin runs
 }
 
-// NewIdentities returns the identities in the settings v. [Identities.Load] returns errors for
-// mistakes in them.
+// NewIdentities returns the identities in the settings v. [Identities.Load] reports mistakes in
+// them.
 func NewIdentities(v attr.Values) *Identities {
 	i := &Identities{
 		texts: v.Strings("identities"), files: v.Strings("identity_files"), passphrase: v.String("identity_passphrase"), values: v,
@@ -47,7 +47,7 @@ func NewIdentities(v attr.Values) *Identities {
 // Any reports whether the settings have at least one identity.
 func (i *Identities) Any() bool { return len(i.texts)+len(i.files) > 0 }
 
-// Load returns all identities. It reads their files at each call. Its errors contain no part of
+// Load returns all identities. It reads identity files at each call. Its errors contain no part of
 // an identity.
 func (i *Identities) Load() ([]age.Identity, error) {
 	own, err := i.parsed()
@@ -85,7 +85,7 @@ func (i *Identities) parseAll() ([]age.Identity, error) {
 	return all, nil
 }
 
-// WithPassphrase returns an identity that opens files that are sealed with a passphrase.
+// WithPassphrase returns an identity that opens files sealed with a passphrase.
 func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	identity, err := age.NewScryptIdentity(passphrase)
 	if err != nil {
@@ -95,8 +95,8 @@ func WithPassphrase(passphrase string) (*age.ScryptIdentity, error) {
 	return identity, nil
 }
 
-// parse returns the identities in the content of an identity file of age. Attribute names the
-// argument that holds the content or the path of the file.
+// parse returns the identities in the content of an age identity file. Attribute names the argument
+// that holds the content or the path of the file.
 func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error) {
 	if recognize.IsAge(text) { // before white space is removed, because a binary file may end with a space
 		plain, err := i.unseal(text)
@@ -124,7 +124,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		"copy it whole, or check which file is read")
 }
 
-// errUnknown means that a text holds no identity of age.
+// errUnknown means that a text contains no age identity.
 var errUnknown = errors.New("unknown")
 
 func (i *Identities) parseLines(text, attribute string) (all []age.Identity, err error) {

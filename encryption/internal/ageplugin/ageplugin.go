@@ -1,8 +1,8 @@
-// Package ageplugin runs plugins of age, which are programs with access to keys, such as keys
-// in a YubiKey or a TPM: https://c2sp.org/age-plugin
+// Package ageplugin runs age plugins. These programs have access to keys, such as keys in a YubiKey
+// or a TPM; see https://c2sp.org/age-plugin.
 //
-// Age's own client passes the whole environment of its process to plugins. This package passes
-// only the variables of a [world.World].
+// Age's own client passes the whole environment of its process to plugins. This package passes only
+// the variables of a [world.World].
 package ageplugin
 
 import (
@@ -25,10 +25,10 @@ import (
 
 const (
 	fileKeyLength = 16  // bytes
-	maxShown      = 500 // bytes of a plugin's messages
+	maxShown      = 500 // maximum length of a plugin's message in an error, in bytes
 )
 
-// Plugin is an identity or a recipient of a plugin. It is an [age.Identity] and an
+// Plugin is an identity or a recipient of a plugin. It implements [age.Identity] and
 // [age.RecipientWithLabels].
 type Plugin struct {
 	program  program.Command
@@ -39,20 +39,20 @@ type Plugin struct {
 	// are asked one at a time, because there may be only one hardware key, and one user to touch it.
 	Turn chan struct{}
 
-	ctx  context.Context // set by In, because the interfaces of age have no context
+	ctx  context.Context // set by In, because age's interfaces have no context
 	gave bool            // whether Unwrap has returned a key
 }
 
-// IsIdentity reports whether text begins like the identity of a plugin.
+// IsIdentity reports whether text begins like a plugin's identity.
 func IsIdentity(text string) bool { return strings.HasPrefix(text, "AGE-PLUGIN-") }
 
 // IsRecipient reports whether text has the form age1NAME1…. Callers must first exclude age's own
-// age1pq1…, age1tag1… and age1tagpq1….
+// recipients, which begin with age1pq1, age1tag1 or age1tagpq1.
 func IsRecipient(text string) bool {
 	return strings.HasPrefix(text, "age1") && strings.Count(text, "1") > 1
 }
 
-// Parse reads an identity or a recipient. Its errors do not repeat the text.
+// Parse parses an identity or a recipient of a plugin. Its errors do not repeat the text.
 func Parse(text string, w world.World) (*Plugin, error) {
 	parse, identity := plugin.ParseRecipient, IsIdentity(text)
 	if identity {
@@ -66,7 +66,7 @@ func Parse(text string, w world.World) (*Plugin, error) {
 	return &Plugin{program: command, text: text, identity: identity, Turn: make(chan struct{}, 1)}, nil
 }
 
-// In returns a copy of p for one use, which ends with ctx.
+// In returns a copy of p for a single use, which ends when ctx does.
 func (p *Plugin) In(ctx context.Context) *Plugin {
 	bound := *p
 	bound.ctx = ctx
@@ -76,17 +76,17 @@ func (p *Plugin) In(ctx context.Context) *Plugin {
 // Gave reports whether Unwrap has returned a key.
 func (p *Plugin) Gave() bool { return p.gave }
 
-// Name returns the name of the program in quotation marks, for errors.
+// Name returns the name of the plugin's program in quotation marks, for errors.
 func (p *Plugin) Name() string { return outside.Quoted(p.program.Argv[0], maxShown) }
 
-// Error means that a plugin failed: it returned no key, encrypted or not, and did not answer that it
-// has none for the file.
+// Error means that a plugin failed. The plugin returned no key, encrypted or not, and did not say
+// that it has none for the file.
 type Error struct{ err error }
 
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns the reason and [age.ErrIncorrectIdentity], so that age tries the next identity, as
-// it does for a key that is not plugged in.
+// Unwrap returns the reason and [age.ErrIncorrectIdentity], so that age tries the next identity.
+// Age does the same if a hardware key is not plugged in.
 func (e *Error) Unwrap() []error { return []error{e.err, age.ErrIncorrectIdentity} }
 
 // Unwrap asks the plugin for the key of a file with these stanzas. It returns
@@ -125,14 +125,14 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return key, nil
 }
 
-// Wrap calls [Plugin.WrapWithLabels], and leaves out the labels.
+// Wrap calls [Plugin.WrapWithLabels] and ignores the labels.
 func (p *Plugin) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	stanzas, _, err := p.WrapWithLabels(fileKey)
 	return stanzas, err
 }
 
-// WrapWithLabels encrypts a key with the plugin. A file may mix recipients only if their labels
-// are equal.
+// WrapWithLabels encrypts a file key with the plugin. Recipients can be combined in a file only if
+// their labels are equal.
 func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels []string, err error) {
 	s := session{step: "encrypting a key", secrets: [][]byte{[]byte(p.text), fileKey}}
 	add := "add-recipient"
@@ -166,7 +166,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 	return stanzas, labels, err
 }
 
-// run runs the plugin for the session s.
+// run runs the plugin for session s.
 func (p *Plugin) run(s *session, machine string) error {
 	if _, err := world.Find(p.program.Argv[0]); err != nil {
 		return &Error{fmt.Errorf("%s: %s is not in PATH; install this plugin of age", s.step, p.Name())}
@@ -188,7 +188,7 @@ func (p *Plugin) run(s *session, machine string) error {
 // session is a dialog with a plugin.
 type session struct {
 	step     string   // the current step, for errors
-	secrets  [][]byte // secrets that no error and no message may show
+	secrets  [][]byte // secrets that errors and messages must not show
 	plugin   *Plugin
 	asked    bytes.Buffer // the stanzas of the first phase
 	commands map[string]func(age.Stanza) error
@@ -196,15 +196,15 @@ type session struct {
 	over     bool
 
 	said    string // the last message of the plugin
-	refused string // the last request of the plugin that was refused
+	refused string // the last refused request of the plugin
 }
 
 var _ program.Dialog = (*session)(nil)
 
 func (s *session) tell(stanza age.Stanza) { s.asked.Write(encode(stanza)) }
 
-// Begin sends the stanzas of the first phase, which both protocols have. In the second phase, the
-// plugin leads.
+// Begin sends the stanzas of the first phase, which is part of both protocols. In the second phase,
+// the plugin leads.
 func (s *session) Begin(stdin io.WriteCloser) { _, _ = stdin.Write(s.asked.Bytes()) }
 
 // Hear answers the stanzas that the plugin prints.
@@ -217,7 +217,7 @@ func (s *session) Hear(stdin io.WriteCloser, printed []byte) error {
 		if err != nil {
 			return err
 		}
-		_, _ = stdin.Write(encode(age.Stanza{Type: answer})) // the plugin may have ended without waiting
+		_, _ = stdin.Write(encode(age.Stanza{Type: answer})) // the plugin may have ended without waiting for the answer
 	}
 	return nil
 }
@@ -232,8 +232,8 @@ func (s *session) End() error {
 
 func (s *session) Clean(said []byte) []byte { return program.Without(said, s.secrets...) }
 
-// answer returns the answer to a stanza: "unsupported" for commands that are not in the
-// protocol, as the protocol demands.
+// answer returns the answer to a stanza. For a command that is not part of the protocol, it is
+// "unsupported", as the protocol requires.
 func (s *session) answer(stanza age.Stanza) (string, error) {
 	text := func() string { return outside.Quoted(string(s.Clean(stanza.Body)), maxShown) }
 	switch command := s.commands[stanza.Type]; {
@@ -255,7 +255,8 @@ func (s *session) answer(stanza age.Stanza) (string, error) {
 	return "unsupported", nil
 }
 
-// context returns the end of an error: the plugin's last message and its last refused request.
+// context returns the end of an error message: the plugin's last message and its last refused
+// request.
 func (s *session) context() (text string) {
 	if s.said != "" {
 		text = "; its message was " + s.said

@@ -13,18 +13,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/program"
 )
 
-// These are the limits of a plugin's output. The longest stanzas of age, of hybrid recipients,
-// have 1,600 bytes.
+// These are the limits of a plugin's output. The longest stanzas of age are for hybrid recipients,
+// and have 1,600 bytes.
 const (
 	maxPrinted = 1 << 20 // bytes
 	maxStanzas = 1000
 )
 
-const lineLength = 64 // characters of a line of base64; a shorter line ends a stanza
+const lineLength = 64 // characters in a line of base64; a shorter line ends a stanza
 
 var encoding = base64.RawStdEncoding.Strict()
 
-// encode returns a stanza in the form that it has in the header of a file.
+// encode returns a stanza in the form that it has in the header of an age file.
 func encode(s age.Stanza) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "-> %s\n", strings.Join(append([]string{s.Type}, s.Args...), " "))
@@ -36,14 +36,14 @@ func encode(s age.Stanza) []byte {
 	return b.Bytes()
 }
 
-// reader splits text that comes in pieces into stanzas.
+// reader splits text that arrives in pieces into stanzas.
 type reader struct {
 	rest    []byte      // the beginning of an incomplete line
 	stanza  *age.Stanza // an incomplete stanza, or nil
 	size, n int         // bytes and stanzas so far
 }
 
-// read returns the stanzas that end in text.
+// read adds text, and returns the stanzas that are complete with it.
 func (r *reader) read(text []byte) iter.Seq2[age.Stanza, error] {
 	return func(yield func(age.Stanza, error) bool) {
 		if r.size += len(text); r.size > maxPrinted {
@@ -73,7 +73,7 @@ func (r *reader) read(text []byte) iter.Seq2[age.Stanza, error] {
 	}
 }
 
-// add adds a line, and reports whether it ends a stanza.
+// add adds a line, and reports whether the line completes a stanza.
 func (r *reader) add(line string) (complete bool, err error) {
 	if r.stanza == nil {
 		words := strings.Split(line, " ")
@@ -94,7 +94,7 @@ func (r *reader) add(line string) (complete bool, err error) {
 	return len(line) < lineLength, nil
 }
 
-// isNoWord reports whether an argument is empty, or has characters that are not visible ASCII.
+// isNoWord reports whether an argument is empty, or contains characters other than visible ASCII.
 func isNoWord(word string) bool {
 	return word == "" || strings.ContainsFunc(word, func(c rune) bool { return c <= ' ' || c > '~' })
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/entries"
 )
 
-// over returns s, which replaces earlier. If TF_ENCRYPTION repeats a setting of the
-// configuration, the result counts as a setting of the configuration.
+// over returns the setting s, which replaces earlier. If TF_ENCRYPTION only repeats a setting of
+// the configuration, the result still counts as a setting of the configuration.
 func over(s, earlier entries.Setting) entries.Setting {
 	same := s.Err == nil && earlier.Err == nil && isSame(s.Value, earlier.Value)
 	s.FromEnvironment = s.FromEnvironment && !(same && !earlier.FromEnvironment)

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"crypto/md5"  //nolint:gosec // OpenTofu has it
-	"crypto/sha1" //nolint:gosec // likewise
+	"crypto/md5"  //nolint:gosec // OpenTofu offers MD5
+	"crypto/sha1" //nolint:gosec // OpenTofu offers SHA-1
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -34,9 +34,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// functions returns the functions that configuration text may call. They behave like OpenTofu's
-// functions of the same names. Relative paths are relative to dir or, if dir is "", to the working
-// directory.
+// functions returns the functions that configuration text may call. They behave like the OpenTofu
+// functions with the same names. Relative paths are relative to dir, or to the working directory if
+// dir is "".
 func functions(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"abs":             stdlib.AbsoluteFunc,
@@ -125,8 +125,8 @@ func functions(dir string) map[string]function.Function {
 	return all
 }
 
-// ofFiles returns the functions that read files, apart from the function file. TF_ENCRYPTION
-// must not call them.
+// ofFiles returns the functions that read files, except file itself. TF_ENCRYPTION must not call
+// them.
 func ofFiles(dir string) map[string]function.Function {
 	all := map[string]function.Function{
 		"fileexists":   fileExistsFunction(dir),
@@ -144,13 +144,13 @@ func ofFiles(dir string) map[string]function.Function {
 	return all
 }
 
-// elsewhere lists OpenTofu's functions that are missing here. No known encryption block calls them,
-// or they return another value at each call, which would give another key.
+// elsewhere lists the OpenTofu functions that are missing here. Either no known encryption block
+// calls them, or they return another value at each call, which would give another key.
 const elsewhere = " alltrue anytrue base64gunzip base64gzip bcrypt cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets " +
 	"ephemeralasnull fileset index issensitive list map matchkeys plantimestamp rsadecrypt setproduct sum templatestring " +
 	"textdecodebase64 textencodebase64 timecmp timestamp transpose type uuid uuidv5 "
 
-// digests returns OpenTofu's digest functions by their names.
+// digests returns OpenTofu's digest functions by name.
 func digests() map[string]func([]byte) string {
 	inHex := func(content []byte, h hash.Hash) string {
 		h.Write(content)
@@ -159,8 +159,8 @@ func digests() map[string]func([]byte) string {
 	return map[string]func([]byte) string{
 		"base64sha256": func(b []byte) string { sum := sha256.Sum256(b); return base64.StdEncoding.EncodeToString(sum[:]) },
 		"base64sha512": func(b []byte) string { sum := sha512.Sum512(b); return base64.StdEncoding.EncodeToString(sum[:]) },
-		"md5":          func(b []byte) string { return inHex(b, md5.New()) },  //nolint:gosec // OpenTofu has it
-		"sha1":         func(b []byte) string { return inHex(b, sha1.New()) }, //nolint:gosec // likewise
+		"md5":          func(b []byte) string { return inHex(b, md5.New()) },  //nolint:gosec // OpenTofu offers MD5
+		"sha1":         func(b []byte) string { return inHex(b, sha1.New()) }, //nolint:gosec // OpenTofu offers SHA-1
 		"sha256":       func(b []byte) string { return inHex(b, sha256.New()) },
 		"sha512":       func(b []byte) string { return inHex(b, sha512.New()) },
 	}
@@ -177,7 +177,7 @@ func textFunction(f func(string) (string, error)) function.Function {
 	})
 }
 
-// coalesceFunction returns OpenTofu's coalesce, which skips empty strings, unlike cty's.
+// coalesceFunction returns OpenTofu's coalesce function. Unlike cty's, it skips empty strings.
 func coalesceFunction() function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true},
@@ -194,7 +194,7 @@ func coalesceFunction() function.Function {
 	})
 }
 
-// replaceFunction returns OpenTofu's replace, which treats /…/ as a regular expression.
+// replaceFunction returns OpenTofu's replace function, which treats /…/ as a regular expression.
 func replaceFunction() function.Function {
 	return function.New(&function.Spec{
 		Params: stdlib.ReplaceFunc.Params(),
@@ -209,8 +209,8 @@ func replaceFunction() function.Function {
 	})
 }
 
-// identityFunction returns the function for sensitive and nonsensitive. It returns its argument,
-// because values in this text are never shown, marked or not.
+// identityFunction returns the function for sensitive and nonsensitive. The function returns its
+// argument unchanged, because values in this text are never shown, whether they are marked or not.
 func identityFunction() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}},
@@ -227,7 +227,7 @@ func decodeBase64(s string) (string, error) {
 	return string(b), nil
 }
 
-// callError is the reason why a function call failed. It contains no values of the text.
+// callError is the reason why a function call failed. It contains no values from the text.
 type callError struct{ text string }
 
 func (e *callError) Error() string { return e.text }
@@ -240,7 +240,7 @@ func decodeURL(s string) (string, error) {
 	return text, nil
 }
 
-// testFunction returns a function that compares two texts.
+// testFunction returns a function that compares two strings.
 func testFunction(f func(a, b string) bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "part", Type: cty.String}},
@@ -251,9 +251,10 @@ func testFunction(f func(a, b string) bool) function.Function {
 	})
 }
 
-var errArgument = errors.New("of another type, or out of range") // ofCall replaces this text
+var errArgument = errors.New("of another type, or out of range") // ofCall replaces this message
 
-// valueFunction returns a function that takes least or more values of any type, of which the first must not be null.
+// valueFunction returns a function that takes at least a given number of arguments of any type. The
+// first argument must not be null.
 func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) function.Function {
 	call := func(args []cty.Value) (cty.Value, error) {
 		switch {
@@ -269,7 +270,8 @@ func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) funct
 	})
 }
 
-// typedByValue returns a function whose type is known only after a call with known arguments.
+// typedByValue returns a function whose result type is known only after a call with known
+// arguments.
 func typedByValue(call func(args []cty.Value) (cty.Value, error), spec function.Spec) function.Function {
 	known := func(args []cty.Value) (cty.Value, error) {
 		if slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsKnown() }) {
@@ -288,7 +290,8 @@ func typedByValue(call func(args []cty.Value) (cty.Value, error), spec function.
 	return function.New(&spec)
 }
 
-// lookUp returns an element of a map or an object, or else the third argument.
+// lookUp returns an element of a map or an object, or the third argument if there is no such
+// element.
 func lookUp(args []cty.Value) (cty.Value, error) {
 	in, t := args[0], args[0].Type()
 	key, err := convert.Convert(args[1], cty.String)
@@ -307,7 +310,7 @@ func lookUp(args []cty.Value) (cty.Value, error) {
 	return args[2], nil
 }
 
-// one returns the only element, and null if there is none.
+// one returns the only element of its argument, or null if the argument is empty.
 func one(args []cty.Value) (cty.Value, error) {
 	in, t := args[0], args[0].Type()
 	isTuple := t.IsTupleType()
@@ -338,7 +341,8 @@ func length(args []cty.Value) (cty.Value, error) {
 	return cty.NilVal, errArgument
 }
 
-// decoder returns a function that decodes a text, unless expect returns an error for the text.
+// decoder returns a function that decodes a text with f, unless expect returns an error for the
+// text.
 func decoder(f function.Function, expect func(text []byte) error) function.Function {
 	decode := func(args []cty.Value) (cty.Value, error) {
 		if err := expect([]byte(args[0].AsString())); err != nil {
@@ -349,8 +353,8 @@ func decoder(f function.Function, expect func(text []byte) error) function.Funct
 	return typedByValue(decode, function.Spec{Params: []function.Parameter{{Name: "text", Type: cty.String}}})
 }
 
-// expectYAML returns an error for a text with many aliases, each of which may double the value, or
-// with many characters that begin a level.
+// expectYAML returns an error if a text has many aliases, each of which may double the value, or
+// many characters that may begin a level.
 func expectYAML(text []byte) error {
 	const most = 10_000
 	begins := 0
@@ -391,8 +395,8 @@ func fileExistsFunction(dir string) function.Function {
 	})
 }
 
-// templateFunction returns OpenTofu's templatefile. The file may call the functions that the
-// settings may call, except templatefile.
+// templateFunction returns OpenTofu's templatefile function. The file may use every function that
+// the settings may use, except templatefile.
 func templateFunction(dir string) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {
@@ -426,7 +430,7 @@ func templateFunction(dir string) function.Function {
 	})
 }
 
-// from returns path or, if path is relative, dir joined with path.
+// from returns path. If path is relative, from joins it to dir.
 func from(dir, path string) string {
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
 		path = filepath.Join(dir, path)
@@ -459,8 +463,8 @@ func readBytes(dir, path string) ([]byte, error) {
 	return b, nil
 }
 
-// shown returns the path in quotation marks, for an error. It does not repeat a text that does
-// not look like a path, because it may be a secret by mistake.
+// shown returns the path in quotation marks, for an error. It does not repeat a text that does not
+// look like a path, because the text may be a misplaced secret.
 func shown(path string) string {
 	if recognize.IsPath(path) {
 		return fmt.Sprintf("%q", path)

@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Layer is a part of the settings that [Read] reads.
+// Layer is a source of settings for [Read].
 type Layer interface {
 	read(Options) (*Config, error)
 }
@@ -31,10 +31,10 @@ type with func(*Options)
 
 func (w with) change(o *Options) { w(o) }
 
-// NewWith makes a [With] of a function.
+// NewWith makes a [With] from a function.
 func NewWith(change func(*Options)) With { return with(change) }
 
-// NewLayer makes a [Layer] of a function.
+// NewLayer makes a [Layer] from a function and options.
 func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
 	return layer(func(o Options) (*Config, error) {
 		for _, w := range with {
@@ -53,8 +53,7 @@ func NewLayer[W With](read func(Options) (*Config, error), with ...W) Layer {
 	})
 }
 
-// expectValues returns an error for variables that contain [cty.NilVal], which expressions
-// cannot use.
+// expectValues returns an error if variables contain [cty.NilVal], which expressions cannot use.
 func expectValues(variables cty.Value) error {
 	if variables == cty.NilVal {
 		return nil // there are no variables
@@ -91,8 +90,8 @@ func Read[L Layer](o Options, layers []L) (*Config, error) {
 	return Merge(parsed...), nil
 }
 
-// For returns options with the tables of a registry's kinds, including the attributes that every
-// entry may have.
+// For returns options with the tables of all kinds in a registry. The tables include the attributes
+// that every entry may have.
 func For(keyProviders []driver.Block[driver.KeyProvider], methods []driver.Block[driver.Method]) Options {
 	var o Options
 	for _, b := range keyProviders {

@@ -10,32 +10,33 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// mostLevels limits the nesting of a text, far above the needs of users. The parser, and the code that reads its
-// result, recurse at each level.
+// mostLevels is the maximum nesting of a text, far more than users need. The parser, and the code
+// that reads its result, recurse at each level.
 const mostLevels = 1000
 
 var errDeep = fmt.Errorf("it is nested more than %d levels deep", mostLevels)
 
-// ExpectConfig returns an error for a file in native syntax that is nested more than 1,000 levels deep.
+// ExpectConfig returns an error if a file in native syntax is nested more than 1,000 levels deep.
 func ExpectConfig(text []byte) error {
-	tokens, _ := hclsyntax.LexConfig(text, "", hcl.InitialPos)    // the parser reports mistakes
-	return expect(tokens, bracket{closes: hclsyntax.TokenCBrace}) // a file is the content of a block
+	tokens, _ := hclsyntax.LexConfig(text, "", hcl.InitialPos)    // the parser reports syntax errors
+	return expect(tokens, bracket{closes: hclsyntax.TokenCBrace}) // a file looks like the content of a block
 }
 
-// ExpectExpression returns an error for an expression in native syntax that is nested more than 1,000 levels deep.
+// ExpectExpression returns an error if an expression in native syntax is nested more than 1,000
+// levels deep.
 func ExpectExpression(text []byte) error {
 	tokens, _ := hclsyntax.LexExpression(text, "", hcl.InitialPos)
 	return expect(tokens, bracket{closes: hclsyntax.TokenEOF})
 }
 
-// ExpectTemplate returns an error for a template that is nested more than 1,000 levels deep.
+// ExpectTemplate returns an error if a template is nested more than 1,000 levels deep.
 func ExpectTemplate(text []byte) error {
 	tokens, _ := hclsyntax.LexTemplate(text, "", hcl.InitialPos)
 	return expect(tokens, bracket{closes: hclsyntax.TokenEOF})
 }
 
-// ExpectJSON returns an error for a file in JSON if the file, or a template in one of its strings,
-// is nested more than 1,000 levels deep.
+// ExpectJSON returns an error if a JSON file, or a template in one of its strings, is nested more
+// than 1,000 levels deep.
 func ExpectJSON(text []byte) error {
 	var open []byte
 	for at := 0; at < len(text); at++ {
@@ -60,8 +61,8 @@ func ExpectJSON(text []byte) error {
 	return nil
 }
 
-// stringLength returns the length of the string at the beginning of a JSON text, with its quotation
-// marks, as the parser of HCL reads it.
+// stringLength returns the length of the string at the beginning of a JSON text, including its
+// quotation marks. It finds the same end of the string as the HCL parser.
 func stringLength(text []byte) int {
 	escaped := false
 	for i, c := range text[1:] {
@@ -87,7 +88,7 @@ func expectString(quoted []byte) error {
 // bracket is an open bracket.
 type bracket struct {
 	closes hclsyntax.TokenType
-	chain  int // the number of links in the current expression, each of which is a level
+	chain  int // number of links in the current expression; each link is a level
 }
 
 var closing = map[hclsyntax.TokenType]hclsyntax.TokenType{
@@ -96,7 +97,7 @@ var closing = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
 }
 
-// links lists the tokens that add a level without a bracket, as in a sum.
+// links lists the tokens that add a level without a bracket, such as the plus signs in a sum.
 var links = []hclsyntax.TokenType{
 	hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPercent, hclsyntax.TokenAnd,
 	hclsyntax.TokenOr, hclsyntax.TokenBang, hclsyntax.TokenEqualOp, hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan,
@@ -104,8 +105,8 @@ var links = []hclsyntax.TokenType{
 	hclsyntax.TokenOBrack, // an index
 }
 
-// expect returns an error if open brackets, with the links of the expressions in them, are more
-// than 1,000 levels deep. Around is the outermost level.
+// expect returns an error if the tokens are nested more than 1,000 levels deep. Each open bracket
+// is a level, and so is each link of an expression in it. Around is the outermost level.
 func expect(tokens hclsyntax.Tokens, around bracket) error {
 	open, deep := []bracket{around}, 0
 	add := func(n int) {
@@ -121,7 +122,7 @@ func expect(tokens hclsyntax.Tokens, around bracket) error {
 			deep -= last.chain + 1
 			open = open[:len(open)-1]
 		case token.Type == hclsyntax.TokenComma, token.Type == hclsyntax.TokenNewline && last.closes == hclsyntax.TokenCBrace:
-			add(-last.chain) // an expression ends
+			add(-last.chain) // the current expression ends
 		case slices.Contains(links, token.Type):
 			add(1)
 		case token.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens):
@@ -138,5 +139,6 @@ func expect(tokens hclsyntax.Tokens, around bracket) error {
 	return nil
 }
 
-// directives maps each directive of a template to its change of the level of the text behind it.
+// directives maps each template directive to the number of levels that it adds to the text behind
+// it.
 var directives = map[string]int{"if": 1, "for": 1, "endif": -1, "endfor": -1}

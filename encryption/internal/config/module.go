@@ -15,14 +15,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// ParseModule reads the encryption block of the module in a folder, as OpenTofu does: from its
-// .tf, .tofu, .tf.json and .tofu.json files, with x.tofu in place of x.tf, and override files
-// merged over the others. The block may use variables, locals, path.module, path.root,
-// path.cwd and terraform.workspace. Functions that read files resolve relative paths from the
-// folder.
+// ParseModule reads the encryption block of the module in the folder dir, as OpenTofu does. It
+// reads .tf, .tofu, .tf.json and .tofu.json files, with x.tofu instead of x.tf if both exist, and
+// merges override files over the others. The block may use variables, locals, path.module,
+// path.root, path.cwd and terraform.workspace. Functions that read files resolve relative paths in
+// the folder.
 //
-// A variable takes its value from opts or from a file of values in the folder, in OpenTofu's
-// order, and otherwise its default. ParseModule returns a nil Config for a module without the block,
+// The value of a variable comes from opts or from a variable file in the folder, in OpenTofu's
+// order, or else from its default. ParseModule returns a nil Config for a module without the block,
 // and an error for a folder without a module.
 func ParseModule(dir string, opts Options) (*Config, error) {
 	m := &module{
@@ -55,11 +55,11 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 // module holds the parts of a module's files that an encryption block may use.
 type module struct {
 	dir       string
-	blocks    hcl.Blocks // encryption blocks, each over the earlier ones
+	blocks    hcl.Blocks // encryption blocks; each is merged over the earlier ones
 	variables map[string]*variable
 	locals    map[string]hcl.Expression
-	values    map[string]cty.Value // values of the locals that were evaluated
-	inside    int                  // the number of locals that are being evaluated, each for the local before it
+	values    map[string]cty.Value // values of the locals that are already evaluated
+	inside    int                  // number of locals being evaluated, each because the previous one refers to it
 }
 
 func (m *module) read() error {
@@ -68,7 +68,7 @@ func (m *module) read() error {
 		return err
 	}
 	for _, paths := range layers {
-		var found hcl.Blocks // at most one in all files of a layer
+		var found hcl.Blocks // at most one block in all files of a layer
 		for _, path := range paths {
 			blocks, err := m.readFile(path)
 			if err != nil {
@@ -84,8 +84,7 @@ func (m *module) read() error {
 	return nil
 }
 
-// readFile keeps the variables and locals of a file, and returns its encryption
-// blocks.
+// readFile stores the variables and locals of a file, and returns its encryption blocks.
 func (m *module) readFile(path string) (hcl.Blocks, error) {
 	if err := keyfile.ExpectRegular(path); err != nil {
 		return nil, fmt.Errorf("%.200q cannot be read: %w", path, err)
@@ -131,15 +130,15 @@ func (m *module) readVariable(block *hcl.Block) {
 	m.variables[name].declare(block)
 }
 
-// workspace returns the named workspace or, if named is "", the workspace that is selected in the
-// folder, or else "default".
+// workspace returns named if it is set. Otherwise, it returns the workspace that is selected in the
+// folder, or "default".
 func (m *module) workspace(named string) string {
-	selected, _ := keyfile.Read(filepath.Join(m.dir, ".terraform", "environment")) // usually absent
+	selected, _ := keyfile.Read(filepath.Join(m.dir, ".terraform", "environment")) // the file is usually absent
 	return cmp.Or(named, strings.TrimSpace(string(selected)), "default")
 }
 
-// moduleFiles returns the paths of a module's files in the order in which they are merged: first
-// all files that are no override files, then each override file by itself.
+// moduleFiles returns the paths of a module's files, in layers to be merged in this order. The
+// first layer has all files except override files, and each override file is a separate layer.
 func moduleFiles(dir string) (layers [][]string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -172,7 +171,7 @@ func moduleFiles(dir string) (layers [][]string, err error) {
 	return layers, nil
 }
 
-// extension returns the extension of a file that belongs to a module, and "" for other files.
+// extension returns the extension of a file that belongs to a module, or "" for other files.
 func extension(name string) string {
 	for _, ext := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
 		if strings.HasSuffix(name, ext) {

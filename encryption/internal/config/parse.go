@@ -23,58 +23,61 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Options sets the kinds, blocks and values that a configuration text may use.
+// Options says which kinds, blocks and values a configuration text may use.
 type Options struct {
-	KeyProviders []attr.Table // the kinds of key providers that the text may have
-	Methods      []attr.Table // the kinds of methods that the text may have
-	Backends     []attr.Table // the kinds of a backend block; if empty, the text must not have one
+	KeyProviders []attr.Table // kinds of key providers that the text may use
+	Methods      []attr.Table // kinds of methods that the text may use
+	Backends     []attr.Table // kinds of backend blocks; if empty, the text must not have such a block
 
 	// Backend is called with the backend block, which is not part of the encryption settings.
 	Backend func(*entries.Entry)
 
-	// Variables holds the values of var.*: an object or a map, which may be unknown or have
-	// unknown elements. It is NilVal if there are none.
+	// Variables holds the values of var.*, as an object or a map. It may be unknown, or have
+	// unknown elements. It is NilVal if there are no variables.
 	Variables cty.Value
 
-	// Environment and Arguments set var.* as OpenTofu's TF_VAR_name, -var and -var-file do. In
-	// a module, its files of values win over the environment, the arguments over both, a later
-	// argument over an earlier one, and Variables over all.
-	Environment map[string]string // texts by the name of the variable
-	Arguments   []string          // "-var=name=text", read by the type of the variable, or "-var-file=path"
+	// Environment and Arguments set var.* like OpenTofu's TF_VAR_name, -var and -var-file.
+	// Arguments take precedence over the environment, and later arguments over earlier ones. In a
+	// module, its variable files come between the environment and the arguments. Variables take
+	// precedence over everything.
+	Environment map[string]string // texts by variable name
+	Arguments   []string          // "-var=name=text", read according to the variable's type, or "-var-file=path"
 
-	// FromEnvironment is true if only an environment variable names the text, which is then as
-	// little trusted as the text of TF_ENCRYPTION.
+	// FromEnvironment is true if only an environment variable names the text. The text is then
+	// trusted as little as TF_ENCRYPTION.
 	FromEnvironment bool
 
-	// Workspace is the value of terraform.workspace in a module. "" stands for the workspace
-	// that is selected in the module's folder.
+	// Workspace is the value of terraform.workspace in a module. If it is "", the workspace
+	// selected in the module's folder is used.
 	Workspace string
 
 	// AllowCommands allows commands that only the environment names.
 	AllowCommands bool
 
-	// Uses is called for each variable that an expression refers to, with its name ("" for var
-	// as a whole) and the file that sets its value ("" for none). It may be nil.
+	// Uses is called for each variable that an expression refers to. Variable is its name, or ""
+	// for var as a whole. File is the file that sets its value, or "" if there is none. Uses may be
+	// nil.
 	Uses func(variable, file string)
 }
 
-// Parse reads the body of an OpenTofu encryption block, in native syntax or, if the text begins
-// with "{" or filename ends with .json, in JSON. The text may also be a whole file that contains
-// the block, alone or inside a terraform block. Blank text gives a nil Config. Errors give
-// positions in the text with the name filename.
+// Parse reads the body of an OpenTofu encryption block. The text is read as JSON if it begins with
+// "{" or if filename ends with .json, and as native syntax otherwise. The text may also be a whole
+// file that contains the block, alone or inside a terraform block. For blank text, Parse returns a
+// nil Config. Errors give positions in the text, under the name filename.
 //
-// Programs that the text names will run. For TF_ENCRYPTION, which anybody who can set an
-// environment variable can write, use [ParseEnvironment].
+// Programs named in the text will run. Use [ParseEnvironment] for TF_ENCRYPTION, which anybody who
+// can set an environment variable can write.
 //
-// Parse returns an [*attr.Error] for each unknown block, and for each unknown argument of a
-// known kind, and for mistakes in the state and plan blocks. Mistakes inside a key provider or a
-// method are kept with the entry, and reported when the entry is used.
+// Parse returns an [*attr.Error] for each unknown block, for each unknown argument of a known kind,
+// and for each mistake in the state and plan blocks. Mistakes inside a key provider or a method are
+// kept with the entry, and reported when the entry is used.
 func Parse(text, filename string, opts Options) (*Config, error) {
 	return parse(text, filename, parser{opts: opts})
 }
 
-// ParseEnvironment reads TF_ENCRYPTION as [Parse] does, and fills absent attributes from
-// lookup. [entries.Entry.Resolve] has the rules for such text. A nil lookup gives a nil Config.
+// ParseEnvironment reads TF_ENCRYPTION like [Parse], and fills absent attributes from lookup.
+// [entries.Entry.Resolve] describes the rules for such text. If lookup is nil, ParseEnvironment
+// returns a nil Config.
 func ParseEnvironment(lookup attr.LookupEnv, opts Options) (*Config, error) {
 	if lookup == nil {
 		return nil, nil
@@ -129,7 +132,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 	return p.config, nil
 }
 
-// isState returns "a state" or "an encrypted state" if text is one, otherwise "".
+// isState returns "a state" or "an encrypted state" if text is one, or "" if it is not.
 func isState(text string) string {
 	var state struct {
 		Lineage       *json.RawMessage `json:"lineage"`
@@ -147,8 +150,8 @@ func isState(text string) string {
 	return ""
 }
 
-// inPlaceOfSettings describes a text whose syntax is wrong, such as JSON that is cut off. It
-// returns "" for text that may be settings with a mistake.
+// inPlaceOfSettings explains why the syntax of a text is wrong, for example because the text is
+// JSON that was cut off. It returns "" for text that may be settings with a mistake.
 func (p *parser) inPlaceOfSettings(text string) string {
 	variable := ""
 	if p.fromEnvironment {
@@ -178,8 +181,8 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	return ""
 }
 
-// noneOfSettings returns an error for text without any block, and nil for text that may be
-// settings with a mistake.
+// noneOfSettings returns an error for text without any block, or nil for text that may be settings
+// with a mistake.
 func noneOfSettings(filename, text string) error {
 	what := `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
 	switch {
@@ -195,7 +198,7 @@ func noneOfSettings(filename, text string) error {
 
 func notSettings(text string) error { return &NotSettingsError{text} }
 
-// NotSettingsError describes a text without any settings.
+// NotSettingsError is the error for a text without any settings.
 type NotSettingsError struct{ text string }
 
 func (e *NotSettingsError) Error() string { return e.text }
@@ -229,15 +232,16 @@ func parseBody(text []byte, filename string, isJSON bool, form string) (hcl.Body
 	}
 	file, diags := read(text, filename)
 	if diags.HasErrors() {
-		// The details of syntax errors repeat pieces of the text, which may be
-		// a secret that somebody forgot to quote.
+		// The details of syntax errors repeat pieces of the text, which may be a secret that the
+		// user forgot to quote.
 		return nil, mistake(diags, text, form)
 	}
 	return file.Body, nil
 }
 
-// blankEnds replaces blank characters at both ends of text by spaces. The parsers do not accept
-// all of them: a lone carriage return, a form feed and a no-break space are errors.
+// blankEnds replaces white space at both ends of text with spaces, except for line feeds. The
+// parsers do not accept all white space: a lone carriage return, a form feed and a no-break space
+// are errors.
 func blankEnds(text []byte) {
 	inside := bytes.TrimSpace(text)
 	before, _, _ := bytes.Cut(text, inside)
@@ -261,11 +265,11 @@ type parser struct {
 // isLayer reports whether the text counts as part of the environment.
 func (p *parser) isLayer() bool { return p.fromEnvironment || p.opts.FromEnvironment }
 
-// Module is the text that stands for the folder of the module in values of a backend block.
+// Module is the placeholder for the module's folder in values of a backend block.
 const Module = "${module}"
 
-// backend reads the backend block, which is not part of the encryption settings, and returns a
-// body with the rest.
+// backend reads the backend block, which is not part of the encryption settings. It returns a body
+// without that block.
 func (p *parser) backend(body hcl.Body) hcl.Body {
 	if len(p.opts.Backends) == 0 {
 		return body
@@ -292,7 +296,7 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 	return rest
 }
 
-// Find returns the table of a kind.
+// Find returns the table of a kind, or false if there is none.
 func Find(tables []attr.Table, kind string) (attr.Table, bool) {
 	if i := slices.IndexFunc(tables, func(t attr.Table) bool { return t.Name == kind }); i >= 0 {
 		return tables[i], true
@@ -300,8 +304,7 @@ func Find(tables []attr.Table, kind string) (attr.Table, bool) {
 	return attr.Table{}, false
 }
 
-// unwrap returns the body of the encryption block if the file contains one, otherwise body
-// itself.
+// unwrap returns the body of the encryption block if the file contains one, or body itself if not.
 func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	blocks, beside := only(body, "terraform", "encryption")
 	if len(blocks) == 0 {
@@ -339,7 +342,7 @@ func secondBlock(blocks hcl.Blocks) error {
 	return &attr.Error{Pos: position(blocks[1].DefRange), Err: errors.New("there is more than one encryption block; use only one of them")}
 }
 
-// only returns the blocks of these types, and a body with the rest.
+// only returns the blocks of these types, and a body with everything else.
 func only(body hcl.Body, types ...string) (hcl.Blocks, hcl.Body) {
 	schema := &hcl.BodySchema{}
 	for _, t := range types {
@@ -466,7 +469,7 @@ func (p *parser) nested(address string, block *hcl.Block, a attr.Attr) entries.S
 }
 
 // bodySchema returns the schema of a body with these attributes. It allows nested settings both as
-// a block and as an attribute, because OpenTofu has nested settings in both forms.
+// a block and as an attribute, because OpenTofu uses both forms.
 func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 	var s hcl.BodySchema
 	for _, a := range attrs {
@@ -514,8 +517,8 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 	}
 }
 
-// These are the schemas of targets, and of the fallbacks in them. Only the state and the plan of the module
-// itself can be enforced.
+// These are the schemas of targets and of the fallbacks in them. Only the state and the plan of the
+// module itself can be enforced.
 var (
 	fallbackBlock     = []hcl.BlockHeaderSchema{{Type: "fallback"}}
 	targetSchema      = hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "method"}}, Blocks: fallbackBlock}
@@ -529,13 +532,13 @@ func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	}
 	if err != nil {
 		p.fail(address, written.Name, position(written.Range), err)
-		return true // only enforced is read by this function: in doubt, plaintext is refused
+		return true // this function reads only enforced; in doubt, plaintext is refused
 	}
 	return v.True()
 }
 
-// content returns the arguments and blocks of a body that could be read, and records mistakes.
-// Attrs are the attributes of the body's table, if it has one.
+// content returns the arguments and blocks of a body, as far as they could be read, and records
+// mistakes. Attrs are the attributes in the body's table, if it has one.
 func (p *parser) content(body hcl.Body, schema *hcl.BodySchema, attrs ...attr.Attr) *hcl.BodyContent {
 	content, diags := body.Content(schema)
 	p.diagnostics(diags, schema, attrs...)
@@ -547,7 +550,7 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attr
 	// HCL collects diagnostics in a map, so their order is random.
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return a.Subject.Start.Byte - b.Subject.Start.Byte })
 	for _, d := range diags {
-		// These details hold names of arguments and blocks, never values.
+		// These details contain names of arguments and blocks, but never values.
 		text, found := wordFor(d)
 		if !found {
 			text = fmt.Sprintf("%s: %s%s", d.Summary, d.Detail, p.renamed(d.Detail, schema, attrs))
@@ -559,8 +562,8 @@ func (p *parser) diagnostics(diags hcl.Diagnostics, schema *hcl.BodySchema, attr
 	}
 }
 
-// renamed returns advice for an unexpected argument or block, from the detail of HCL's error:
-// the argument that is probably meant, or the place of the block.
+// renamed returns advice for an unexpected argument or block, based on the detail of HCL's error.
+// The advice names the argument that the user probably meant, or the place where the block belongs.
 func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Attr) string {
 	for _, misplaced := range []struct{ part, advice string }{
 		{`of type "terraform"`, " Only the content of the encryption block is required here."},
@@ -593,8 +596,9 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	return ""
 }
 
-// meantArgument returns advice for an argument of another program or of an older version, such
-// as the RFC of OpenTofu's encryption: the attribute with a similar name or with the same form.
+// meantArgument returns advice for an argument of another program or of an older version, such as
+// the RFC for OpenTofu's encryption. It suggests the attribute with a similar name or with the same
+// form.
 func (p *parser) meantArgument(name string, attrs []attr.Attr) string {
 	stem, isFile := strings.CutSuffix(name, "_file")
 	begin, isPassphrase := strings.TrimSuffix(name, "y"), name == "passphrase" || name == "password"
@@ -619,7 +623,8 @@ func (p *parser) meantArgument(name string, attrs []attr.Attr) string {
 	return ""
 }
 
-// thereAre returns the part of an error that lists the arguments and blocks that a block may have.
+// thereAre returns the part of an error message that lists the arguments and blocks that a block
+// may have.
 func thereAre(schema *hcl.BodySchema) string {
 	var names []string
 	for _, a := range schema.Attributes {

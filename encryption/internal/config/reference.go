@@ -13,17 +13,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// The functions in this file read references as syntax, without looking up the entries, because the
-// text of one layer may name an entry of another layer. A missing entry is an error when it is
+// The functions in this file read references as syntax. They do not look up the entries, because
+// the text of one layer may name an entry of another layer. A missing entry is an error when it is
 // used.
 
-// keyReference returns a function that reads the address of a key provider, or a literal key, which
-// gets the address own.
+// keyReference returns a function that reads the address of a key provider, or a literal key. A
+// literal key gets the address own.
 func (p *parser) keyReference(own string) func(hcl.Expression) (cty.Value, error) {
 	return func(expr hcl.Expression) (cty.Value, error) {
 		v, err := p.address(expr, "key_provider", syntax.IsKeyProviderAddress, errKeyRequired)
 		switch t := v.Type(); {
-		case err != errKeyRequired: //nolint:errorlint // a wrapped one is about something else
+		case err != errKeyRequired: //nolint:errorlint // a wrapped error has another reason
 		case !v.IsWhollyKnown():
 			return v, nil
 		case t.IsObjectType() || t.IsMapType():
@@ -39,8 +39,8 @@ func (p *parser) methodReference(expr hcl.Expression) (cty.Value, error) {
 	return p.address(expr, "method", syntax.IsMethodAddress, syntax.ErrMethodRequired)
 }
 
-// address reads the address of an entry, written bare, as a string or as a template. For a known
-// value that is not an address, it returns the value and the error required.
+// address reads the address of an entry, written as a bare reference, a string or a template. If
+// the value is known but is not an address, it returns the value and the error in required.
 func (p *parser) address(expr hcl.Expression, root string, isAddress func(string) bool, required error) (cty.Value, error) {
 	if address, ok := traversal(expr, root); ok {
 		return cty.StringVal(address), nil
@@ -60,7 +60,7 @@ func (p *parser) address(expr hcl.Expression, root string, isAddress func(string
 var errKeyRequired = errors.New("a key provider is required, such as key_provider.pbkdf2.main")
 
 // cutShort returns the names in expr if they are probably the end of an address, such as
-// pbkdf2.main, and otherwise nil.
+// pbkdf2.main. Otherwise, it returns nil.
 func cutShort(expr hcl.Expression) hcl.Traversal {
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || slices.Contains([]string{"var", "local", "path", "key_provider", "method"}, t.RootName()) {
@@ -69,7 +69,7 @@ func cutShort(expr hcl.Expression) hcl.Traversal {
 	return t
 }
 
-// meant returns err with the address that probably ends with the names in written.
+// meant adds a suggestion to err: the address that probably ends with the names in written.
 func meant(err error, root string, written hcl.Traversal) error {
 	if name, ok := written[len(written)-1].(hcl.TraverseAttr); ok && len(written) == 2 {
 		return fmt.Errorf("%w. Did you mean %s.%s.%s?", err, root, written.RootName(), name.Name)
@@ -103,8 +103,8 @@ func literalKey(v cty.Value) (literal, error) {
 	return l, nil
 }
 
-// targetMethod returns the address of a target's method. If there is none, it records the mistake
-// and returns "".
+// targetMethod returns the address of a target's method. If there is none, it records a mistake and
+// returns "".
 func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
 	v, err := p.methodReference(written.Expr)
 	if err != nil || !v.IsKnown() || v.IsNull() {
@@ -117,15 +117,15 @@ func (p *parser) targetMethod(target string, written *hcl.Attribute) string {
 	return v.AsString()
 }
 
-// traversal returns the address that expr names as syntax: root.type.name. JSON strings and
-// templates that hold only a reference count as well.
+// traversal returns the address that expr names as syntax: root.type.name. It also accepts JSON
+// strings and templates that contain only a reference.
 func traversal(expr hcl.Expression, root string) (string, bool) {
 	if wrapped, ok := expr.(*hclsyntax.TemplateWrapExpr); ok {
 		expr = wrapped.Wrapped
 	}
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() {
-		// In JSON a template is a plain string until it is evaluated.
+		// In JSON, a template is a plain string until it is evaluated.
 		literal, diags := expr.Value(nil)
 		if diags.HasErrors() || literal.IsNull() || !literal.IsKnown() || literal.Type() != cty.String ||
 			!strings.HasPrefix(literal.AsString(), "${") {

@@ -18,18 +18,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// scope holds the names that expressions may use: var.* and functions, and in a module local.*,
-// path.* and terraform.workspace.
+// scope holds the names that expressions may use: var.* and functions. In a module, these are also
+// local.*, path.* and terraform.workspace.
 type scope struct {
 	given   values  // the values of variables
-	unknown bool    // whether the variables are not known yet
+	unknown bool    // whether the variables are not yet known
 	module  *module // nil for text
 	uses    func(variable, file string)
 	also    string // an additional name that expressions may use; "" if there is none
 	context *hcl.EvalContext
 }
 
-// newScope returns the scope of a text, or of module m if that is not nil.
+// newScope returns the scope of a text, or of module m if m is not nil.
 func (p *parser) newScope(given values, m *module) scope {
 	values, dir := map[string]cty.Value{"var": given.object()}, ""
 	unknown := m == nil && len(given) == 0 && p.opts.Variables != cty.NilVal && !p.opts.Variables.IsKnown()
@@ -50,7 +50,7 @@ func (p *parser) newScope(given values, m *module) scope {
 	return scope{given: given, unknown: unknown, module: m, uses: p.opts.Uses, context: context}
 }
 
-// with returns the scope with one more name.
+// with returns the scope with an additional name.
 func (s scope) with(name string, value cty.Value) scope {
 	s.also, s.context = name, s.context.NewChild()
 	s.context.Variables = map[string]cty.Value{name: value}
@@ -61,7 +61,7 @@ func (s scope) with(name string, value cty.Value) scope {
 type ofModule struct{}
 
 // place evaluates an expression that may name a file. It makes a path that is relative to the
-// folder of the module absolute, so that it is right in every working directory.
+// module's folder absolute, so that the path is right in every working directory.
 func (s scope) place(expr hcl.Expression) (cty.Value, error) {
 	v, err := s.evaluate(expr)
 	if err != nil {
@@ -88,9 +88,8 @@ func absolute(dir string) string {
 	return filepath.ToSlash(dir)
 }
 
-// value evaluates an expression. Its errors contain no value. Of the text, they repeat only names
-// after var. and local. and names of known functions, because an unquoted secret reads like any
-// other name.
+// value evaluates an expression. Its errors contain no values. They repeat only names after var.
+// and local., and names of known functions, because an unquoted secret looks like any other name.
 func (s scope) value(expr hcl.Expression) (cty.Value, error) {
 	v, err := s.evaluate(expr)
 	if err == nil {
@@ -121,8 +120,8 @@ func (s scope) evaluate(expr hcl.Expression) (cty.Value, error) {
 	return v, nil
 }
 
-// checkCalls returns an error for a call of an unknown function. Otherwise, the function try would
-// take the call for an absent value, and the result would be another key.
+// checkCalls returns an error for a call to an unknown function. Otherwise, the try function would
+// treat the call as an absent value, and the result would be another key.
 func (s scope) checkCalls(expr hcl.Expression) error {
 	native, ok := expr.(hclsyntax.Expression)
 	if !ok {
@@ -143,8 +142,8 @@ func (s scope) checkCalls(expr hcl.Expression) error {
 	return noFunction(missing[0])
 }
 
-// local evaluates a local of the module once. It removes the local while it evaluates it, so
-// that a circular reference ends with an error.
+// local evaluates a local of the module once. It removes the local from the module during the
+// evaluation, so that a circular reference ends with an error.
 func (s scope) local(name string) (cty.Value, error) {
 	m := s.module
 	if v, done := m.values[name]; done {
@@ -169,7 +168,7 @@ func (s scope) local(name string) (cty.Value, error) {
 	return v, nil
 }
 
-// check returns an error for a name in expr that has no meaning or no value.
+// check returns an error if a name in expr has no meaning or no value.
 func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	switch root := t.RootName(); {
 	case root == "var", root == s.also:
@@ -206,10 +205,10 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	return fault.Known(fmt.Errorf("var.%s has no value%s", name, s.near(name)), fault.NoValue{Name: name})
 }
 
-// near returns the end of an error about a variable without a value: the most similar name that
-// has a value, or the names that the files of values set.
+// near returns the end of an error message about a variable without a value. It contains the most
+// similar name that has a value, or the names that variable files set.
 func (s scope) near(name string) string {
-	names := slices.Sorted(maps.Keys(s.given)) // so that equally near names give one result
+	names := slices.Sorted(maps.Keys(s.given)) // so that equally similar names always give the same result
 	if nearest := syntax.Nearest(name, names); nearest != "" {
 		return fmt.Sprintf(", but %q has one", nearest)
 	}
@@ -229,8 +228,8 @@ func (s scope) near(name string) string {
 	return ""
 }
 
-// instead returns advice for a name that has no meaning here. A name of several parts, such as
-// local.x or data.x.y, probably stands for a value; others may be text without quotes.
+// instead returns advice for a name that has no meaning here. A name with several parts, such as
+// local.x or data.x.y, probably stands for a value. Other names may be text without quotes.
 func instead(t hcl.Traversal, expr hcl.Expression) string {
 	also := ""
 	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {
@@ -249,7 +248,7 @@ func instead(t hcl.Traversal, expr hcl.Expression) string {
 	return "variables of the shell are not filled in; if the dollar sign is meant, double it"
 }
 
-// memberOf returns the name in root.name, and false for any other traversal.
+// memberOf returns the name in root.name, or false for any other traversal.
 func memberOf(t hcl.Traversal, root string) (string, bool) {
 	if len(t) < 2 || t.RootName() != root {
 		return "", false

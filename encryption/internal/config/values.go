@@ -24,19 +24,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-const maxName = 100 // bytes of a name that are shown
+const maxName = 100 // maximum length of a name in an error, in bytes
 
 // variable is a variable that a module declares.
 type variable struct {
 	constraint cty.Type
 	optional   *typeexpr.Defaults // defaults of optional attributes; nil if there are none
-	isList     bool               // whether the type is not primitive, so that texts are parsed as expressions
+	isList     bool               // whether the type is not primitive, so that text is parsed as an expression
 	notNull    bool
-	preset     cty.Value // the default as it was written; NilVal if there is none
+	preset     cty.Value // the default, as written; NilVal if there is none
 	broken     bool      // whether the type is invalid
 }
 
-// declare merges a variable block over the blocks of earlier files.
+// declare merges a variable block over the blocks in earlier files.
 func (v *variable) declare(block *hcl.Block) {
 	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"},
 		{Name: "nullable"}}})
@@ -69,10 +69,10 @@ func (v *variable) setType(expr hcl.Expression) {
 	v.isList, v.broken = !v.constraint.IsPrimitiveType(), diags.HasErrors()
 }
 
-// value is the value of a variable, or the error for it.
+// value is the value of a variable, or an error if there is none.
 type value struct {
 	cty.Value
-	file string // the file of values that sets it; "" for other values
+	file string // the variable file that sets the value; "" if no file does
 	err  error
 }
 
@@ -84,7 +84,8 @@ func (v value) refused(name string) error {
 	return fmt.Errorf("var.%s: %w", name, v.err)
 }
 
-// text returns the value of a text in TF_VAR_… or -var. V is nil if no declaration is known.
+// text returns the value of a variable that is set to this text by TF_VAR_… or -var. V is nil if
+// the declaration of the variable is not known.
 func (v *variable) text(text string) value {
 	if v == nil || !v.isList {
 		return value{Value: cty.StringVal(text)}
@@ -111,7 +112,8 @@ func evaluate(expr hcl.Expression, file string) value {
 	return value{Value: v, file: file}
 }
 
-// fit converts a value to the declared type. In place of null, it returns the default if the variable must not be null.
+// fit converts a value to the declared type. If the value is null but the variable must not be
+// null, it returns the default.
 func (v *variable) fit(given value) value {
 	if given.err != nil {
 		return given
@@ -137,12 +139,12 @@ func (v *variable) fit(given value) value {
 	return given
 }
 
-// values holds the values of variables by their names.
+// values maps the names of variables to their values.
 type values map[string]value
 
-// given returns the values of variables from the options and, if m is not nil, from the
-// module's files of values. Files win over the environment, arguments over both, and Variables
-// over all.
+// given returns the values of variables from the options and, if m is not nil, from the module's
+// variable files. Files take precedence over the environment, arguments over both, and Variables
+// over everything.
 func (o Options) given(m *module) (values, error) {
 	all := values{}
 	for name, text := range o.Environment {
@@ -150,7 +152,7 @@ func (o Options) given(m *module) (values, error) {
 	}
 	files, err := m.valueFiles()
 	for _, file := range files {
-		failed := keyfile.ExpectRegular(file) // a file of -var-file, in contrast, may be a pipe
+		failed := keyfile.ExpectRegular(file) // only a file named by -var-file may be a pipe
 		if failed == nil {
 			failed = all.readFile(file)
 		} else {
@@ -182,7 +184,7 @@ func (o Options) given(m *module) (values, error) {
 	return all, err
 }
 
-// readFile adds the values in a file, in either syntax.
+// readFile adds the values in a variable file, in either syntax.
 func (all values) readFile(path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller chooses the file
 	switch {
@@ -229,7 +231,7 @@ func (all values) readFile(path string) error {
 
 var ofShell = lazyregexp.New(`(?m)^(export |set |\$env:)\s*[A-Za-z_]\w*\s*=`)
 
-// valueFiles returns the paths of the files of values that OpenTofu reads by default, in order.
+// valueFiles returns the paths of the variable files that OpenTofu reads by default, in order.
 func (m *module) valueFiles() (paths []string, err error) {
 	if m == nil {
 		return nil, nil
@@ -252,7 +254,7 @@ func (m *module) valueFiles() (paths []string, err error) {
 	return paths, err
 }
 
-// declared returns the declaration of a variable, and nil if there is none.
+// declared returns the declaration of a variable, or nil if there is none.
 func (m *module) declared(name string) *variable {
 	if m == nil {
 		return nil
@@ -273,7 +275,7 @@ func (m *module) fit(all values) {
 	}
 }
 
-// object returns the object that var stands for, without values that have an error.
+// object returns the object that var refers to. It leaves out values that have an error.
 func (all values) object() cty.Value {
 	usable := map[string]cty.Value{}
 	for name, v := range all {

@@ -17,15 +17,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// word replaces an error of package hcl, whose text contains pieces of the file, among them
-// perhaps a secret without quotes.
+// word replaces an error message of package hcl. Such a message contains pieces of the file, one of
+// which may be a secret without quotes.
 type word struct {
 	summary string // beginnings of the error's summary, separated by |
-	detail  string // the beginning of its detail
-	text    string // the text in its place; "" stands for the form of the file
+	detail  string // beginning of the error's detail
+	text    string // the replacement; "" means a description of the file's form
 }
 
-// These texts describe the form of settings and of files of values.
+// These texts describe the form of settings and of variable files.
 const (
 	formOfSettings = `an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`
 	formOfValues   = `a file of values has nothing but lines such as name = "value"`
@@ -37,8 +37,8 @@ const (
 	reference   = "a reference has the form var.NAME or key_provider.TYPE.NAME"
 )
 
-// words returns the replacements for syntax errors of hclsyntax (parser.go, parser_template.go,
-// token.go) and json (parser.go, structure.go).
+// words returns the replacements for syntax errors in packages hclsyntax (parser.go,
+// parser_template.go, token.go) and json (parser.go, structure.go).
 func words() []word {
 	return []word{
 		{"Attribute redefined", "The argument \"method\"", "method is set twice; a second method, which only reads, belongs in a " +
@@ -117,7 +117,7 @@ func words() []word {
 	}
 }
 
-// wordFor returns the replacement for an error.
+// wordFor returns the replacement for an HCL error message, or false if there is none.
 func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 	for _, w := range words() {
 		for summary := range strings.SplitSeq(w.summary, "|") {
@@ -129,9 +129,9 @@ func wordFor(d *hcl.Diagnostic) (text string, found bool) {
 	return "", false
 }
 
-// mistake returns an error for one mistake in the syntax of a text: the first text that is not
-// closed on its line, or else the first diagnostic. The others may be mere consequences: after a
-// missing quotation mark, every line is an error.
+// mistake returns an error for one syntax mistake in a text. It reports the first string that is
+// not closed on its line, or else the first diagnostic. Other diagnostics may be mere consequences:
+// after a missing quotation mark, every line is an error.
 func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	first := diags[0]
 	for _, d := range diags {
@@ -142,7 +142,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	}
 	what, found := wordFor(first)
 	switch {
-	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")): // its position is the end of the text
+	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")): // the position of this error is the end of the text
 		what = `a text is not closed; add the quotation mark (") that ends it`
 	case !found:
 		what = "the syntax is wrong here: " + form
@@ -153,7 +153,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	}
 	var pos attr.Pos
 	if at := first.Subject; at != nil {
-		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // the construct's beginning
+		if first.Context != nil && first.Context.Start.Line < at.Start.Line { // report where the construct begins
 			at = first.Context
 		}
 		pos = position(*at)
@@ -162,11 +162,11 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	return &attr.Error{Pos: pos, Err: errors.New(what)}
 }
 
-// openText is HCL's summary of the error for a text that is not closed on its line.
+// openText is the summary of HCL's error for a string that is not closed on its line.
 const openText = "Invalid multi-line string"
 
-// inLine returns a better text for a mistake if its line, or the characters at which the parser
-// stopped, show a common cause. Otherwise, it returns the given text itself.
+// inLine returns a better message for a mistake if its line, or the characters at which the parser
+// stopped, show a common cause. Otherwise, it returns the given message.
 func inLine(what string, isOpen bool, line, at []byte) string {
 	const marks = 3 // one at each end of a text, and one inside
 	switch {
@@ -191,10 +191,11 @@ func inLine(what string, isOpen bool, line, at []byte) string {
 	return what
 }
 
-// noValue matches an argument without a value. It also matches a line of base64 that ends in one equals sign.
+// noValue matches an argument without a value. It also matches a line of base64 that ends with one
+// equals sign.
 var noValue = lazyregexp.New(`^\s*[A-Za-z_][\w-]*\s*=\s*$`)
 
-// lineAt returns the line of a text that contains the byte at an offset.
+// lineAt returns the line of a text that contains the byte at this offset.
 func lineAt(text []byte, at int) []byte {
 	at = min(at, len(text))
 	begin := bytes.LastIndexByte(text[:at], '\n') + 1
@@ -202,8 +203,8 @@ func lineAt(text []byte, at int) []byte {
 	return line
 }
 
-// failed returns an error for an expression without a value, or for a failed function call. It uses
-// at most HCL's summary, because its details contain values.
+// failed returns the error for an expression without a value, or for a failed function call. It
+// uses at most HCL's summary, because HCL's details contain values.
 func failed(diags hcl.Diagnostics) error {
 	first := diags[0]
 	if unknown, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](first); ok {
@@ -221,7 +222,7 @@ func failed(diags hcl.Diagnostics) error {
 }
 
 // noFunction returns the error for an unknown function. It repeats the name only if OpenTofu has
-// the function, because other names may be a secret without quotes.
+// such a function, because any other name may be a secret without quotes.
 func noFunction(name string) error {
 	const instead = "; give the value in a variable, as var.NAME"
 	if _, ofFile := ofFiles("")[name]; ofFile || strings.Contains(elsewhere, " "+name+" ") {
@@ -255,7 +256,7 @@ func ofCall(function, summary string) string {
 
 const orItself = "; leave the function out if the argument is the value itself, such as a passphrase"
 
-// ofValue returns a text that replaces the summary of an error in ops.go and expression*.go of package hcl.
+// ofValue returns a message that replaces the summary of an HCL error in ops.go or expression*.go.
 func ofValue(summary string) string {
 	switch summary {
 	case "Invalid operand", "Operation failed":

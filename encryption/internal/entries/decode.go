@@ -19,7 +19,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// decode decodes the attributes of an entry, or of the block inside it that within names.
+// decode decodes the attributes of an entry or, if within is set, of the nested block that within
+// names.
 func (r resolver) decode(
 	address, within string, attrs []attr.Attr, settings map[string]Setting, pos attr.Pos,
 ) (*values, error) {
@@ -76,8 +77,8 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 	return nil
 }
 
-// misfit returns an error if a value does not meet the requirements of its table. The error
-// does not contain the value.
+// misfit returns an error if a value does not meet the requirements of its table. The error does
+// not contain the value.
 func misfit(a attr.Attr, v cty.Value, variable string) error {
 	err := unfit(a, v, variable)
 	if err != nil && a.Secrecy == attr.Public && slices.ContainsFunc(textsIn(v), recognize.IsDocument) {
@@ -96,10 +97,11 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 	return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
 }
 
-// checkCompany returns errors for attributes that must not be set together, or not alone.
+// checkCompany returns errors for attributes that must not be set together, or must not be set
+// alone.
 func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (errs fault.List) {
 	has := func(name string) bool { return !isEmpty(v.attrs[name]) || v.blocks[name] != nil }
-	written := func(name string) bool { // an empty block counts, and a text that means false does not
+	written := func(name string) bool { // an empty block counts as written; a text that means false does not
 		s := settings[name]
 		isBlock := v.blocks[name] != nil && s.Value != cty.NilVal && !s.Value.IsNull()
 		return isBlock || s.IsSet() && (v.attrs[name] == cty.NilVal || !v.attrs[name].RawEquals(cty.False))
@@ -135,8 +137,8 @@ func isEmpty(v cty.Value) bool {
 	return v.IsNull() || v.IsKnown() && v.Type() == cty.String && v.AsString() == ""
 }
 
-// fill returns the value of an absent attribute: the value of an environment variable, else the
-// default, else absent itself.
+// fill returns the value of an absent attribute. It is the value of an environment variable, or
+// else the default, or else absent itself.
 func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error) {
 	switch name, text, err := v.resolver.variable(a, g); {
 	case err != nil:
@@ -150,8 +152,8 @@ func (v *values) fill(a attr.Attr, absent cty.Value, g groups) (cty.Value, error
 	return absent, nil
 }
 
-// ofVariable converts the text of an environment variable to type t. A list gets it as its only
-// element.
+// ofVariable returns the value of an environment variable for an attribute of type t. A list gets
+// the text as its only element.
 func ofVariable(name, text string, t cty.Type) (cty.Value, error) {
 	switch {
 	case t.IsListType():
@@ -207,7 +209,7 @@ func didYouMean(name string, attrs []attr.Attr) string {
 	return syntax.Configured(name, names)
 }
 
-// briefly returns the first sentence of doc, for the end of an error.
+// briefly returns the first sentence of doc, for the end of an error message.
 func briefly(doc string) string {
 	if doc == "" {
 		return ""

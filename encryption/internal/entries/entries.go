@@ -1,9 +1,9 @@
 // Package entries decodes the entries of a configuration: key providers, methods, sources and
-// credentials. It finds out which values the environment may set.
+// credentials. It determines which values the environment may set.
 //
 // These words have one meaning here:
 //
-//   - entry: a block as the user wrote it, not yet decoded.
+//   - entry: a block as the user wrote it, before it is decoded.
 //   - setting: one attribute as written, by the configuration or by a layer of TF_ENCRYPTION.
 //   - given: a setting with the attribute that it sets, and its path in the entry.
 //   - layer: settings that are merged over others; here, TF_ENCRYPTION. A layered entry has a
@@ -27,8 +27,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// KeyProviderAttrs returns the attributes that every key provider has besides the attributes of
-// its table.
+// KeyProviderAttrs returns the attributes that every key provider has in addition to the attributes
+// in its table.
 func KeyProviderAttrs() []attr.Attr {
 	return []attr.Attr{
 		{
@@ -48,8 +48,8 @@ func KeyProviderAttrs() []attr.Attr {
 	}
 }
 
-// FileMethodAttrs returns the attributes that every method for whole files has besides the
-// attributes of its table.
+// FileMethodAttrs returns the attributes that every method for whole files has in addition to the
+// attributes in its table.
 func FileMethodAttrs() []attr.Attr {
 	return []attr.Attr{{
 		Name: "then", Type: cty.String, Form: attr.Method,
@@ -59,8 +59,8 @@ func FileMethodAttrs() []attr.Attr {
 	}}
 }
 
-// UnknownKind returns the error for a key provider or a method of an unknown kind. It lists the
-// kinds in tables. The parameter what is "key_provider" or "method".
+// UnknownKind returns the error for an entry of an unknown kind. The error lists the kinds in
+// tables. The parameter what is "key_provider", "method" or "backend".
 func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) error {
 	names, meant := make([]string, len(tables)), ""
 	for i, t := range tables {
@@ -74,11 +74,11 @@ func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) 
 }
 
 // KeyProviders returns the attributes of an entry that name a key provider, in the order of the
-// table, without unknown values.
+// table. It leaves out absent and unknown values.
 func KeyProviders(v attr.Values) []Given {
 	isOther := func(g Given) bool { return g.Form != attr.KeyProvider || g.Address() == "" }
 	return slices.DeleteFunc(slices.Clone(attributes(v)), isOther)
 }
 
-// Address returns the text of an attribute that holds an address, and "" if it is absent.
+// Address returns the text of an attribute that holds an address, or "" if the attribute is absent.
 func (g Given) Address() string { return textOf(g.Value) }

@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// checkOf returns the requirements of an attribute's form. Variable names the environment variable
-// that the value comes from; "" stands for none.
+// checkOf returns the requirements of an attribute's form. Variable is the environment variable
+// that the value comes from, or "" if there is none.
 func checkOf(a attr.Attr, variable string) attr.Check {
 	switch {
 	case isWord(a):
@@ -28,8 +28,8 @@ func checkOf(a attr.Attr, variable string) attr.Check {
 	return attr.Check{}
 }
 
-// addressOf returns the requirement on an attribute that holds an address as a string. If the
-// settings are HCL text, the parser checks references.
+// addressOf returns the requirement on an attribute that holds an address as a string. In HCL text,
+// the parser checks references.
 func addressOf(a attr.Attr) attr.Check {
 	switch a.Form {
 	case attr.KeyProvider:
@@ -40,16 +40,16 @@ func addressOf(a attr.Attr) attr.Check {
 	return attr.Check{}
 }
 
-// isEmptyToo reports whether an empty string is a value of a, and does not count as absent.
+// isEmptyToo reports whether an empty string is a value of a, instead of counting as absent.
 func isEmptyToo(a attr.Attr) bool { return a.Form == attr.OrEmpty || a.Form == attr.Version }
 
-// isWord reports whether a is a secret that is sent as one word, such as in a header.
+// isWord reports whether a is a secret that is sent as one word, for example in a header.
 func isWord(a attr.Attr) bool {
 	return a.Secrecy == attr.Secret && a.Form != attr.Lines && attr.Text(nil).IsFor(a.Type)
 }
 
-// oddity describes a probable mistake in one text of g, such as "ends with a line break". It
-// returns "" if there is none.
+// oddity describes a probable mistake in a text of g, such as "ends with a line break". It returns
+// "" if there is none.
 func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
 	switch {
 	case g.Form == attr.Passphrase:
@@ -63,7 +63,8 @@ func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
 	return recognize.Text(text, recognize.Value).Said(g.Variable), recognize.Perhaps
 }
 
-// odd returns the error for an oddity of a text, with more text at its end, and nil if there is no oddity.
+// odd returns the error for an oddity of a text, with more at its end. It returns nil if there is
+// no oddity.
 func odd(what, more string) error {
 	if what == "" {
 		return nil
@@ -71,9 +72,9 @@ func odd(what, more string) error {
 	return fmt.Errorf("it %w", fault.Odd(what+more))
 }
 
-// notInURL tells why text cannot be one segment of the path of a URL or, if several is true, one or
-// more segments. It returns "" if it can, and never repeats the text. Other special characters are
-// encoded when the URL is made.
+// notInURL says why text cannot be one segment of a URL path or, if several is true, one or more
+// segments. It returns "" if there is no reason, and never repeats text. Other special characters
+// are encoded when the URL is made.
 func notInURL(text string, several bool) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	switch {

@@ -11,16 +11,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// Given is an attribute of an entry, or of a block in it, with its setting.
+// Given is an attribute of an entry or of a nested block, with its setting.
 type Given struct {
 	attr.Attr
 	Setting
 	Path     string // such as "token" or "auth_jwt.jwt"
-	block    string // the block that contains it, such as "auth_jwt."; "" for the entry itself
-	Variable string // the environment variable that sets it; "" if the settings set it or it is absent
+	block    string // the nested block that contains the attribute, such as "auth_jwt."; "" for the entry itself
+	Variable string // the environment variable that sets the attribute; "" if there is none
 }
 
-// attributes returns the attributes of v with their settings, valid or not.
+// attributes returns the attributes of v with their settings, whether valid or not.
 func attributes(v attr.Values) []Given {
 	if v, ok := v.(*values); ok {
 		return v.given
@@ -28,18 +28,18 @@ func attributes(v attr.Values) []Given {
 	return nil
 }
 
-// Oddity is a probable mistake in a text, such as a line break at the end of a passphrase; or a
-// setting whose value TF_ENCRYPTION replaces.
+// Oddity is a probable mistake in a text, such as a line break at the end of a passphrase. It may
+// also be a setting whose value TF_ENCRYPTION replaces.
 type Oddity struct {
-	Address  string // the address of the entry; "" for the arguments of a data source or a block of credentials
+	Address  string // address of the entry; "" for the arguments of a data source or a block of credentials
 	Attr     string
-	Variable string // the environment variable that the value comes from; errors name it in place of Address and Attr
+	Variable string // the environment variable that the value comes from; errors name it instead of Address and Attr
 	What     string // such as "ends with a line break"
 	Pos      attr.Pos
-	Sure     recognize.Certainty // always Perhaps for a text other than a passphrase
+	Sure     recognize.Certainty // always Perhaps, except for passphrases and replaced values
 }
 
-// Suspect returns the fact for an oddity, which accompanies errors.
+// Suspect converts an oddity to a fact that accompanies errors.
 func (o Oddity) Suspect() fault.Suspect {
 	setting := o.Attr
 	switch {
@@ -51,8 +51,8 @@ func (o Oddity) Suspect() fault.Suspect {
 	return fault.Suspect{Setting: setting, What: o.What}
 }
 
-// Oddities returns the oddities of all values of an entry, in blocks and lists, too, and of
-// values that come from environment variables. No other function looks for oddities.
+// Oddities returns the oddities in all values of an entry, including values in blocks and lists,
+// and values that come from environment variables.
 func Oddities(v attr.Values) []Oddity { return oddities(attributes(v)) }
 
 func oddities(given []Given) (all []Oddity) {

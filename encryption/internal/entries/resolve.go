@@ -15,24 +15,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Scope tells which values the environment may give an entry. The zero value allows none.
+// Scope says which values the environment may give an entry. The zero value allows none.
 type Scope struct {
-	Lookup attr.LookupEnv // nil reads no variable
+	Lookup attr.LookupEnv // if nil, no variable is read
 
-	// OtherServer is true if the variables are meant for another server than the one that
-	// the entry's secrets are sent to.
+	// OtherServer is true if the variables are meant for a server other than the one that receives
+	// the entry's secrets.
 	OtherServer bool
 
 	// OnlyEnvironment is true for an entry without a block, whose values all come from the
-	// environment. No attribute of it is required, and no secret in it is protected.
+	// environment. None of its attributes is required, and none of its secrets is protected.
 	OnlyEnvironment bool
 
 	// AllowCommands allows commands that only the environment names.
 	AllowCommands bool
 }
 
-// ErrCommand means that only the environment names a command, and that
-// [Scope.AllowCommands] is not set.
+// ErrCommand means that only the environment names a command, and [Scope.AllowCommands] is not set.
 var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
 
 func errCommand() error { return fault.Known(ErrCommand, fault.OnlyEnvironment{}) }
@@ -42,30 +41,30 @@ func (e *Entry) Decode(t attr.Table, env attr.LookupEnv) (attr.Values, error) {
 	return e.Resolve(t, Scope{Lookup: env})
 }
 
-// Resolve converts the settings to the types of the table, and fills absent attributes from
-// environment variables, then from the defaults. It returns all mistakes in values at once, each
-// as an [*attr.Error], beside the values that could be read, in which callers look for probable
-// mistakes. A refused setting of TF_ENCRYPTION is returned alone, with nil values.
+// Resolve converts the settings to the types in the table. It fills absent attributes from
+// environment variables, and then from the defaults. It returns all mistakes in values at once,
+// each as an [*attr.Error], together with the values that could be read. Callers look for probable
+// mistakes in these values. If a setting of TF_ENCRYPTION is refused, Resolve returns only that
+// error, and nil values.
 //
 // [world.Decide] has the rules by which the environment may set values. The functions below find
-// out what the rules need to know about an attribute. "Of the configuration" means: not of
-// TF_ENCRYPTION and not of an environment variable.
+// the facts about an attribute that these rules need. A value "of the configuration" comes from
+// neither TF_ENCRYPTION nor an environment variable.
 //
-//   - secrets: the rules protect the secrets of the configuration that are sent to a server or
-//     a program. These include the values of var.*, which a layer of TF_ENCRYPTION may use in
-//     secrets only, and values that such a layer repeats.
+//   - secrets: the rules protect the secrets of the configuration that are sent to a server or a
+//     program. These include the values of var.*, which a layer of TF_ENCRYPTION may use only in
+//     secrets, and values that such a layer repeats.
 //   - checkCommands and checkLayer ask about the settings of TF_ENCRYPTION. A command that only
 //     TF_ENCRYPTION names is [ErrCommand].
-//   - variable asks about the environment variable of an absent attribute.
-//   - Command, LeadsToCommand and Refuse: kinds ask about facts that no table contains, such as
-//     values that name a command, or files that a client finds by itself. Package source/s3 uses
+//   - variable asks about the environment variable for an absent attribute.
+//   - Command, LeadsToCommand and Refuse let kinds ask about facts that no table contains, such
+//     as values that name a command, or files that a client finds by itself. Package source/s3 uses
 //     Refuse for the region of a data source, which belongs to another entry than the secret.
 //   - [SecretVariable] asks about variables for which nothing names a server.
 //
-// The home of a source, in internal/source/grant.go, finds out which server the variables are
-// meant for, and fills Scope. A block that a data source chooses by name gets no variables but
-// the proxies of the machine. For clients that cannot be kept from a variable,
-// [world.World.Refuse] asks.
+// For sources, internal/source/grant.go finds out which server the variables are meant for, and
+// fills Scope. A block that a data source chooses by name gets no variables except the machine's
+// proxies. [world.World.Refuse] asks for clients that cannot be kept from reading a variable.
 func (e *Entry) Resolve(t attr.Table, scope Scope) (attr.Values, error) {
 	if e.Err != nil {
 		return nil, e.Err
@@ -92,8 +91,9 @@ type resolver struct {
 	secrets []Given // secrets of the configuration
 }
 
-// written returns the attributes that are set, in nested blocks, too. A nested block replaces
-// the block of an earlier layer as a whole, so a block in TF_ENCRYPTION sets all its attributes.
+// written returns the attributes that are set, including attributes in nested blocks. A nested
+// block replaces the whole block of an earlier layer, so a block in TF_ENCRYPTION sets all its
+// attributes.
 func (e *Entry) written(t attr.Table) []Given { return writtenIn("", t.Attrs, e.Settings) }
 
 func writtenIn(block string, attrs []attr.Attr, settings map[string]Setting) []Given {
@@ -129,9 +129,9 @@ func inner(block attr.Attr, whole Setting) map[string]Setting {
 	return settings
 }
 
-// secrets returns the secrets of the configuration that are sent to a server or a program, or
-// that TF_ENCRYPTION uses in a public attribute. Only the configuration may decide who receives
-// them, and how they are protected on the way.
+// secrets returns the secrets of the configuration that are sent to a server or a program, or that
+// TF_ENCRYPTION uses in a public attribute. Only the configuration may decide who receives them and
+// how they are protected on the way.
 func (e *Entry) secrets(t attr.Table) []Given {
 	sends := sendsSecrets(t.Attrs)
 	if !sends && !e.isLayered() {
@@ -156,8 +156,8 @@ func (e *Entry) isLayered() bool {
 	return false
 }
 
-// showsVariables reports whether TF_ENCRYPTION uses var.* in a public attribute. Such a value
-// ends up in files and errors, and servers read it.
+// showsVariables reports whether TF_ENCRYPTION uses var.* in a public attribute. The value of such
+// an attribute ends up in files and errors, and servers read it.
 func (w Given) showsVariables() bool {
 	return w.FromEnvironment && w.UsesVariables && w.Secrecy == attr.Public
 }
@@ -193,9 +193,9 @@ func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 	return nil
 }
 
-// checkLayer returns an error if TF_ENCRYPTION sets an attribute that could send a secret of
-// the configuration elsewhere. If all secrets of an entry come from TF_ENCRYPTION, it may set
-// any attribute.
+// checkLayer returns an error if TF_ENCRYPTION sets an attribute that could send a secret of the
+// configuration elsewhere. If all secrets of an entry come from TF_ENCRYPTION, TF_ENCRYPTION may
+// set any attribute.
 func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	if len(secrets) == 0 {
 		return nil
@@ -210,9 +210,9 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	return nil
 }
 
-// beside describes a setting of TF_ENCRYPTION beside a secret of the configuration. If the secret
-// comes from the configuration, no member of its group may come from TF_ENCRYPTION, not even a
-// harmless one.
+// beside describes a setting of TF_ENCRYPTION for an entry that has a secret of the configuration.
+// If the configuration sets that secret, TF_ENCRYPTION must not set any member of its group, not
+// even a harmless one.
 func (w Given) beside(secret Given) world.Attribute {
 	isSame := w.Path == secret.Path
 	return world.Attribute{
@@ -226,8 +226,8 @@ func shareGroup(a, b attr.Attr) bool {
 	return a.Group != "" && (a.Group == b.Group || a.Group == b.UnlessGroup) || a.UnlessGroup != "" && a.UnlessGroup == b.Group
 }
 
-// textOf returns a value as the text of an environment variable, and "" for values that no
-// variable can have.
+// textOf returns a value as the text of an environment variable, or "" if no variable can have the
+// value.
 func textOf(v cty.Value) string {
 	switch {
 	case v.IsNull() || !v.IsKnown():
@@ -259,8 +259,8 @@ func groupsOf(attrs []attr.Attr, settings map[string]Setting) groups {
 	return g
 }
 
-// variable returns the name and the value of the environment variable that fills a, and "" if
-// there is none. It returns an error for a variable that could send a secret elsewhere.
+// variable returns the name and the value of the environment variable that fills a, or "" if there
+// is none. It returns an error if the variable could send a secret elsewhere.
 func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error) {
 	for _, variable := range a.Env {
 		if text, _ = r.Lookup.Get(variable); text != "" {
@@ -284,8 +284,8 @@ func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error)
 }
 
 // secretBeside returns a secret of the configuration that would be combined with the attribute
-// called name, and nil if there is none. A profile, for example, may be combined with the file
-// that defines it (EntryInFiles).
+// called name, or nil if there is none. It skips a secret, such as a profile, that is an entry in
+// the file that the attribute names; see EntryInFiles.
 func (r resolver) secretBeside(name string) *Given {
 	i := slices.IndexFunc(r.secrets, func(w Given) bool { return !slices.Contains(w.EntryInFiles, name) })
 	if i < 0 {
@@ -294,7 +294,7 @@ func (r resolver) secretBeside(name string) *Given {
 	return &r.secrets[i]
 }
 
-// isHarmless reports whether the environment may set a to value beside a secret of the
+// isHarmless reports whether the environment may set a to value together with a secret of the
 // configuration.
 func isHarmless(a attr.Attr, value string) bool {
 	return a.Harmless != "" && (a.HarmlessIf == nil || a.HarmlessIf(value))
@@ -316,7 +316,8 @@ func (v *values) LeadsToCommand(names ...string) error {
 	return nil
 }
 
-// refusesProgram reports whether a program must not run. Named tells whether only the environment names it.
+// refusesProgram reports whether a program must not run. Named says whether only the environment
+// names the program.
 func (s Scope) refusesProgram(named bool) bool {
 	return world.Decide(layer, world.Attribute{IsCommand: named}, world.Beside{AllowsCommand: s.AllowCommands}).Answer == world.Refused
 }
@@ -324,7 +325,7 @@ func (s Scope) refusesProgram(named bool) bool {
 func (v *values) Hands(names ...string) bool { return v.handed(names) >= 0 }
 
 // handed returns the index of the first secret of the configuration whose path or block is in
-// names, and -1 if there is none. Without names, any secret counts, see [attr.Values.Hands].
+// names, or -1 if there is none. Without names, any secret counts; see [attr.Values.Hands].
 func (v *values) handed(names []string) int {
 	return slices.IndexFunc(v.resolver.secrets, func(w Given) bool {
 		return names == nil || slices.Contains(names, w.Path) || slices.Contains(names, strings.TrimSuffix(w.block, "."))
@@ -339,8 +340,8 @@ func (v *values) Refuse(attribute, what string, handed ...string) error {
 	return v.Errorf(attribute, "%w", v.resolver.secrets[i].refuse(what, attribute))
 }
 
-// SecretVariable returns the name of a set environment variable that holds, or names, a secret,
-// and "" if there is none.
+// SecretVariable returns the name of an environment variable that is set and holds, or names, a
+// secret. It returns "" if there is none.
 func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 	for _, a := range slices.Concat(t.Attrs, t.Variables) {
 		for _, name := range a.Env {
@@ -356,8 +357,8 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 	return ""
 }
 
-// refuse returns the error for a setting of the environment that would fill attribute beside the
-// secret w. Its first argument describes the setting.
+// refuse returns the error for a setting of the environment that would fill attribute although the
+// secret w is set. The parameter what describes the setting.
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
 		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+

@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// CheckTable returns an error if a table contradicts itself, which is a mistake of the kind's
-// author.
+// CheckTable returns an error if a table contradicts itself. Such a table is a mistake of the
+// kind's author.
 func CheckTable(t attr.Table) error { return checkAttrs("", slices.Concat(t.Attrs, t.Variables)) }
 
 func checkAttrs(block string, attrs []attr.Attr) error {

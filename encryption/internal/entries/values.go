@@ -14,19 +14,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// values implements [attr.Values] for one entry, or for a nested block of it.
+// values implements [attr.Values] for an entry, or for one of its nested blocks.
 type values struct {
 	address string // the address of the entry
 	within  string // the nested block that contains the values, such as "assume_role."; "" for the entry itself
 
-	attrs  map[string]cty.Value // values by the name of the attribute; null if it is absent
+	attrs  map[string]cty.Value // values by attribute name; null if absent
 	blocks map[string]*values   // values of nested blocks, by name
-	pos    map[string]attr.Pos  // places in text by the name of the attribute; "" for the entry
+	pos    map[string]attr.Pos  // positions in text by attribute name; "" for the entry
 	given  []Given              // all attributes, including attributes of nested blocks
 
 	resolver  resolver
-	variables map[string]string // environment variables by the name of the attribute that they set
-	layered   map[string]bool   // whether TF_ENCRYPTION sets an attribute, by its name
+	variables map[string]string // environment variables, by the name of the attribute they set
+	layered   map[string]bool   // whether TF_ENCRYPTION sets an attribute, by attribute name
 }
 
 func (v *values) Address() string { return strings.TrimSuffix(v.address+"."+v.within, ".") }
@@ -125,7 +125,7 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 	e := &attr.Error{Address: v.address, Attr: v.path(attribute), Pos: cmp.Or(v.pos[attribute], v.pos[""]),
 		Err: v.withSuspects(fmt.Errorf(format, args...), v.path(attribute))}
 	variable := v.variables[attribute]
-	if variable == attribute || v.resolver.OnlyEnvironment { // the settings cannot contain it, or there is no block
+	if variable == attribute || v.resolver.OnlyEnvironment { // settings cannot contain the attribute, or there is no block
 		e.Attr = v.path("")
 	}
 	if variable != "" {
@@ -137,8 +137,8 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 	return e
 }
 
-// withSuspects returns err with the first oddity of the attribute or block at a path, or of the
-// whole entry if path is "".
+// withSuspects adds facts to err: the oddities of the attribute or block at path, or of the whole
+// entry if path is "".
 func (v *values) withSuspects(err error, path string) error {
 	return fault.Later(err, func() (facts []fault.Fact) {
 		for _, odd := range oddities(v.given) {
@@ -150,5 +150,6 @@ func (v *values) withSuspects(err error, path string) error {
 	})
 }
 
-// path returns the path of an attribute in the entry, and the path of the nested block if attribute is "".
+// path returns the path of an attribute in the entry, or the path of the nested block if attribute
+// is "".
 func (v *values) path(attribute string) string { return strings.TrimSuffix(v.within+attribute, ".") }

@@ -1,8 +1,9 @@
-// Package program runs programs that give keys or encrypt. OpenTofu's external key providers and
-// methods read one JSON document from standard input, and print a header line and one JSON
-// document.
+// Package program runs programs that provide keys or encrypt data. OpenTofu's external key
+// providers and methods read one JSON document from standard input, and print a header line and one
+// JSON document.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/keyprovider/external
+//
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/encryption/method/external
 package program
 
@@ -33,35 +34,34 @@ const (
 	patience  = time.Minute // OpenTofu's limit
 	killDelay = 2 * time.Second
 	maxHeader = 64 << 10 // bytes; later versions may add fields
-	maxKept   = 64 << 10 // bytes of stderr that are kept
-	maxShown  = 1000     // bytes of stderr that an error shows
-	maxName   = 100      // bytes of a program's name that an error shows
+	maxKept   = 64 << 10 // maximum bytes of stderr that are kept
+	maxShown  = 1000     // maximum bytes of stderr that an error shows
+	maxName   = 100      // maximum bytes of a program's name that an error shows
 )
 
-// Command is a program, with its arguments, that speaks one of the two protocols, or
-// another one by [Command.Talk].
+// Command is a program with its arguments. The program speaks one of OpenTofu's two protocols, or
+// another one through [Command.Talk].
 type Command struct {
 	Argv     []string // the program, looked up in PATH without a shell, and its arguments
-	Magic    string   // the name of one of OpenTofu's protocols in its header
+	Magic    string   // the name in the header of one of OpenTofu's protocols
 	World    world.World
-	Patience time.Duration // the longest run; zero for one minute
+	Patience time.Duration // maximum run time; zero means one minute
 
-	killDelay time.Duration // for tests; zero for the constant
+	killDelay time.Duration // for tests; zero means the constant
 }
 
-// notRun is an [ErrFailed] for a program that did not start.
+// notRun is the error for a program that did not start. It wraps [ErrFailed].
 type notRun struct{}
 
 func (notRun) Error() string { return "the program did not run" }
 
 func (notRun) Unwrap() error { return ErrFailed }
 
-// These are the failures that callers tell apart.
+// Callers can tell these failures apart.
 var (
-	// ErrFailed means that the program was not found, or ended with a failure.
+	// ErrFailed means that the program was not found, or exited with a failure.
 	ErrFailed = errors.New("the program failed")
-	// ErrProtocol means that the program ended with success, but that its answer violates the
-	// protocol.
+	// ErrProtocol means that the program's answer violates the protocol.
 	ErrProtocol = errors.New("the program did not keep to the protocol")
 
 	errNotRun error = notRun{}
@@ -70,7 +70,8 @@ var (
 	errTooLong = errors.New("the program answered more than it may")
 )
 
-// New returns the command in an attribute, which speaks the protocol of this name.
+// New returns the command in an attribute. Magic is the name of the protocol that the command
+// speaks.
 func New(v attr.Values, attribute, magic string) (Command, error) {
 	c := Command{Argv: v.Strings(attribute), Magic: magic, World: world.For(v.Environment(), false)}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
@@ -79,8 +80,8 @@ func New(v attr.Values, attribute, magic string) (Command, error) {
 	return c, nil
 }
 
-// Run passes input to the program and decodes its answer into output. An answer of more than
-// limit bytes is an error. Errors contain the end of the program's stderr, without secrets and
+// Run passes input to the program and decodes its answer into output. An answer of more than limit
+// bytes is an error. Error messages contain the end of the program's stderr, without secrets and
 // without long words of the answer.
 func (c Command) Run(ctx context.Context, input []byte, limit int, output any, secrets ...[]byte) error {
 	return c.Talk(ctx, &question{input: input, magic: c.Magic, limit: limit, output: output, secrets: secrets})
@@ -88,22 +89,22 @@ func (c Command) Run(ctx context.Context, input []byte, limit int, output any, s
 
 // Dialog is one side of a conversation with a program.
 type Dialog interface {
-	// Begin is called with standard input when the program runs, and may close it.
+	// Begin is called with the program's standard input when the program runs. It may close stdin.
 	Begin(stdin io.WriteCloser)
-	// Hear is called with the output of the program, piece by piece. [ErrDone] ends the
-	// dialog, and all other errors stop the program.
+	// Hear is called with the program's output, piece by piece. [ErrDone] ends the dialog, and any
+	// other error stops the program.
 	Hear(stdin io.WriteCloser, printed []byte) error
-	// End is called if the program ended with success, or the dialog is over.
+	// End is called if the program exited successfully, or if the dialog is over.
 	End() error
-	// Clean returns the program's stderr without secrets, for errors. It is called after the
-	// program has ended, because the secrets may include the program's answers.
+	// Clean removes secrets from the program's stderr, for errors. It is called after the program
+	// has exited, because the secrets may include the program's answers.
 	Clean(said []byte) []byte
 }
 
-// ErrDone means that the dialog is over. The program gets two seconds to end, with any status.
+// ErrDone means that the dialog is over. The program then has two seconds to exit, with any status.
 var ErrDone = errors.New("the dialog is over")
 
-// Talk runs the program for a dialog.
+// Talk runs the program and holds the dialog with it.
 func (c Command) Talk(ctx context.Context, d Dialog) error {
 	if _, err := world.Find(c.Argv[0]); err != nil {
 		return c.notFound(err)
@@ -153,7 +154,8 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 		return fmt.Errorf("%s could not be run: the program that its first line names is not there; the line must not end with a carriage "+
 			"return, as lines of Windows do", c.name())
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		// ErrWaitDelay means that a process it started, such as an agent, still holds the pipe.
+		// ErrWaitDelay means that a process that the program started, such as an agent, still holds
+		// the pipe.
 		return fmt.Errorf("%s could not be run: %w", c.name(), err)
 	default:
 		err = d.End()
@@ -170,7 +172,7 @@ type ear struct {
 
 	stdin io.WriteCloser
 	stop  context.CancelCauseFunc
-	delay time.Duration // the time that a program has to end after the dialog
+	delay time.Duration // how long a program may run after the dialog
 	err   error         // the error of Hear
 }
 
@@ -193,25 +195,25 @@ func (e *ear) Write(p []byte) (int, error) {
 	return 0, e.err
 }
 
-// question implements [Dialog] with one question and one answer, which it collects.
+// question implements [Dialog] with one question and one answer. It collects the answer.
 type question struct {
 	input   []byte
 	magic   string
-	limit   int // the most bytes of the answer
+	limit   int // maximum size of the answer, in bytes
 	output  any
 	secrets [][]byte
 
-	header bool // whether the header was read and is right
+	header bool // whether the header was read and is valid
 	body   []byte
 }
 
 func (q *question) Begin(stdin io.WriteCloser) {
-	_, _ = stdin.Write(q.input) // the program need not read it
+	_, _ = stdin.Write(q.input) // the program need not read its input
 	_ = stdin.Close()
 }
 
-// Hear checks the header as soon as it is complete, so that a program of another kind is stopped
-// at once.
+// Hear checks the header as soon as it is complete, so that the wrong kind of program is stopped at
+// once.
 func (q *question) Hear(_ io.WriteCloser, printed []byte) (err error) {
 	q.body = append(q.body, printed...)
 	if !q.header {
@@ -243,8 +245,8 @@ func (c Command) notFound(err error) error {
 	return fmt.Errorf("%s could not be run", c.name())
 }
 
-// name returns the name of the program in quotation marks, without arguments, which may be
-// secret.
+// name returns the name of the program in quotation marks. It leaves out the arguments, which may
+// be secret.
 func (c Command) name() string {
 	return outside.Quoted(filepath.Base(c.Argv[0]), maxName)
 }
@@ -297,8 +299,8 @@ func (q *question) End() error {
 		"in base64", ErrProtocol)
 }
 
-// Clean returns stderr without secrets and without the long words of the answer, because a shell
-// script with "set -x", for example, prints the key on stderr.
+// Clean returns stderr without secrets and without long words of the answer. A shell script with
+// "set -x", for example, prints the key on stderr.
 func (q *question) Clean(said []byte) []byte {
 	said = Without(said, q.secrets...)
 	const long = 16
@@ -313,7 +315,7 @@ func (q *question) Clean(said []byte) []byte {
 	return said
 }
 
-// tail keeps the end of a program's stderr, which tells why it stopped.
+// tail keeps the end of a program's stderr, which shows why the program stopped.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -324,7 +326,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// excerpt returns the end of an error: the end of the program's stderr, without secrets, escaped.
+// excerpt returns the end of an error message: the end of the program's stderr, escaped and without
+// secrets.
 func (t *tail) excerpt(d Dialog) string {
 	if said := outside.End(string(d.Clean(t.kept)), maxShown); said != "" {
 		return "; it said: " + said
@@ -332,7 +335,8 @@ func (t *tail) excerpt(d Dialog) string {
 	return ""
 }
 
-// Without returns text without secrets, in plain form, in base64 and in hexadecimal digits.
+// Without returns text without secrets, whether they are in plain form, in base64 or in
+// hexadecimal.
 func Without(text []byte, secrets ...[]byte) []byte {
 	for _, s := range secrets {
 		if len(s) == 0 {

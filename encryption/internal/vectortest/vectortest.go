@@ -1,5 +1,5 @@
-// Package vectortest reads the cases of the folder conformance, which are files of real
-// tools, for tests of this module.
+// Package vectortest reads the cases in the folder conformance, which real tools wrote, for tests
+// of this module.
 package vectortest
 
 import (
@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// Cases is the folder of the files, as seen from that of a kind.
+// Cases is the path of the folder with the cases, relative to a kind's folder.
 const Cases = "../../../../conformance/cases/"
 
-// Vector is a file of a tool, and what it was encrypted with.
+// Vector is a file that a tool wrote, with the secrets it was encrypted with.
 type Vector struct {
-	SecretKey  string            `json:"secret_key_base64"` // of Kubeform
-	BackendEnv map[string]string `json:"backend_env"`       // of terraform-backend-git
+	SecretKey  string            `json:"secret_key_base64"` // for Kubeform
+	BackendEnv map[string]string `json:"backend_env"`       // for terraform-backend-git
 
 	StateFile     string `json:"state_file"`
 	RawBlob       string `json:"raw_blob"`
@@ -37,13 +37,13 @@ func Get(tb testing.TB, name string) Vector {
 	return v
 }
 
-// State returns the file to read.
+// State returns the encrypted file.
 func (v Vector) State(tb testing.TB) []byte {
 	tb.Helper()
 	return v.read(tb, cmp.Or(v.StateFile, v.RawBlob, v.StatusState))
 }
 
-// Plain returns what the real tool decrypted the file to.
+// Plain returns the plaintext, as the real tool decrypted it.
 func (v Vector) Plain(tb testing.TB) []byte {
 	tb.Helper()
 	return v.read(tb, cmp.Or(v.DecryptedFile, v.PlainFile))

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// Counting returns [Registry] with a pbkdf2 that counts the keys that it is asked to derive.
+// Counting returns [Registry] with a pbkdf2 that counts the keys it is asked to derive.
 func Counting() (encryption.Registry, *atomic.Int64) {
 	registry, derived := Registry(), &atomic.Int64{}
 	build := registry.KeyProviders[0].Build

@@ -12,30 +12,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 )
 
-// Derivations make a pbkdf2 key provider fast enough for tests. They remember
-// what was derived: many files share a key, and the race detector makes each take
-// seconds. The zero value is ready to use.
+// Derivations makes a pbkdf2 key provider fast enough for tests. It remembers derived keys, because
+// many files share a key, and each derivation takes seconds under the race detector. The zero value
+// is ready to use.
 type Derivations struct {
 	keys memo.Memo[string, []byte]
 }
 
-// Quick returns a pbkdf2 that remembers, and that can be asked a thousand times
-// about one damaged file. It derives the keys of the undamaged one, which is nil
-// if no file is damaged. Any change of the salt, the number of iterations, the
-// hash or the length gives a key that has nothing to do with those, or a part of
-// one; that of a single iteration is no less wrong than that of 600000, so this is
-// what it derives. The same goes for what is built on such a key with chain.
+// Quick returns a pbkdf2 that remembers keys, and that can be asked a thousand times about damaged
+// copies of one file. File is the undamaged file, or nil if no file is damaged. Quick derives the
+// real keys only for the parameters in the undamaged file. If the salt, the number of iterations,
+// the hash or the length changes, the key becomes unrelated to the real one, or a part of it. The
+// key after one iteration is just as wrong as the key after 600,000, so Quick runs only one. It
+// does the same for keys that are built on such a key with chain.
 //
-// Nothing else differs: what is stored is read, checked and refused by the real
-// key provider, and damage that changes none of the parameters gets the real
-// key. A chain on a key of another kind is the same as none: that key is whole,
-// or the same derivation gives another one.
+// Nothing else differs. The real key provider reads, checks and refuses the metadata, and damage
+// that changes none of the parameters gets the real key. A chain on another kind of key needs no
+// special case: either that key is intact, or the same derivation gives another key.
 func (d *Derivations) Quick(pbkdf2 driver.Block[driver.KeyProvider], file []byte) driver.Block[driver.KeyProvider] {
 	var envelope struct {
 		Meta map[string][]byte `json:"meta"`
 	}
 	var original map[string]bool
-	if json.Unmarshal(file, &envelope) == nil && envelope.Meta != nil { // damage does not get past another format
+	if json.Unmarshal(file, &envelope) == nil && envelope.Meta != nil { // in other formats, damage does not reach the key provider
 		original = map[string]bool{}
 	}
 	for _, doc := range envelope.Meta {
@@ -56,8 +55,8 @@ func (d *Derivations) Quick(pbkdf2 driver.Block[driver.KeyProvider], file []byte
 	return pbkdf2
 }
 
-// parameters are what PBKDF2 makes a key of, beside the passphrase. They are
-// read as the key provider reads them.
+// parameters holds the input of PBKDF2 except the passphrase. The fields are read in the same way
+// as by the key provider.
 type parameters struct {
 	Salt         []byte `json:"salt"`
 	Iterations   int64  `json:"iterations"`
@@ -72,10 +71,10 @@ func (p parameters) id() string {
 type memorizer struct {
 	driver.KeyProvider
 	derivations *Derivations
-	secret      string // what decides about a key beside what is stored
+	secret      string // the settings that a key depends on
 	chain       string
-	original    map[string]bool // :: parameters of the undamaged file; nil when there is no other
-	wrong       *sync.Map       // :: key that is not of the undamaged file → true; of all key providers of the file
+	original    map[string]bool // parameters in the undamaged file; nil if no file is damaged
+	wrong       *sync.Map       // wrong keys of damaged files, shared by all key providers of the file
 }
 
 func (r *memorizer) Recognizes(stored json.RawMessage) bool {
@@ -86,7 +85,7 @@ func (r *memorizer) Recognizes(stored json.RawMessage) bool {
 func (r *memorizer) Key(ctx context.Context, keys driver.Keys, stored json.RawMessage) ([]byte, error) {
 	var p parameters
 	if !r.Recognizes(stored) || json.Unmarshal(stored, &p) != nil {
-		return r.KeyProvider.Key(ctx, keys, stored) // which refuses it
+		return r.KeyProvider.Key(ctx, keys, stored) // the key provider refuses the document
 	}
 	id, damaged := r.secret+p.id(), r.original != nil && !r.original[p.id()]
 	if r.chain != "" {

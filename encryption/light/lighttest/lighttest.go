@@ -1,5 +1,5 @@
-// Package lighttest has the registry for tests that are not about services that
-// hand out keys: with it comes no SDK, so they are built in a moment.
+// Package lighttest provides a registry for tests that need no key services. It links no SDK, so
+// such tests build quickly.
 package lighttest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
-// Registry is that of package light, with a pbkdf2 that is quick with the files that it
-// sealed, and a sops that opens none.
+// Registry returns the registry of package light, with two changes. Its pbkdf2 is quick with the
+// files that it sealed, and it has a sops method that opens no files.
 func Registry() encryption.Registry {
 	registry := light.Registry()
 	registry.KeyProviders[0] = quickBlock()
@@ -21,20 +21,20 @@ func Registry() encryption.Registry {
 	return registry
 }
 
-// KeyProvider is that kind of package light.
+// KeyProvider returns a kind of key provider of package light.
 func KeyProvider(kind string) driver.Block[driver.KeyProvider] {
 	b, _ := light.Registry().KeyProvider(kind)
 	return b
 }
 
-// Method is that kind of package light.
+// Method returns a kind of method of package light.
 func Method(kind string) driver.Block[driver.Method] {
 	b, _ := light.Registry().Method(kind)
 	return b
 }
 
-// sopsBlock knows a file of sops, and opens none: the real method needs what sops
-// imports.
+// sopsBlock returns a method that recognizes files of sops but opens none. The real method needs
+// the packages that sops imports.
 func sopsBlock() driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: attr.Table{Name: "sops", Doc: "Files of sops, which it does not open."},

@@ -12,16 +12,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/internal/keyprovider/pbkdf2"
 )
 
-// quickSalt begins the salts of files that tests seal. Theirs is one iteration,
-// whatever their metadata says; the files of others take as many as they say.
+// quickSalt is the beginning of the salt in every file that a test seals. Such files take one
+// iteration, regardless of their metadata. Other files take as many iterations as their metadata
+// says.
 const quickSalt = "sealed by a test"
 
-const saltLength = 32 // the default of pbkdf2
+const saltLength = 32 // bytes; the default of pbkdf2
 
-// quick is pbkdf2 without the work.
+// quick is a pbkdf2 key provider that does little work.
 type quick struct{ whole }
 
-// whole is what pbkdf2 can do.
+// whole lists everything that pbkdf2 can do.
 type whole interface {
 	driver.KeyProvider
 	driver.Salter
@@ -62,7 +63,7 @@ func (q quick) NewDocument() json.RawMessage {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt[copy(salt, quickSalt):]) // never fails
 	members["salt"] = salt
-	stored, _ = json.Marshal(members) // what was JSON
+	stored, _ = json.Marshal(members) // cannot fail, because the members come from JSON
 	return stored
 }
 

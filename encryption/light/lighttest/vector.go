@@ -15,14 +15,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
 )
 
-// Vector is a folder, such as one of conformance/cases, that holds a state that OpenTofu
-// encrypted, the configuration that it had, and the state in plaintext.
+// Vector is the path of a folder, such as one in conformance/cases. The folder contains a state
+// that OpenTofu encrypted, the configuration it used, and the plaintext state.
 type Vector string
 
-// Name is that of the folder.
+// Name returns the name of the folder.
 func (v Vector) Name() string { return path.Base(string(v)) }
 
-// Target is that of the vector's own configuration, whose programs are in its
+// Target returns the target in the vector's own configuration, whose programs are in the vector's
 // folder.
 func (v Vector) Target(t *testing.T, registry encryption.Registry, env attr.LookupEnv) encryption.Target {
 	t.Helper()
@@ -34,7 +34,7 @@ func (v Vector) Target(t *testing.T, registry encryption.Registry, env attr.Look
 	return enc.State()
 }
 
-// Sealed is the encrypted state.
+// Sealed returns the encrypted state.
 func (v Vector) Sealed(t *testing.T) []byte {
 	t.Helper()
 	return v.Read(t, "state.tfstate.enc")
@@ -50,8 +50,9 @@ func (v Vector) Read(t *testing.T, name string) []byte {
 	return data
 }
 
-// Opens checks that target opens the vector to the state that was encrypted. Blanks between the tokens of JSON do not
-// matter: OpenTofu prints a state without those that it encrypts.
+// Opens checks that target opens the vector and returns the state that was encrypted. It ignores
+// white space between JSON tokens, because OpenTofu prints a state with other white space than in
+// the encrypted file.
 func (v Vector) Opens(t *testing.T, target encryption.Target) *encryption.Opened {
 	t.Helper()
 	opened, err := target.Decrypt(t.Context(), v.Sealed(t))
@@ -67,11 +68,10 @@ func (v Vector) Opens(t *testing.T, target encryption.Target) *encryption.Opened
 	return opened
 }
 
-// DamageEnvelope damages an encrypted state, in every way that is one
-// truncation or one flipped bit. What target still opens is damaged
-// outside of the encrypted data; counts says how many mutants do: for a line end
-// that is missing at the end, in the metadata, in the names of other members, and
-// in bits of base64 that hold nothing.
+// DamageEnvelope damages an encrypted state in every way that is one truncation or one flipped bit.
+// If target still opens a damaged state, the damage must be outside the encrypted data. Counts has
+// the expected numbers of such states: without the line end at the end, with damaged metadata, with
+// damaged names of other members, and with damage in unused bits of base64.
 func DamageEnvelope(t *testing.T, file []byte, counts [4]int, target encryption.Target) {
 	t.Helper()
 	part := func(name string, begin, end byte) [2]int {

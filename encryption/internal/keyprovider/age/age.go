@@ -1,8 +1,8 @@
 // Package age seals the key of each file for several people and machines, with age:
-// https://age-encryption.org/v1. Each of the identities opens the key.
+// https://age-encryption.org/v1. Any one of their identities opens the key.
 //
-// Its metadata equals the metadata of OpenTofu's key provider external with the program
-// "statecrypt key-provider age", under the same name: each opens the other's files.
+// OpenTofu's external key provider stores the same metadata under the same name if its program is
+// "statecrypt key-provider age". Each of the two therefore opens the other's files.
 package age
 
 import (
@@ -25,8 +25,8 @@ import (
 const (
 	keyLength = 32 // bytes, for AES-256
 
-	// maxSealed limits the sealed key, which has about 100 bytes for each recipient, and 1,600 for
-	// a hybrid one. Each recipient is tried with each identity.
+	// maxSealed is the maximum size of the sealed key. Each recipient takes about 100 bytes, or
+	// 1,600 if it is hybrid, and is tried with each identity.
 	maxSealed = 128 << 10 // bytes
 
 	kind = "an age key provider" // the name of the kind in errors
@@ -80,7 +80,7 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return p, nil
 }
 
-// Key opens the key in document with the first identity that fits.
+// Key opens the key in document with the first identity that matches.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -101,13 +101,13 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	return key, err
 }
 
-// NewKey makes a key, and seals it for all recipients.
+// NewKey makes a key and seals it for all recipients.
 func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	if len(p.recipients) == 0 {
 		return nil, nil, errors.New("recipients are required to encrypt files, such as recipients = [\"age1…\"]")
 	}
 	key := make([]byte, keyLength)
-	rand.Read(key) //nolint:errcheck // it never fails
+	rand.Read(key) //nolint:errcheck // never fails
 	var m metadata
 	var err error
 	if m.ExternalData.Sealed, err = agefile.Seal(ctx, key, p.recipients...); err != nil {
@@ -123,9 +123,9 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// checkOwn returns an error if the configured identities could not open the sealed key. It
-// accepts a key if no identity is configured, or if one belongs to a plugin, because a user
-// might have to touch a device.
+// checkOwn returns an error if the configured identities could not open the sealed key. It accepts
+// every key if no identity is configured. It also accepts every key if an identity belongs to a
+// plugin, because a user might have to touch a device.
 func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	if !p.identities.Any() {
 		return nil
@@ -140,7 +140,8 @@ func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 	return err
 }
 
-// notOwnError is a [driver.ErrNoKey] for a new key that the configured identities do not open.
+// notOwnError is the error for a new key that the configured identities cannot open. It counts as
+// [driver.ErrNoKey].
 type notOwnError struct{}
 
 func (notOwnError) Error() string {
@@ -150,7 +151,7 @@ func (notOwnError) Error() string {
 
 func (notOwnError) Is(target error) bool { return target == driver.ErrNoKey }
 
-// parse returns the metadata in document. It accepts no member beside the sealed key.
+// parse returns the metadata in document. It accepts no members except the sealed key.
 func parse(document json.RawMessage) (m metadata, err error) {
 	var members map[string]map[string]json.RawMessage
 	if err := driver.DecodeStored(document, kind, &members); err != nil {

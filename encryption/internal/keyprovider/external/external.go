@@ -1,6 +1,6 @@
 // Package external gets keys from a program that the user names.
 //
-// It has the options, the protocol and the metadata of OpenTofu's key provider of the same name
+// It has the same options, protocol and metadata as OpenTofu's key provider of the same name
 // (opentofu/internal/encryption/keyprovider/external), and runs the same programs.
 package external
 
@@ -23,7 +23,7 @@ const (
 	magic = "OpenTofu-External-Key-Provider"
 
 	maxKeyLength = 1024    // bytes
-	maxMetadata  = 1 << 20 // bytes of a file's metadata that are passed to a program
+	maxMetadata  = 1 << 20 // maximum size of the metadata that a program receives, in bytes
 	maxAnswer    = 1 << 20 // bytes
 )
 
@@ -75,7 +75,7 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 }
 
 // Key runs the program for the key of a file. If the program is missing or fails, the error wraps
-// ErrNoKey; a program that takes too long might have the key.
+// ErrNoKey. If the program takes too long, it does not, because the program might have the key.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	var m metadata
 	if stored != nil {
@@ -118,16 +118,16 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, stored, err
 }
 
-// Recognizes reports whether document is metadata of a program, apart from the metadata of the
-// key provider age, which is found by its name only.
+// Recognizes reports whether document is metadata of an external program. It returns false for
+// metadata of the age key provider, which is found only by its name.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	_, ofAge := m.ExternalData[mark.AgeKey]
 	return err == nil && !ofAge
 }
 
-// parse returns the metadata in stored, and an error if it does not have the shape of this kind.
-// The program decides about its content.
+// parse returns the metadata in stored, or an error if it does not have the shape of this kind. The
+// content is up to the program.
 func parse(stored json.RawMessage) (m metadata, err error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(stored, &members) != nil || len(members) != 1 || members["external_data"] == nil || json.Unmarshal(stored, &m) != nil {
@@ -139,7 +139,7 @@ func parse(stored json.RawMessage) (m metadata, err error) {
 var errDamaged = fmt.Errorf("%w: its metadata does not come from an external key provider; restore an intact copy", driver.ErrDamaged)
 
 func (p *provider) run(ctx context.Context, m metadata) (output, error) {
-	input := []byte("null") // also for stored metadata of null, as in OpenTofu
+	input := []byte("null") // also if the stored metadata is null, as in OpenTofu
 	if m.ExternalData != nil {
 		var err error
 		if input, err = json.Marshal(m); err != nil {

@@ -1,7 +1,7 @@
-// Package pbkdf2 derives the key of a file from a passphrase, or from the key
-// of another key provider, with PBKDF2 (RFC 8018).
+// Package pbkdf2 derives the key of a file from a passphrase, or from the key of another key
+// provider, with PBKDF2 (RFC 8018).
 //
-// It has the options, the defaults and the metadata of OpenTofu's key provider of the same name:
+// It has the same options, defaults and metadata as OpenTofu's key provider of the same name:
 // opentofu/internal/encryption/keyprovider/pbkdf2.
 package pbkdf2
 
@@ -35,18 +35,18 @@ const (
 	maxKeyLength         = 1024 // bytes
 	maxSaltLength        = 4096 // bytes
 
-	// These are the minimums for the metadata that Stored returns.
+	// These are the minimums for metadata that Stored returns.
 	minDerivedSalt = 16 // bytes
 	minDerivedKey  = 16 // bytes
 )
 
 const kind = "a pbkdf2 key provider" // the name of the kind in errors
 
-// maxKept is the number of derived keys that the key providers of a Block keep together.
+// maxKept is the maximum number of derived keys that all key providers of a Block keep together.
 const maxKept = 1000
 
-// Block returns the pbkdf2 key provider. All key providers that the Block builds share derivations:
-// the key for a passphrase, a salt and parameters is derived once.
+// Block returns the pbkdf2 key provider. All key providers that are built from one Block share
+// derived keys, so that the key for a passphrase, a salt and parameters is derived only once.
 func Block() driver.Block[driver.KeyProvider] {
 	derived := memo.NewSecrets(maxKept)
 	build := func(v attr.Values) (driver.KeyProvider, error) { return build(v, derived) }
@@ -102,7 +102,7 @@ func checkHash(name string) error {
 	return nil
 }
 
-// metadata is the document that a file stores, with the names of
+// metadata is the document that a file stores. The member names are from
 // opentofu/internal/encryption/keyprovider/pbkdf2/metadata.go.
 type metadata struct {
 	Salt         []byte `json:"salt"`
@@ -154,7 +154,8 @@ func (p *provider) NewDocument() json.RawMessage {
 	return document
 }
 
-// IsCurrent reports whether stored holds the configured parameters, and a salt of the configured length.
+// IsCurrent reports whether stored contains the configured parameters and a salt of the configured
+// length.
 func (p *provider) IsCurrent(stored json.RawMessage) bool {
 	m, err := parse(stored)
 	if err != nil || len(m.Salt) != p.saltLength {
@@ -163,7 +164,8 @@ func (p *provider) IsCurrent(stored json.RawMessage) bool {
 	return m.Iterations == p.fresh.Iterations && m.HashFunction == p.fresh.HashFunction && m.KeyLength == p.fresh.KeyLength
 }
 
-// Close overwrites and forgets the derived keys, including the keys of other key providers of the same Block.
+// Close overwrites and forgets the derived keys, including the keys of other key providers built
+// from the same Block.
 func (p *provider) Close() { p.derived.Clear() }
 
 // Recognizes reports whether document is metadata of this kind.
@@ -172,8 +174,8 @@ func (p *provider) Recognizes(document json.RawMessage) bool {
 	return err == nil
 }
 
-// Stored returns metadata for derived keys: the configured parameters with salt, or wrapped. Either
-// must have a salt and a key of at least 16 bytes and 200,000 iterations.
+// Stored returns metadata for derived keys: the configured parameters with salt, or wrapped. The
+// metadata must have a salt and a key of at least 16 bytes, and at least 200,000 iterations.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	m := p.fresh
 	switch {
@@ -220,9 +222,8 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// limit returns an error for metadata that would cost too much work, before any work is done.
-// The work is iterations times blocks, because PBKDF2 repeats its iterations for each block of
-// the key.
+// limit returns an error for metadata that would cost too much work, before any work is done. The
+// work is iterations times blocks, because PBKDF2 repeats its iterations for each block of the key.
 func (p *provider) limit(m metadata) error {
 	size := int64(hashFunctions[m.HashFunction]().Size())
 	switch {

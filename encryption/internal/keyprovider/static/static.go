@@ -1,6 +1,6 @@
-// Package static uses a key of the settings, without derivation.
+// Package static uses a key from the settings, without derivation.
 //
-// It has the metadata of the key provider of the same name in OpenTofu's source:
+// Its metadata is the same as in the key provider of the same name in OpenTofu's source:
 // opentofu/internal/encryption/keyprovider/static.
 package static
 
@@ -45,7 +45,7 @@ func Block() driver.Block[driver.KeyProvider] {
 
 type provider struct {
 	key  []byte
-	file string // the file that is read for the key if key is nil
+	file string // the file that contains the key; used if key is nil
 }
 
 var (
@@ -54,8 +54,8 @@ var (
 	_ driver.Deriver    = (*provider)(nil)
 )
 
-// metadata is the document that OpenTofu's static key provider stores: a mark, and no part of
-// the key.
+// metadata is the document that OpenTofu's static key provider stores. It contains a mark, and no
+// part of the key.
 type metadata struct {
 	Magic string `json:"magic"`
 }
@@ -115,8 +115,9 @@ func checkBase64(text string) error {
 
 var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)
 
-// hexadecimal matches a key in hexadecimal digits. These are valid base64, too, but the base64
-// of a random key of 16 bytes has only such digits with a probability of 2^-64 at most.
+// hexadecimal matches a key in hexadecimal digits. Such a key is valid base64, too. For a random
+// 16-byte key, however, the probability that its base64 consists of these digits alone is at most
+// 2^-64.
 var hexadecimal = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
 func checkLength(key []byte) error {
@@ -147,14 +148,14 @@ func (p *provider) NewKey(context.Context, driver.Keys) ([]byte, json.RawMessage
 	return key, stored, err
 }
 
-// Recognizes reports whether stored holds the mark.
+// Recognizes reports whether stored contains the mark.
 func (p *provider) Recognizes(stored json.RawMessage) bool {
 	var m metadata
 	return json.Unmarshal(stored, &m) == nil && m.Magic == magic
 }
 
-// Stored returns nil, because the key is always the same. It returns an error for a salt, wrapped
-// metadata or a key of less than 16 bytes.
+// Stored returns nil, because the key is always the same. It returns an error if there is a salt or
+// wrapped metadata, or if the key has fewer than 16 bytes.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
 		return nil, errors.New("a static key needs neither salt nor wrapped_key; tell keys apart by info")
@@ -183,8 +184,8 @@ func (p *provider) load() ([]byte, error) {
 	return key, nil
 }
 
-// isTextLine reports whether b is printable text that ends a line: an encoded
-// key. Bytes of a real key look like this about once in a billion times.
+// isTextLine reports whether b is printable text that ends with a line break, such as an encoded
+// key. The bytes of a real key look like this about once in a billion times.
 func isTextLine(b []byte) bool {
 	line, ok := bytes.CutSuffix(b, []byte("\n"))
 	for _, c := range bytes.TrimSuffix(line, []byte("\r")) {

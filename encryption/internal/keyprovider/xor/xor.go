@@ -1,8 +1,7 @@
-// Package xor combines the keys of two key providers: both are needed to open
-// a file.
+// Package xor combines the keys of two key providers, so that both are needed to open a file.
 //
-// It has the options and the result of the key provider of the same name in OpenTofu's source:
-// opentofu/internal/encryption/keyprovider/xor.
+// It has the same options and the same result as the key provider of the same name in OpenTofu's
+// source: opentofu/internal/encryption/keyprovider/xor.
 package xor
 
 import (
@@ -46,7 +45,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return p, nil
 }
 
-// Key combines the keys of a file. It ignores metadata that the file stores under its own name.
+// Key combines the keys of a file. It ignores metadata that the file stores under the name of this
+// key provider.
 func (p *provider) Key(ctx context.Context, keys driver.Keys, _ json.RawMessage) ([]byte, error) {
 	a, err := keys(ctx, p.a)
 	if err != nil {

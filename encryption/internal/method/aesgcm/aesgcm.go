@@ -1,6 +1,6 @@
 // Package aesgcm encrypts with AES in Galois/counter mode (NIST SP 800-38D).
 //
-// The layout is a nonce of 12 random bytes, the ciphertext, and a tag of 16 bytes, as in
+// The encrypted data consists of a random 12-byte nonce, the ciphertext and a 16-byte tag, as in
 // opentofu/internal/encryption/method/aesgcm.
 package aesgcm
 
@@ -46,7 +46,7 @@ func build(v attr.Values) (driver.Method, error) {
 	return &method{keys: v.String("keys"), aad: aad}, err
 }
 
-// Decrypt opens data in place.
+// Decrypt decrypts data in place.
 func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys, cipher.NewGCM)
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 	return plain, nil
 }
 
-// Encrypt seals plain in place, under a random nonce.
+// Encrypt seals plain in place, with a random nonce.
 func (m *method) Encrypt(ctx context.Context, keys driver.Keys, plain []byte) ([]byte, error) {
 	gcm, err := m.cipher(ctx, keys, cipher.NewGCMWithRandomNonce)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package age opens and seals files of age: https://age-encryption.org/v1.
+// Package age opens and seals age files; see https://age-encryption.org/v1.
 package age
 
 import (
@@ -56,7 +56,7 @@ func build(v attr.Values) (driver.Method, error) {
 	return m, nil
 }
 
-// Decrypt opens file with the first identity that fits, or with the passphrase.
+// Decrypt opens file with the first identity that matches, or with the passphrase.
 func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	identities, err := m.identities.Load()
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 	return agefile.Open(ctx, file, identities)
 }
 
-// Encrypt seals plain for the recipients, else with the passphrase.
+// Encrypt seals plain for the recipients or, if there are none, with the passphrase.
 func (m *method) Encrypt(ctx context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	if len(m.recipients) > 0 {
 		return agefile.Seal(ctx, plain, m.recipients...)

@@ -1,6 +1,6 @@
 // Package external leaves encryption to a program that the user names.
 //
-// It has the options and the protocol of OpenTofu's method of the same name
+// It has the same options and the same protocol as OpenTofu's method of the same name
 // (opentofu/internal/encryption/method/external), and runs the same programs.
 package external
 
@@ -39,13 +39,13 @@ func Block() driver.Block[driver.Method] {
 }
 
 type method struct {
-	keys             string // "" when the programs get no key
+	keys             string // "" if the programs get no key
 	encrypt, decrypt program.Command
 }
 
 var _ driver.Encrypter = (*method)(nil)
 
-// input and output are the documents that the program receives and prints: OpenTofu's InputV1
+// input and output are the documents that a program receives and prints, like OpenTofu's InputV1
 // and OutputV1.
 type input struct {
 	Key     []byte `json:"key,omitempty"`
@@ -65,9 +65,8 @@ func build(v attr.Values) (driver.Method, error) {
 	return &method{keys: v.String("keys"), encrypt: encrypt, decrypt: decrypt}, err
 }
 
-// Decrypt has the program decrypt data. After a failure or a wrong answer of the program, the next
-// method is tried, as in OpenTofu: a program cannot tell in another way that the key is the wrong
-// one.
+// Decrypt has the program decrypt data. If the program fails or gives a wrong answer, the next
+// method is tried, as in OpenTofu, because a program has no other way to say that the key is wrong.
 func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be cut off", driver.ErrNoKey)

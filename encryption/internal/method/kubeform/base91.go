@@ -7,12 +7,12 @@ import (
 
 // alphabet is the alphabet of basE91 by Joachim Henke (https://base91.sourceforge.net). The
 // encoding is implemented here because the Go module that Kubeform used is not available. That
-// module skips every character outside the alphabet; this package skips only white space.
+// module skips every character outside the alphabet, but this package skips only white space.
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&()*+,./:;<=>?@[]^_`{|}~\""
 
-// digits returns the value of each byte: from 0 to 90 for the alphabet, space for white space, and
-// outside for all others.
+// digits returns the value of each byte. It is 0 to 90 for characters in the alphabet, space for
+// white space, and outside for everything else.
 func digits() (values [256]byte) {
 	for i := range values {
 		values[i] = outside
@@ -32,12 +32,12 @@ const (
 )
 
 // decode returns the bytes that text encodes. Two characters hold 13 bits, or 14 if the lower 13
-// are at most 88; the first bits are the lowest.
+// are at most 88. The first bits are the lowest.
 func decode(text []byte) ([]byte, error) {
 	values := digits()
 	out := make([]byte, 0, len(text)*7/8) // at most 14 bits for two characters
 	var queue, bits uint32
-	first := -1 // the first character of a pair; -1 for none
+	first := -1 // the first character of a pair; -1 means none
 	for i, c := range text {
 		digit := values[c]
 		switch {

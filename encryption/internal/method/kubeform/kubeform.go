@@ -1,8 +1,7 @@
-// Package kubeform opens and seals the states that Kubeform kept in the status
-// of its modules.
+// Package kubeform opens and seals the states that Kubeform kept in the status of its modules.
 //
-// The layout is the state in gzip, in a NaCl secretbox with its nonce of 24 bytes in front, in
-// basE91, as in kubeform.dev/kfc (controllers/utils.go) at fd54c99e.
+// Such a state is compressed with gzip, sealed in a NaCl secretbox behind its 24-byte nonce, and
+// encoded in basE91, as in kubeform.dev/kfc (controllers/utils.go) at fd54c99e.
 package kubeform
 
 import (
@@ -87,8 +86,8 @@ func instead(text string) string {
 	return "give what the operator has in --secret-key, whole"
 }
 
-// recognizes reports whether file consists of base91 and white space. Compact JSON and simple
-// manifests also consist of these characters; it rejects them.
+// recognizes reports whether file consists of basE91 characters and white space. It rejects compact
+// JSON and simple manifests, which also consist of these characters.
 func recognizes(file []byte) bool {
 	for _, manifest := range []string{"apiVersion:", "kind:"} {
 		if bytes.HasPrefix(bytes.TrimSpace(file), []byte(manifest)) {
@@ -106,7 +105,7 @@ func recognizes(file []byte) bool {
 	return !blank && !json.Valid(file)
 }
 
-// Decrypt opens file, layer by layer.
+// Decrypt decodes, decrypts and decompresses file.
 func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	message, err := decode(file)
 	if err != nil {
@@ -142,7 +141,7 @@ func unzip(packed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Encrypt seals plain under a random nonce.
+// Encrypt seals plain with a random nonce.
 func (m *method) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)

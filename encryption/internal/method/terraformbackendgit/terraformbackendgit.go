@@ -1,17 +1,16 @@
-// Package terraformbackendgit opens the files of terraform-backend-git's legacy
-// AES mode. It does not seal any: the format is weak.
+// Package terraformbackendgit opens files that terraform-backend-git encrypted in its legacy AES
+// mode. It seals no files, because the format is weak.
 //
-// The layout is a nonce of 12 bytes, the ciphertext of AES-256-GCM, and a tag of 16 bytes, as in
-// terraform-backend-git's crypt/aes.go. The key is the MD5 sum of the passphrase, written in 32
-// hexadecimal digits.
-// https://github.com/plumber-cd/terraform-backend-git
+// A file consists of a 12-byte nonce, the ciphertext of AES-256-GCM and a 16-byte tag, as in
+// crypt/aes.go of https://github.com/plumber-cd/terraform-backend-git. The key is the MD5 sum of
+// the passphrase, written as 32 hexadecimal digits.
 package terraformbackendgit
 
 import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/md5" //nolint:gosec // the format has it
+	"crypto/md5" //nolint:gosec // the format requires MD5
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -60,17 +59,17 @@ func build(v attr.Values) (driver.Method, error) {
 	if passphrase == "" {
 		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable empty?")
 	}
-	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format has it
+	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format requires MD5
 	return &method{key: hex.AppendEncode(nil, sum[:])}, nil
 }
 
-// recognizes reports whether file may be a file of this mode. Such a file looks like random bytes,
-// so it must only be long enough and not text.
+// recognizes reports whether file may be encrypted in this mode. Such a file looks like random
+// bytes, so recognizes only requires that file is long enough and is not text.
 func recognizes(file []byte) bool {
 	return len(file) >= nonceSize+tagSize && !utf8.Valid(file)
 }
 
-// Decrypt opens file in place.
+// Decrypt decrypts file in place.
 func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	if len(file) < nonceSize+tagSize {
 		return nil, fmt.Errorf("the file is %d bytes long; nonce and tag alone are %d: it is cut off, or of "+
@@ -96,7 +95,7 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 	return plain, nil
 }
 
-// Warning returns a warning that tells how to leave this mode.
+// Warning returns a warning that says how to stop using this mode.
 func (m *method) Warning() driver.Warning {
 	return driver.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
 		"passphrase by one unsalted MD5 sum, so whoever has the file can guess passphrases fast. Move the state to OpenTofu's " +

@@ -1,5 +1,5 @@
-// Package unencrypted is the method for plaintext. It exists so that plaintext
-// is read only if the user names it.
+// Package unencrypted provides the method for plaintext. It exists so that plaintext is read only
+// if the user names this method.
 package unencrypted
 
 import (
@@ -26,12 +26,12 @@ type method struct{}
 
 var _ driver.Encrypter = method{}
 
-// Decrypt returns data.
+// Decrypt returns data unchanged.
 func (method) Decrypt(_ context.Context, _ driver.Keys, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Encrypt returns plain.
+// Encrypt returns plain unchanged.
 func (method) Encrypt(_ context.Context, _ driver.Keys, plain []byte) ([]byte, error) {
 	return plain, nil
 }
