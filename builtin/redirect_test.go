@@ -109,7 +109,7 @@ func (r routed) refusal(t *testing.T, code, environment string) string {
 		entry = merged.Methods[r.what+"."+r.table.Name+".x"]
 	}
 	_, err = entry.Resolve(r.table, unstable.Scope{Lookup: merged.LookupEnv, AllowCommands: merged.AllowCommands})
-	if err == nil || !strings.Contains(err.Error(), "a setting of TF_ENCRYPTION must not be combined with a secret of the configuration") {
+	if err == nil || !strings.Contains(err.Error(), "a setting from TF_ENCRYPTION must not be combined with a secret from the configuration") {
 		return ""
 	}
 	if strings.Contains(err.Error(), "canary") {

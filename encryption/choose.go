@@ -105,11 +105,11 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		format = t.encryption.format(env.start())
 	}
 	if format != "" {
-		return t.encryptedError(format, nil, fmt.Errorf("the file is encrypted by %s, and no %[1]s method is selected%s", format, selected))
+		return t.encryptedError(format, nil, fmt.Errorf("the file is encrypted by %s, but no %[1]s method is selected%s", format, selected))
 	}
 	switch kind {
 	case KindEncrypted:
-		return t.encryptedError("", env, fmt.Errorf("the file is encrypted%s, and %s", env.names(), t.encryption.unselected(selected)))
+		return t.encryptedError("", env, fmt.Errorf("the file is encrypted%s, but %s", env.names(), t.encryption.unselected(selected)))
 	case KindState, KindPlan:
 		if err := t.expectKind(kind); err != nil {
 			return err
@@ -121,9 +121,11 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		err := because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
 			kind, syntax.Unencrypted, among)
 		if t.enforced {
-			err = fault.With(because(ErrPlaintext, "%w; and enforced = true forbids that", err), ": check which file is read, or encrypt it")
+			err = fault.With(because(ErrPlaintext, "%w; and enforced = true forbids that", err),
+				": check that this is the right file, or encrypt it")
 		} else {
-			err = fault.With(err, "if plaintext is meant, set the method or a fallback to that, and otherwise check which file is read")
+			err = fault.With(err, "if the file is meant to be plaintext, set the method or a fallback to \"unencrypted\"; otherwise "+
+				"check that this is the right file")
 		}
 		return fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 	}

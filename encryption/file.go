@@ -210,7 +210,7 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion && err != nil:
 		return KindEncrypted, nil, damaged(err)
 	case header.Version == envelopeVersion && len(encoded) == 0:
-		return KindEncrypted, nil, edited("the file has metadata and no encrypted_data, so it was edited or cut off")
+		return KindEncrypted, nil, edited("the file has metadata and no encrypted_data, so it was edited or truncated")
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
@@ -279,17 +279,17 @@ func describeOther(file []byte) error {
 	}
 	err := json.Unmarshal(file, &struct{}{})
 	if jsonwalk.IsCutOff(err) && len(bytes.TrimSpace(file)) > 0 {
-		return recognize.Is("it is JSON that ends in the middle, so something cut it off", "fetch it again, or restore a copy")
+		return recognize.Is("it is truncated JSON", "fetch it again, or restore a copy")
 	}
 	if err != nil {
-		return recognize.Is(describeJSON(err).Error(), "check which file is read, or restore an intact copy")
+		return recognize.Is(describeJSON(err).Error(), "check that this is the right file, or restore an intact copy")
 	}
 	const beginning = 1 << 10
 	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
 		return recognize.Is("it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited",
 			"give the whole file")
 	}
-	return recognize.Is("it is JSON of something else", "check which file is read")
+	return recognize.Is("it is JSON of something else", "check that this is the right file")
 }
 
 // isEmpty explains an empty file in error messages.
@@ -300,7 +300,7 @@ const neither = "the file is neither an encrypted state nor a plaintext one"
 
 // notOurs returns the error for decrypted data that is neither a state nor a plan.
 func notOurs() error {
-	return fault.With(because(ErrDamaged, "the decrypted data is neither a state nor a plan"), "check which file is read")
+	return fault.With(because(ErrDamaged, "the decrypted data is neither a state nor a plan"), "check that this is the right file")
 }
 
 func damaged(err error) error { return edited("the encrypted file is damaged: %w", describeJSON(err)) }
@@ -362,23 +362,23 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 		return found < 3, err // stops early, because the rest may be large
 	}); err != nil {
 		return KindUnknown, fault.With(because(ErrDamaged, "the decrypted data is not a state: %w", describeJSON(err)),
-			"check which file is read")
+			"check that this is the right file")
 	}
 	if !isNumber(inner.Version) {
 		return KindUnknown, notOurs()
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, edited("there is a serial (%d) beside the encrypted data, but none inside: somebody changed "+
+		return KindUnknown, edited("there is a serial (%d) outside the encrypted data, but none inside: somebody changed "+
 			"the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
-		return KindUnknown, edited("the serial beside the encrypted data (%d) is not the one inside (%d): somebody changed "+
+		return KindUnknown, edited("the serial outside the encrypted data (%d) differs from the one inside (%d): somebody changed "+
 			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, edited("there is a lineage beside the encrypted data, but none inside: somebody changed the file")
+		return KindUnknown, edited("there is a lineage outside the encrypted data, but none inside: somebody changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
-		return KindUnknown, edited("the lineage beside the encrypted data is not the one inside: somebody changed the file")
+		return KindUnknown, edited("the lineage outside the encrypted data differs from the one inside: somebody changed the file")
 	}
 	return KindState, nil
 }

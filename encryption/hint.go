@@ -58,7 +58,7 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		return fault.Advice(", nor of any other: it was encrypted with a key that no key provider derives, such as a static one, or it is " +
+		return fault.Advice(" or of any other: it was encrypted with a key that no key provider derives, such as a static one, or it is " +
 			"damaged: then restore an intact copy")
 	case empty:
 	case !e.belongs(env):

@@ -131,7 +131,7 @@ func (t Target) expectKind(kind FileKind) error {
 	if t.kind == KindUnknown || t.kind == kind {
 		return nil
 	}
-	return because(ErrOtherKind, "this is a %s, and a %s is required here", kind.content(), t.kind.content())
+	return because(ErrOtherKind, "this is a %s, but a %s is required here", kind.content(), t.kind.content())
 }
 
 // Encrypt seals a state or a plan with the target's primary method. It does not change plain. The
@@ -163,7 +163,7 @@ func (t Target) checkPlain(plain []byte) error {
 	case kind == KindEmpty:
 		err = fault.With(errors.New("there is nothing to encrypt: "+isEmpty), "fetch it again, or restore a copy")
 	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
-		err = errors.New("this is encrypted already")
+		err = errors.New("this is already encrypted")
 	case kind == KindBackendRecord:
 		err = fault.With(errors.New("this is not a state: "+isRecordOfBackend), ": read it from there")
 	case !kind.isPlain():

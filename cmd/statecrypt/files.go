@@ -172,7 +172,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	}
 	after, _ := inspectFile("", r.data)
 	if c.losesResources(ctx, there, before.info, after.info, r) {
-		return errors.New("it is this state with its resources, which would be lost; name another file, or delete it first")
+		return errors.New("it holds this state with its resources, which would be lost; name another file, or delete it first")
 	}
 	bothHave := func(m driver.Block[driver.Method]) bool {
 		return m.OwnFormat != nil && (!m.Vague || after.Kind == "unknown") && m.OwnFormat(there) && m.OwnFormat(r.data)

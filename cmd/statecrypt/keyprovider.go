@@ -41,7 +41,7 @@ const maxStored = 1 << 20 // bytes of a key provider's metadata in a file
 // reads.
 func (c *call) keyProvider(ctx context.Context) error {
 	if c.args[0] != "age" {
-		return usageError(fmt.Sprintf("there is no key provider %s here; there is: age", shown(c.args[0])))
+		return usageError(fmt.Sprintf("there is no key provider %s here; the only one is age", shown(c.args[0])))
 	}
 	if c.toStdout() && isTerminal(c.stdout) {
 		return usageError("standard output is a terminal, and a key would be printed there: OpenTofu runs this program, as the command of " +

@@ -217,7 +217,7 @@ func (c *call) line(f finding) string {
 		text += ", " + f.Method
 	}
 	if f.Recipients > 0 {
-		text += fmt.Sprintf(", recipients of age: %d", f.Recipients)
+		text += fmt.Sprintf(", age recipients: %d", f.Recipients)
 	}
 	if f.Result == resultSkipped {
 		text += "; -again encrypts it again"

@@ -72,7 +72,7 @@ func (c *call) meant(name string, flags []string) string {
 	case cmp.Or(alias, name) == "config" && c.Name == "outputs":
 		return "it reads plaintext: statecrypt decrypt -config FILE STATE | statecrypt outputs"
 	case cmp.Or(alias, name) == "config":
-		return "it requires no settings; leave that out"
+		return "it has no settings; remove them"
 	}
 	if text := c.Meant(name, foreign()); text != "" && len(flags) > 0 {
 		return text

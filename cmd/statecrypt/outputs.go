@@ -88,7 +88,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 		delete(kept, "outputs")
 		kept["modules"], err = c.rootModule(kept["modules"])
 	default:
-		err = fmt.Errorf("format version %s is not supported, only 1 to 4; check which file is read, or install a newer release",
+		err = fmt.Errorf("format version %s is not supported, only 1 to 4; check that this is the right file, or install a newer release",
 			outside.Line(version, maxName))
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	var modules []json.RawMessage
 	var path []string
 	if json.Unmarshal(text, &modules) != nil {
-		return nil, errors.New(`"modules" is not a list; check which file is read`)
+		return nil, errors.New(`"modules" is not a list; check that this is the right file`)
 	}
 	for _, module := range modules {
 		kept, err := pick(module, "path", "outputs")
@@ -134,14 +134,14 @@ func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 		}
 		return json.Marshal([]object{kept})
 	}
-	return nil, errors.New("the state has no root module; check which file is read")
+	return nil, errors.New("the state has no root module; check that this is the right file")
 }
 
 // selectOutputs removes outputs that -only and -sensitive do not select.
 func (c *call) selectOutputs(in object) error {
 	var all object
 	if text, ok := in["outputs"]; ok && json.Unmarshal(text, &all) != nil {
-		return errors.New(`"outputs" is not an object; check which file is read`)
+		return errors.New(`"outputs" is not an object; check that this is the right file`)
 	}
 	names := slices.Sorted(maps.Keys(all))
 	wanted := names
@@ -157,9 +157,9 @@ func (c *call) selectOutputs(in object) error {
 		case c.on("sensitive") || !isSensitive(output):
 			selected[name] = output
 		case c.isGiven("only"):
-			return fmt.Errorf("the output %s is sensitive; -sensitive keeps it", outside.Quoted(name, maxName))
+			return fmt.Errorf("the output %s is sensitive; to include it, add -sensitive", outside.Quoted(name, maxName))
 		default:
-			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is left out; -sensitive keeps it", outside.Quoted(name, maxName)))
+			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is left out; to include it, add -sensitive", outside.Quoted(name, maxName)))
 		}
 	}
 	var err error
@@ -185,7 +185,7 @@ func notName(text string) string {
 	case bare != text:
 		return fmt.Sprintf("; its name is %s alone", outside.Quoted(bare, maxName))
 	case strings.ContainsAny(text, " ;"):
-		return "; commas separate the names in -only"
+		return "; separate the names in -only with commas"
 	case strings.ContainsAny(text, ".["):
 		return "; an output is kept as a whole: give its name alone"
 	}

@@ -53,13 +53,13 @@ func checkVersion(doc *document, decoding error) error {
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](decoding)
 	switch {
 	case wrong != nil && wrong.Field == "":
-		return errors.New("this is not a state file: it is not a JSON object; check which file is read")
+		return errors.New("this is not a state file: it is not a JSON object; check that this is the right file")
 	case wrong != nil && wrong.Field == "version":
-		return errors.New(`this is not a state file: its "version" is not a whole number; check which file is read`)
+		return errors.New(`this is not a state file: its "version" is not a whole number; check that this is the right file`)
 	case doc.Version == nil:
-		return errors.New(`this is not a state file: it has no "version"; check which file is read`)
+		return errors.New(`this is not a state file: it has no "version"; check that this is the right file`)
 	case *doc.Version < 1:
-		return fmt.Errorf("this is not a state file: there is no format version %d; check which file is read", *doc.Version)
+		return fmt.Errorf("this is not a state file: there is no format version %d; check that this is the right file", *doc.Version)
 	case *doc.Version > 4:
 		by := ""
 		if doc.TerraformVersion != "" {
@@ -79,7 +79,7 @@ func syntaxError(data []byte, err error) error {
 	case len(bytes.TrimSpace(data)) == 0:
 		return errors.New(no + "it is empty")
 	case nesting(data) > jsonNesting:
-		return fmt.Errorf("the state is nested more than %d deep", jsonNesting)
+		return fmt.Errorf("the state is nested more than %d levels deep", jsonNesting)
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset < int64(len(data)) {
 		return fmt.Errorf(no+"it is not JSON at byte %d", jsonwalk.Place(data, syntax))
@@ -93,5 +93,5 @@ func typeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return edited(fmt.Errorf("%q must be %s", wrong.Field, jsonwalk.Expected(wrong)))
 	}
-	return errors.New("it is not a JSON object; check which file is read")
+	return errors.New("it is not a JSON object; check that this is the right file")
 }

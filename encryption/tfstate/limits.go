@@ -33,7 +33,7 @@ const (
 	maxShort = 17
 )
 
-var errNesting = fmt.Errorf("is nested more than %d deep", maxNesting)
+var errNesting = fmt.Errorf("is nested more than %d levels deep", maxNesting)
 
 var errNumber = errors.New("a number is required")
 

@@ -60,7 +60,7 @@ func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 	}
 }
 
-var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key; check which file is read")
+var errNeither = errors.New("it is neither JSON nor YAML, or it repeats a key; check that this is the right file")
 
 // parseDocument adds the objects in one document of a stream to all. The document may also be JSON, or
 // several JSON objects.
@@ -122,7 +122,7 @@ func flatten(value any, apiVersion, kind string, all *[]object) error {
 	}
 	obj, ok := value.(map[string]any)
 	if !ok {
-		return errors.New("it holds something that is not an object; check which file is read")
+		return errors.New("it holds something that is not an object; check that this is the right file")
 	}
 	if obj["apiVersion"] == nil && obj["kind"] == nil && kind != "" {
 		obj["apiVersion"], obj["kind"] = apiVersion, kind

@@ -264,7 +264,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 			"configured that decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:
-		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback requires a method beside it"),
+		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback requires a method as well"),
 			`, such as method = "method.aes_gcm.main"; to use the fallbacks of the provider's default block, leave out both`))
 		return nil
 	case method == "":

@@ -171,7 +171,7 @@ func mayWrite(dir folder, base string) error {
 }
 
 var (
-	errFolder    = errors.New("it is a directory; the name of a file is required")
+	errFolder    = errors.New("it is a directory; give the name of a file")
 	errIrregular = errors.New("it is not a regular file; name another")
 )
 

@@ -146,7 +146,8 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		err := fmt.Errorf("%s is set, and nothing says that it is meant for %s; if it is not, unset it; if it is, %sadd this to {settings}", name,
+		err := fmt.Errorf("%s is set, but no setting says that it is meant for %s; if it is not, unset it; "+
+			"if it is, %sadd this to {settings}", name,
 			origin, or)
 		return g, fault.Known(err, NoCredentials(c.Table.Name, target))
 	}

@@ -79,13 +79,19 @@ func (l *Lock) Holder() string {
 
 // Describe returns a text about the holder of the lock.
 func (l *Lock) Describe() string {
-	return fmt.Sprintf("%s has held the lock %s since %s, for %s", outside.Quoted(cmp.Or(l.Who, "somebody"), 100),
-		outside.Quoted(l.ID, 100), outside.Quoted(l.Created, 100), outside.Quoted(l.Operation, 100))
+	text := outside.Quoted(cmp.Or(l.Who, "somebody"), 100) + " has held the lock " + outside.Quoted(l.ID, 100)
+	if l.Created != "" {
+		text += " since " + outside.Quoted(l.Created, 100)
+	}
+	if l.Operation != "" {
+		text += ", for " + outside.Quoted(l.Operation, 100)
+	}
+	return text
 }
 
 // Unlocking returns a text with the command that releases a lock that somebody has left.
 func Unlocking(id string) string {
-	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " releases it"
+	return "release the lock with " + Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID")
 }
 
 // Proposed returns a command with the ID of a lock, and the text otherwise for an ID that is unsafe in a

@@ -13,7 +13,7 @@ import (
 	"filippo.io/age"
 )
 
-// row is one kind of work, measured here and otherwisewhere.
+// row is one kind of work, measured here and elsewhere.
 type row struct {
 	name    string
 	measure func() ([]line, error)

@@ -40,7 +40,7 @@ func (p *provider) explain(operation string, err error) error {
 		{Code: "InvalidKeyUsageException", Text: "the key is not one to encrypt and decrypt with, or not a symmetric one; check kms_key_id"},
 		{Code: "ValidationException InvalidArnException", Text: "the request is refused; check kms_key_id" + p.otherRegion()},
 		{Code: "KMSInternalException DependencyTimeoutException KeyUnavailableException InternalFailure ServiceUnavailable " +
-			"ServiceUnavailableException", Text: "the service is out of order; try again later"},
+			"ServiceUnavailableException", Text: "the service is unavailable; try again later"},
 		{Text: cmp.Or(awsauth.CommonReason(code), "the request failed")},
 	}, 0, code, "")
 	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), row.Text, awsauth.Code(code)), err)

@@ -79,7 +79,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 
 			"throttled":            throttled,
 			"throttled for a year": throttled,
-			"unavailable":          "the service is out of order; try again later (KMSInternalException)",
+			"unavailable":          "the service is unavailable; try again later (KMSInternalException)",
 
 			"denied":      "access is denied (AccessDeniedException)",
 			"disabled":    "the key is disabled (DisabledException)",

@@ -44,7 +44,7 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 		{Code: "RESOURCE_EXHAUSTED",
 			Text: "too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later"},
 		{Code: "UNAVAILABLE DEADLINE_EXCEEDED",
-			Text: "no answer from Cloud KMS: it is out of order for now (" + web.Status(status) + "); try again later"},
+			Text: "no answer from Cloud KMS: it is unavailable for now (" + web.Status(status) + "); try again later"},
 		{Wraps: p.unexpected(verb, web.Status(status))},
 	}, 0, refused.Error.Status, strings.ToLower(refused.Error.Message)).Err()
 }

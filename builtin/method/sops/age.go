@@ -76,7 +76,7 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 	case n == 0:
 		return nil, a.advise(fmt.Errorf("%w: there is no age identity", driver.ErrNoKey), "set age_identities or age_identity_files", recipient)
 	case n == 1:
-		return nil, a.advise(fmt.Errorf("%w: the only age identity does not fit", driver.ErrNoKey), "", recipient)
+		return nil, a.advise(fmt.Errorf("%w: the only age identity does not match", driver.ErrNoKey), "", recipient)
 	default:
 		return nil, a.advise(fmt.Errorf("%w: none of the %d age identities fits", driver.ErrNoKey, n), "", recipient)
 	}
@@ -247,7 +247,7 @@ func parseAge(content []byte) ([]age.Identity, error) {
 			}
 			ids, err := age.ParseIdentities(strings.NewReader(word))
 			if err != nil {
-				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-; copy it whole")
+				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-; copy all of it")
 			}
 			out = append(out, ids...)
 		}

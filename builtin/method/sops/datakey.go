@@ -180,7 +180,7 @@ func (e *groupsError) Tell(text func(error) string) string {
 	if e.all == 1 {
 		b.WriteString("none of the file's keys can be used")
 	} else {
-		fmt.Fprintf(&b, "of %d key groups, %d can be opened and %d must be", e.all, e.opened, e.needed)
+		fmt.Fprintf(&b, "of %d key groups, %d can be opened, but %d are required", e.all, e.opened, e.needed)
 	}
 	for _, k := range e.keys[:min(maxShown, len(e.keys))] {
 		where := ""

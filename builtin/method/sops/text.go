@@ -122,7 +122,7 @@ func (r *reader) member(of *object, seen map[string]bool, name string, value fun
 
 func (r *reader) count(depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("the file is nested more than %d deep", maxDepth)
+		return fmt.Errorf("the file is nested more than %d levels deep", maxDepth)
 	}
 	return r.cost.Charge(1, "its values")
 }

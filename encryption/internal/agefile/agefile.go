@@ -96,7 +96,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	case strings.HasPrefix(text, "ssh-"):
 		recipient, err = agessh.ParseRecipient(text)
 	case text == "":
-		return nil, errors.New("it is empty, as split makes one of the last line break: compact(split(…)) leaves it out")
+		return nil, errors.New("it is empty, as split makes one of the last line break: remove it with compact(split(…))")
 	case recognize.IsPath(text) || recognize.Exists(text):
 		return nil, errors.New("this is the path of a file; for what is in it, write compact(split(\"\\n\", file(…)))")
 	case strings.HasPrefix(text, "ecdsa-"), strings.HasPrefix(text, "sk-"):
@@ -110,7 +110,7 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is not a known recipient; copy it whole, as age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or " +
+		return nil, errors.New("this is not a known recipient; copy all of it, as age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or " +
 			"ssh-rsa …")
 	}
 	return recipient, nil
@@ -179,7 +179,7 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, and none or another one is set here", driver.ErrNoKey),
 				"set passphrase to the one that it was encrypted with")
 		}
-		return nil, fault.With(fmt.Errorf("%w: no identity here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
+		return nil, fault.With(fmt.Errorf("%w: none of the identities here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
 			"set identities or identity_files to the identity of one of its recipients")
 	}
 	if err != nil {
@@ -188,7 +188,7 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 				return nil, fmt.Errorf("the key that %s gave belongs to another file, or the header of the file is damaged: %s", p.Name(), shown(err))
 			}
 		}
-		return nil, fmt.Errorf("the header of the file is damaged, or demands what is refused; restore an intact copy: %s", shown(err))
+		return nil, fmt.Errorf("the header of the file is damaged, or asks for work that is refused; restore an intact copy: %s", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {

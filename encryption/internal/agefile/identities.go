@@ -121,7 +121,7 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		return nil, fmt.Errorf("this %w", fault.Odd(is))
 	}
 	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +
-		"copy it whole, or check which file is read")
+		"copy all of it, or check that this is the right file")
 }
 
 // errUnknown means that a text contains no age identity.
@@ -189,7 +189,7 @@ func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.New("this is not an SSH private key in PEM that can be read; copy it whole, as ssh-keygen wrote it")
+		return nil, errors.New("this is not an SSH private key in PEM that can be read; copy all of it, as ssh-keygen wrote it")
 	}
 	switch key := key.(type) { // the parser returns Ed25519 keys in both forms
 	case ed25519.PrivateKey:

@@ -60,7 +60,7 @@ func Parse(text string, w world.World) (*Plugin, error) {
 	}
 	name, _, err := parse(text)
 	if err != nil {
-		return nil, errors.New("this begins as a key of an age plugin does, and is cut off or mistyped; copy it whole")
+		return nil, errors.New("this begins like a key of an age plugin, but is truncated or mistyped; copy all of it")
 	}
 	command := program.Command{Argv: []string{"age-plugin-" + name}, World: w}
 	return &Plugin{program: command, text: text, identity: identity, Turn: make(chan struct{}, 1)}, nil

@@ -164,7 +164,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), "'"):
 		return `this is JSON with single quotes; JSON requires double quotes (")`
 	case text[0] == '{' && jsonwalk.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
-		return "this is JSON that ends in the middle, so something cut it off; write it again"
+		return "this is truncated JSON; write it again"
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), `\`):
 		return `there is a backslash before each quotation mark, as in JSON inside of JSON; remove them`
 	case strings.HasPrefix(text, "@'"), strings.HasPrefix(text, `@"`):
@@ -191,7 +191,7 @@ func noneOfSettings(filename, text string) error {
 	case recognize.HoldsPrivateKey(text):
 		what = "this is a private key, and the encryption settings are required here"
 	case recognize.IsRecipient(comments.ReplaceAllString(text, "")):
-		what = `these are recipients of age, and the encryption settings are required here; recipients belong in a block key_provider "age"`
+		what = `these are age recipients, but encryption settings are required here; recipients belong in a block key_provider "age"`
 	}
 	return mistakeAtStart(filename, notSettings(what))
 }

@@ -85,7 +85,7 @@ func notInURL(text string, several bool) string {
 	case !several && strings.Contains(text, "/"):
 		return "must be a single name without a slash"
 	case slices.ContainsFunc(strings.Split(strings.Trim(text, "/"), "/"), moves):
-		return "becomes a part of a URL, and must not have \".\", \"..\" or nothing between its slashes"
+		return "becomes part of a URL, and must not have \".\", \"..\" or an empty part between its slashes"
 	}
 	return ""
 }

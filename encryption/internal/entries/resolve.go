@@ -203,7 +203,7 @@ func (e *Entry) checkLayer(t attr.Table, secrets []Given) error {
 	for _, w := range e.written(t) {
 		for _, secret := range secrets {
 			if w.FromEnvironment && world.Decide(layer, w.beside(secret), world.Beside{Secret: true}).Answer == world.Refused {
-				return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting of TF_ENCRYPTION", w.Path)}
+				return &attr.Error{Address: e.Address, Attr: w.Path, Pos: w.Pos, Err: secret.refuse("a setting from TF_ENCRYPTION", w.Path)}
 			}
 		}
 	}
@@ -361,7 +361,7 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 // secret w is set. The parameter what describes the setting.
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
-		return fmt.Errorf("%s must not be combined with a secret of the configuration, which var.* may hold. Set %s in the configuration "+
+		return fmt.Errorf("%s must not be combined with a secret from the configuration, which var.* may hold. Set %s in the configuration "+
 			"as well, or without var.*", what, attribute)
 	}
 	where := w.Path
@@ -372,6 +372,6 @@ func (w Given) refuse(what, attribute string) error {
 	if w.UsesVariables {
 		variables = " and without var.*"
 	}
-	return fmt.Errorf("%s must not be combined with a secret of the configuration: %s. Set %s in the configuration as well, "+
+	return fmt.Errorf("%s must not be combined with a secret from the configuration: %s. Set %s in the configuration as well, "+
 		"or both in the environment%s", what, where, attribute, variables)
 }

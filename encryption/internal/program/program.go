@@ -62,7 +62,7 @@ var (
 	// ErrFailed means that the program was not found, or exited with a failure.
 	ErrFailed = errors.New("the program failed")
 	// ErrProtocol means that the program's answer violates the protocol.
-	ErrProtocol = errors.New("the program did not keep to the protocol")
+	ErrProtocol = errors.New("the program did not follow the protocol")
 
 	errNotRun error = notRun{}
 

@@ -333,7 +333,7 @@ func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	}
 	answer, err := s.sts(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return s.explainSTS("the AWS account of the credentials cannot be found out", err)
+		return s.explainSTS("the AWS account of the credentials cannot be determined", err)
 	}
 	account := aws.ToString(answer.Account)
 	switch {

@@ -207,7 +207,7 @@ func notCredentials(text string) error {
 	case recognize.IsPEM(trimmed):
 		return errors.New("this is a private key alone; the whole JSON file that Google gave is required")
 	case strings.HasPrefix(trimmed, "{"):
-		return errors.New("this is JSON that is cut off or damaged; use the whole file that Google gave")
+		return errors.New("this JSON is truncated or damaged; use the complete file from Google")
 	}
 	return errors.New("this is neither JSON nor the path of a file that holds JSON; check it, and that it is whole")
 }

@@ -77,7 +77,7 @@ func (w Wire) reason(err error) error {
 // Unexpected returns the error for an unexpected status of a server, which it calls who.
 func Unexpected(who string, code int) error {
 	advice := answers.Find([]answers.Row{
-		{Status: "409 423", Text: "try again when it is free"},
+		{Status: "409 423", Text: "try again when the lock is released"},
 		{Status: "408 429 5xx", Text: "try again later, or see its log"},
 		{Status: "3xx 4xx", Text: "check the address"},
 		{Text: "see its log"},

@@ -85,7 +85,7 @@ func TestVoice(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := voice.Fill("{credentials} {other}"); got != "the block with the credentials {other}" {
+	if got := voice.Fill("{credentials} {other}"); got != "the credentials block {other}" {
 		t.Errorf("got %q", got)
 	}
 }

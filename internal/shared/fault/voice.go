@@ -19,7 +19,7 @@ type Voice struct {
 }
 
 // everybody maps placeholders to the words of the zero Voice.
-var everybody = map[string]string{"credentials": "the block with the credentials", "settings": "the settings"}
+var everybody = map[string]string{"credentials": "the credentials block", "settings": "the settings"}
 
 // Fill returns a text with the words of the voice in place of its placeholders.
 func (v Voice) Fill(text string) string {

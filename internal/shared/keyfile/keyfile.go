@@ -100,7 +100,7 @@ func ExpectRegular(path string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return errors.New("it is not a regular file, but a folder; the path of a file in it is required")
+		return errors.New("it is a folder, not a file; give the path of a file in it")
 	case !info.Mode().IsRegular():
 		return errors.New("it is not a regular file; save its content in one")
 	}
@@ -169,16 +169,16 @@ func sought(name string) error {
 		return errors.New("the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file")
 	}
 	if recognize.IsOfWindows(name) {
-		return errors.New("this is a path of Windows, and this is another system; give the path that the file has here")
+		return errors.New("this is a Windows path, but this machine does not run Windows; give the path of the file on this machine")
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return errors.New("check its path")
 	}
 	folder, near := Near(path)
-	text := fmt.Sprintf("check the path: it is looked for in %q", folder)
+	text := fmt.Sprintf("check the path: %q has no such file", folder)
 	if folder != filepath.Dir(path) {
-		text = fmt.Sprintf("check the path: the last folder of it that exists is %q", folder)
+		text = fmt.Sprintf("check the path, which exists only as far as %q", folder)
 	}
 	err = errors.New(text)
 	if odd := recognize.Text(name, recognize.Value).Said(""); odd != "" {

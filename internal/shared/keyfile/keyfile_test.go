@@ -26,13 +26,13 @@ func TestExplain(t *testing.T) {
 		t.Skip("there are no links here")
 	}
 	for name, want := range map[string]string{
-		"dangling":            fmt.Sprintf("; check the path: it is looked for in %q", dir),
-		"key.hcl":             fmt.Sprintf(`; check the path: it is looked for in %q. Did you mean "keys.hcl"?`, dir),
-		"c4n4ry":              fmt.Sprintf("; check the path: it is looked for in %q", dir),
-		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; check the path: the last folder of it that exists is %q", dir),
-		"flder/c4n4ry/x":      fmt.Sprintf(`; check the path: the last folder of it that exists is %q. Did you mean "folder"?`, dir),
-		"folder/c4n4ry":       fmt.Sprintf("; check the path: it is looked for in %q", filepath.Join(dir, "folder")),
-		"folder":              "it is not a regular file, but a folder; the path of a file in it is required",
+		"dangling":            fmt.Sprintf("; check the path: %q has no such file", dir),
+		"key.hcl":             fmt.Sprintf(`; check the path: %q has no such file. Did you mean "keys.hcl"?`, dir),
+		"c4n4ry":              fmt.Sprintf("; check the path: %q has no such file", dir),
+		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; check the path, which exists only as far as %q", dir),
+		"flder/c4n4ry/x":      fmt.Sprintf(`; check the path, which exists only as far as %q. Did you mean "folder"?`, dir),
+		"folder/c4n4ry":       fmt.Sprintf("; check the path: %q has no such file", filepath.Join(dir, "folder")),
+		"folder":              "it is a folder, not a file; give the path of a file in it",
 	} {
 		path := filepath.Join(dir, name)
 		_, err := Read(path)

@@ -24,7 +24,7 @@ type stranger struct {
 // strangers returns the files that are recognized by their beginning. The first one that fits counts.
 func strangers() []stranger {
 	return []stranger{
-		{"it is a pointer of Git LFS, which is not supported", "run git lfs pull, and read the file itself",
+		{"it is a Git LFS pointer, not the file itself", "run git lfs pull, and read the file again",
 			[]string{"version https://git-lfs.github.com/spec/"}},
 		{"it is encrypted by Ansible Vault, which is not supported", "decrypt it with ansible-vault", []string{"$ANSIBLE_VAULT;"}},
 		{"it is encrypted by git-crypt, which is not supported", "run git-crypt unlock, and read the file in the working tree",
@@ -37,22 +37,22 @@ func strangers() []stranger {
 		{"it is compressed with zstd", "decompress it", []string{"\x28\xb5\x2f\xfd"}},
 		{"it is compressed with xz", "decompress it", []string{"\xfd7zXZ\x00"}},
 		{"it is compressed with bzip2", "decompress it", []string{"BZh"}},
-		{"it is gzip in base64, as the backend kubernetes keeps it", "decode and decompress it, or read it with that source", []string{"H4sI"}},
+		{"it is gzip in base64, as the kubernetes backend keeps it", "decode and decompress it, or read it with that source", []string{"H4sI"}},
 		{"it is JSON in base64", "decode it", []string{"eyJ", "eyAi", "ewog", "ew0K"}},
-		{"it is a zip archive, and no plan",
-			": if there is a state in it, as in an artifact of a pipeline, unzip it; a plan that is cut off must be made again",
+		{"it is a zip archive, but not a plan",
+			": if it contains a state, as a pipeline artifact may, unzip it; if it is a truncated plan, plan again",
 			[]string{"PK\x03\x04"}},
 		{"it is an archive", "extract its content", []string{"7z\xbc\xaf\x27\x1c"}},
-		{"it is a database of SQLite", "check which file is read", []string{"SQLite format 3\x00"}},
-		{"it is a program", "check which file is read", []string{"\x7fELF"}},
-		{"it is a script", "check which file is read", []string{"#!"}},
-		{"it is a certificate", "check which file is read", []string{"-----BEGIN CERTIFICATE"}},
-		{"it is a public key", "check which file is read",
+		{"it is a database of SQLite", "check that this is the right file", []string{"SQLite format 3\x00"}},
+		{"it is a program", "check that this is the right file", []string{"\x7fELF"}},
+		{"it is a script", "check that this is the right file", []string{"#!"}},
+		{"it is a certificate", "check that this is the right file", []string{"-----BEGIN CERTIFICATE"}},
+		{"it is a public key", "check that this is the right file",
 			[]string{"-----BEGIN PUBLIC KEY", "ssh-ed25519 ", "ssh-rsa ", "ecdsa-sha2-", "age1"}},
 		{yaml, "give the file that Terraform or OpenTofu wrote", []string{"---", "version:"}},
 		{kubernetesObject, ofObject, []string{"apiVersion:", "kind:"}},
 		{conflict, "restore one of the two versions as a whole", []string{"<<<<<<< "}},
-		{"it is a script that sets variables of the environment", "check which file is read", []string{"export "}},
+		{"it is a script that sets variables of the environment", "check that this is the right file", []string{"export "}},
 	}
 }
 
@@ -81,12 +81,12 @@ func File(file []byte) error {
 	start := startOf(file)
 	switch {
 	case keyFile.Match(start):
-		return Is("it is a private key", "check which file is read")
+		return Is("it is a private key", "check that this is the right file")
 	case IsTransit(start):
 		return Is("it is encrypted by the secrets engine transit of Vault or OpenBao",
 			"decrypt it there (transit/decrypt), and decode the base64")
 	case IsWebPage(start):
-		return Is("it is a web page or XML", "check which file is read, or, if a server sent it, the address and the credentials")
+		return Is("it is a web page or XML", "check that this is the right file, or, if a server sent it, the address and the credentials")
 	case IsUTF16(start):
 		return Is("it is UTF-16, as Windows PowerShell writes it with >", "save it as UTF-8 without a byte order mark")
 	}
@@ -193,7 +193,7 @@ func printed(file []byte) error {
 	var version string
 	switch {
 	case document["sops"] == nil && bytes.Contains(file, []byte("ENC[AES256_GCM,")):
-		return Is("its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or cut off",
+		return Is("its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or truncated",
 			"restore an intact copy")
 	case json.Unmarshal(document["version"], &version) == nil && document["lineage"] != nil:
 		return Is("its \"version\" is a text, and a number is required, so a program wrote it anew", "restore an intact copy")
@@ -204,13 +204,13 @@ func printed(file []byte) error {
 			[]string{"format_version values", "format_version planned_values"}},
 		{"it is the lock of a state, in which there is no state", "give the file that was locked", []string{"ID Operation Who"}},
 		{kubernetesObject, ofObject, []string{"apiVersion kind"}},
-		{"it is a stack of Pulumi, which is not supported", "check which file is read", []string{"version deployment"}},
-		{"it is an answer of the API of GitHub about a file",
+		{"it is a stack of Pulumi, which is not supported", "check that this is the right file", []string{"version deployment"}},
+		{"it is a response of GitHub's API about a file",
 			"read it with the source git, or fetch it with the header Accept: application/vnd.github.raw",
 			[]string{"content encoding path"}},
-		{"it is an answer of the API of GitLab about a file", "read it with the source git, or from the address that ends in /raw",
+		{"it is a response of GitLab's API about a file", "read it with the source git, or from the address that ends in /raw",
 			[]string{"content encoding file_path"}},
-		{"it is an answer of an API, such as that of HCP Terraform about a state",
+		{"it is an API response, such as HCP Terraform's about a state",
 			"read the state with the source remote, or download it from the address in hosted-state-download-url",
 			[]string{"data"}},
 		{"it is the error of a server", "check the address and the credentials", []string{"errors", "error", "message"}},
@@ -283,7 +283,7 @@ func NoSSHKey(file []byte) string {
 	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
 		return "the file holds a key of PuTTY; puttygen KEY.ppk -O private-openssh -o KEY writes one that ssh reads"
 	case strings.Contains(text, "AGE-SECRET-KEY-"):
-		return "the file holds an identity of age, and no ssh key"
+		return "the file holds an age identity, not an ssh key"
 	case text == "":
 		return "the file of the private key is empty"
 	case !IsPEM(text):
@@ -298,11 +298,11 @@ func NotText(content []byte) string {
 	case IsUTF16(content):
 		return "this is UTF-16, as PowerShell writes it with >; save it as UTF-8, as Set-Content -Encoding utf8 does"
 	case bytes.HasPrefix(content, []byte("PK\x03\x04")):
-		return "this is a plan or another zip archive; check which file is read"
+		return "this is a plan or another zip archive; check that this is the right file"
 	case bytes.HasPrefix(content, []byte("\x1f\x8b")):
 		return "this is compressed with gzip; decompress it"
 	case bytes.IndexByte(content, 0) >= 0, !utf8.Valid(content):
-		return "this is not text in UTF-8; check which file is read"
+		return "this is not text in UTF-8; check that this is the right file"
 	}
 	return ""
 }

@@ -283,7 +283,7 @@ func TestCheckPEM(t *testing.T) {
 	const none = "it is not in PEM format"
 	for text, want := range map[string]string{
 		"": "<nil>", "-----BEGIN X": "<nil>", "x -----BEGIN X": "<nil>", "x": none,
-		"~/key.pem": none + "; it looks like the path of a file: file(…) reads its content",
+		"~/key.pem": none + "; it looks like the path of a file; read its content with file(…)",
 	} {
 		if err := recognize.CheckPEM(text); fmt.Sprint(err) != want {
 			t.Errorf("%q: got %v", text, err)

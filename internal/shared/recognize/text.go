@@ -62,10 +62,10 @@ func (t Thing) Said(variable string) string {
 func same(text string) mend { return mend{text, text} }
 
 var (
-	trim    = mend{"trimspace(…) removes it", `a shell leaves it out in "$(cat FILE)"`}
+	trim    = mend{"remove it with trimspace(…)", `in a shell, "$(cat FILE)" removes it`}
 	trimEnd = mend{": " + trim.settings, ": " + trim.variable}
-	read    = mend{": file(…) reads its content", `: "$(cat FILE)" gives its content`}
-	decode  = mend{": base64decode(…) gives the text", ": base64 -d gives the text"}
+	read    = mend{"; read its content with file(…)", `; "$(cat FILE)" gives its content`}
+	decode  = mend{"; decode it with base64decode(…)", "; decode it with base64 -d"}
 	replace = same("; put its value in its place")
 	set     = same("; set the secret itself")
 	value   = same("; the value alone is required, without the name and the =")
@@ -73,7 +73,7 @@ var (
 
 const (
 	assigned     = "begins with the name of a variable"
-	inBase64     = "is text in base64, as Kubernetes keeps it"
+	inBase64     = "is base64, as Kubernetes keeps it"
 	notEvaluated = "is an expression that was not evaluated"
 	notExpanded  = "begins with a variable of the shell that was not expanded"
 )
@@ -90,7 +90,7 @@ var things = []struct {
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
 	{Passphrase, Thing{NoSecret, "is a certificate or a public key, which others may have", same("; set a secret")},
 		bare(`^(age1[0-9a-z]{50,}$|(ssh|ecdsa|sk)-\S+ AAAA|-----BEGIN (CERTIFICATE|[A-Z ]*PUBLIC KEY))`)},
-	{secret, Thing{NoSecret, "looks like a reference to a secret of another system, which is not looked up here", set},
+	{secret, Thing{NoSecret, "looks like a reference to a secret in another system, which is not resolved here", set},
 		bare(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)},
 	{secret, Thing{NoSecret, "is a value that sops encrypted, which is not decrypted here", set}, bare(`^ENC\[AES256_GCM,`)},
 	{secret, Thing{NoSecret, "is a ciphertext of the secrets engine transit, which is not decrypted here", set}, bare(transitPrefix)},
@@ -127,11 +127,11 @@ var things = []struct {
 	// These rules look at the form of a text.
 	{Token, Thing{is: "begins with Bearer, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
 	{Token, Thing{is: "begins with token, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
-	{Identity, Thing{is: "is a public key (age1…), which only encrypts",
-		mend: same("; the identity that belongs to it is required (AGE-SECRET-KEY-…)")}, whole(`(?m)^age1`)},
-	{Identity, Thing{is: "is an SSH public key, which only encrypts",
+	{Identity, Thing{is: "is a public key (age1…), which can only encrypt",
+		mend: same("; use the matching identity (AGE-SECRET-KEY-…)")}, whole(`(?m)^age1`)},
+	{Identity, Thing{is: "is an SSH public key, which can only encrypt",
 		mend: same("; the private key that belongs to it is required, whose file has the same name without .pub")}, whole(`^(ssh|ecdsa)-`)},
-	{Identity, Thing{is: "begins as an age identity does, and is cut off or mistyped", mend: same("; copy it whole")},
+	{Identity, Thing{is: "begins like an age identity, but is truncated or mistyped", mend: same("; copy all of it")},
 		whole(`(?i)^AGE-SECRET-KEY-`)},
 	{Passphrase, Thing{Surely, "is JSON, as stores of secrets keep it", mend{": jsondecode(…) and the name of a member give the text", ""}},
 		func(text string) bool { return strings.HasPrefix(text, "{") && json.Valid([]byte(text)) }},
@@ -145,7 +145,7 @@ var things = []struct {
 	{Token | Content, Thing{is: inBase64, mend: decode}, whole(`^(ZXlK|LS0tLS1CRUdJTi)`)}, // eyJ and -----BEGIN
 	{Passphrase, Thing{is: "has codes such as %20 in it, as addresses have for a space; write the characters themselves"},
 		whole(`^[^ ]*%[2-7][0-9A-F][^ ]*$`)},
-	{Passphrase, Thing{is: "has a dash, a space or a quotation mark in it as word processors write it; type it anew"},
+	{Passphrase, Thing{is: "has a dash, a space or a quotation mark in it as word processors write it; type it again"},
 		whole("[\u2013\u2014\u00a0\u201c\u201d\u2018\u2019\u201e]")},
 	{Passphrase, Thing{is: "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\""}, whole(`^[0-9a-f]{64}$`)},
 }

@@ -44,7 +44,7 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	case key != "":
 		shared, err := blob.NewSharedKeyCredential(l.account.name, key)
 		if err != nil {
-			return nil, web.Final("the access key is not standard base64; copy it whole")
+			return nil, web.Final("the access key is not standard base64; copy all of it")
 		}
 		return blob.NewClientWithSharedKeyCredential(u.String(), shared, options)
 	case l.grant.sas != "":

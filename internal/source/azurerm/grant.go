@@ -97,7 +97,7 @@ func checkAccessKey(text string) error {
 		return errors.New("this is a connection string; what follows AccountKey= in it is required")
 	}
 	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-		return errors.New("this is not standard base64, as access keys are; copy it whole")
+		return errors.New("this is not standard base64, as access keys are; copy all of it")
 	}
 	return nil
 }

@@ -215,7 +215,7 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	if len(data) == 0 { // the backend locks a blob before it has written anything to it
 		detail := fmt.Sprintf("the blob %q is empty", l.blob)
 		if lock != nil {
-			detail += ", and locked: its first state is yet to be written"
+			detail += " and locked: its first state has not been written yet"
 		}
 		return nil, &source.MissingError{Detail: detail, Listed: true, Lock: lock}
 	}

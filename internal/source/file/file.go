@@ -183,7 +183,7 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-var errDirectory = errors.New("this is a directory; the path of the state file in it is required")
+var errDirectory = errors.New("this is a directory; give the path of the state file in it")
 
 func regular(info fs.FileInfo) error {
 	switch m := info.Mode(); {
@@ -210,7 +210,7 @@ func (l location) explain(err error) error {
 		if _, err := os.Lstat(path); err == nil {
 			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""
 		} else if folder, _ := keyfile.Near(path); mistake == "" && folder != filepath.Dir(path) {
-			missing += fmt.Sprintf("; check the path: the last folder of it that exists is %q", folder)
+			missing += fmt.Sprintf("; check the path, which exists only as far as %q", folder)
 		}
 		if mistake == "" && !filepath.IsAbs(l.path) {
 			missing += "; a relative path such as this one starts in the working directory, and ${path.module}/ before it makes it start in the " +
@@ -239,7 +239,7 @@ func (l location) mistake(path string) string {
 	case strings.Contains(l.path, "*"):
 		return "; the path looks like a pattern, and patterns are not expanded: name one file"
 	case recognize.IsOfWindows(l.path), strings.Contains(l.path, `\`) && filepath.Separator == '/':
-		return "; this is a path of Windows, and this machine has another system: set the path of the file on this machine"
+		return "; this is a Windows path, but this machine does not run Windows: set the path of the file on this machine"
 	}
 	return ""
 }

@@ -278,7 +278,7 @@ func notPrivateKey(content []byte) string {
 		return "the file holds a public key; the private one has the same name without .pub"
 	}
 	return cmp.Or(recognize.NoSSHKey(content),
-		"the private key is cut off, or of a type that is not known here; check it with ssh-keygen -y -f FILE")
+		"the private key is truncated, or its type is not supported; check it with ssh-keygen -y -f FILE")
 }
 
 // readableFile returns the absolute path of a file, or an empty string if the attribute is not set. Its

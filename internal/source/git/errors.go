@@ -87,7 +87,7 @@ var advice = []struct {
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
 	{words(`returned error: 413`), say("the server, or a proxy in front of it, accepts no upload of this size; have its limit raised")},
-	{words(`returned error: (429|5\d\d)`), say("the server is busy or out of order; try again")},
+	{words(`returned error: (429|5\d\d)`), say("the server is busy or unavailable; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
 	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
 		`pack (is corrupted|has bad object)`, `inflate`, `reset by peer`, `transfer closed`, `Empty reply from server`),
@@ -123,7 +123,7 @@ func refAdvice(d *repository, at ref) error {
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
 	}
 	if shortID.MatchString(at.name) {
-		short = "; if this is a commit id, the whole of it is required (40 or 64 digits)"
+		short = "; if this is a commit id, all of it is required (40 or 64 digits)"
 	}
 	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
 		short = fmt.Sprintf("; origin/ is the name of the server in a clone, and the branch itself is called %s", shown(branch))

@@ -30,7 +30,7 @@ import (
 const (
 	unreachable = "the server cannot be reached"
 	notAccepted = "the server's certificate was not accepted"
-	unavailable = "the server is busy or out of order; try again"
+	unavailable = "the server is busy or unavailable; try again"
 	brokeOff    = "the connection broke off, or the data was damaged; try again"
 	stopped     = "the server stopped sending; try again"
 	noAccess    = "unable to access 'https://127.0.0.1:"

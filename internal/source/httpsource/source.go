@@ -71,7 +71,7 @@ func checkAddress(text string) error {
 	switch {
 	case text != strings.TrimSpace(text):
 		odd := recognize.Text(text, recognize.Value).Said("") // so that the explained error does not report this mistake again
-		odd = cmp.Or(odd, "begins or ends with a space or a line break: trimspace(…) removes it")
+		odd = cmp.Or(odd, "begins or ends with a space or a line break: remove it with trimspace(…)")
 		return fmt.Errorf("it %w", fault.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
 		return errors.New("it holds < or >, as around a placeholder; put the value in its place")

@@ -75,7 +75,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	return conn, nil
 }
 
-var errNoCluster = errors.New("nothing says which cluster is meant; set host, config_path or in_cluster_config in {credentials}")
+var errNoCluster = errors.New("no setting says which cluster is meant; set host, config_path or in_cluster_config in {credentials}")
 
 // place returns the configuration for the cluster that the settings name. If they name none, it returns the
 // configuration that kubectl, or a program in a pod, would use.
@@ -114,7 +114,7 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if s.lookup == nil || s.Found {
 		return nil, errNoCluster
 	}
-	return nil, fault.Known(errors.New("nothing says which cluster is meant: there is no kubernetes block of credentials in {settings}, "+
+	return nil, fault.Known(errors.New("no setting says which cluster is meant: there is no kubernetes block of credentials in {settings}, "+
 		"none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not "+
 		"exist, and this is not a pod"), fault.NoCredentials{})
 }

@@ -125,7 +125,7 @@ func (s Store) known(o Object, code, message, region string) string {
 		{Code: "AllAccessDisabled AccountProblem NotSignedUp InvalidPayer", Text: "the account or the bucket is closed"},
 		{Code: "SlowDown Throttling ThrottlingException RequestLimitExceeded TooManyRequests TooManyRequestsException " +
 			"BandwidthLimitExceeded", Text: "too many requests, even after retries; try again later"},
-		{Code: "InternalError ServiceUnavailable RequestTimeout OperationAborted", Text: "the service is out of order; try again later"},
+		{Code: "InternalError ServiceUnavailable RequestTimeout OperationAborted", Text: "the service is unavailable; try again later"},
 		{Unless: !isKMS, Text: "the key of KMS that the object is encrypted with cannot be used"},
 	}, 0, code, "").Text
 }

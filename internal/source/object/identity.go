@@ -57,7 +57,7 @@ func Keys(id, secret, token string) aws.Credentials {
 func Temporary(who, id, secret, token string, end time.Time) (aws.Credentials, error) {
 	keys := Keys(id, secret, token)
 	if id == "" || secret == "" || token == "" || end.IsZero() || CheckKeys(keys) != nil {
-		return aws.Credentials{}, fmt.Errorf("%s gave an answer without usable keys", who)
+		return aws.Credentials{}, fmt.Errorf("%s returned no usable keys", who)
 	}
 	keys.CanExpire, keys.Expires = true, end
 	return keys, nil
@@ -68,7 +68,7 @@ func CheckKeys(keys aws.Credentials) error {
 	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
 		for _, r := range s {
 			if r > unicode.MaxASCII || !unicode.IsPrint(r) || r == ' ' || r == ',' || r == '/' && s == keys.AccessKeyID {
-				return errors.New("keys and tokens are made of letters, digits and a few signs, without spaces; copy it whole")
+				return errors.New("keys and tokens are made of letters, digits and a few signs, without spaces; copy all of it")
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (n Network) AskInstance(ctx context.Context, who, url, role string, header 
 	case status != http.StatusOK:
 		return fmt.Errorf("%s gave no keys of the role %q: the answer has the status %d", who, role, status)
 	case json.Unmarshal(body, &outcome) != nil || outcome.Code != "Success" || json.Unmarshal(body, answer) != nil:
-		return fmt.Errorf("%s gave an answer without usable keys", who)
+		return fmt.Errorf("%s returned no usable keys", who)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func CheckKey(key string) error {
 	case recognize.Scheme(key) != "":
 		return errors.New("this is a URL, and the path of the object in its bucket is required")
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
-		return errors.New("it must not begin or end with a slash; leave that out")
+		return errors.New("it must not begin or end with a slash; remove the slash")
 	case slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return part == "." || part == ".." }):
 		return errors.New("it must not hold . or .. as a part: servers and proxies would read it as another one")
 	}

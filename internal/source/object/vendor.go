@@ -63,7 +63,7 @@ func (v Vendor) KindOver(n Network) source.Kind {
 }
 
 // NoVersion is the error message for a text that [IsVersion] rejects.
-const NoVersion = "this cannot be the ID of a version; copy it whole"
+const NoVersion = "this cannot be the ID of a version; copy all of it"
 
 // IsVersion reports whether text can be a version ID.
 func IsVersion(text string) bool { return len(text) <= source.MaxRevision }

@@ -30,13 +30,13 @@ func Vendor() object.Vendor {
 			Read: "OBJECT_READ", CustomerKey: "sse_customer_key",
 			Reasons: map[string]string{
 				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user may not read in " +
-					"it: Oracle answers both alike; the policy must allow to read objects in its compartment",
+					"it: Oracle gives the same answer for both; the policy must allow reading objects in its compartment",
 				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user may not read in " +
-					"it: Oracle answers both alike; the policy must allow to read objects in its compartment",
+					"it: Oracle gives the same answer for both; the policy must allow reading objects in its compartment",
 				"NamespaceNotFound":             "there is no such namespace in the region",
 				"NotAuthenticated":              "the Customer Secret Key is not valid; check it in {credentials}",
-				"NotAuthorizedOrNotFound":       "the object is not there, or the user may not read it: Oracle answers both alike",
-				"BucketNotAuthorizedOrNotFound": "the bucket is not there, or the user may not read in it: Oracle answers both alike",
+				"NotAuthorizedOrNotFound":       "the object is not there, or the user may not read it: Oracle gives the same answer for both",
+				"BucketNotAuthorizedOrNotFound": "the bucket is not there, or the user may not read in it: Oracle gives the same answer for both",
 			},
 		},
 	}

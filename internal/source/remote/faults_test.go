@@ -29,7 +29,7 @@ func TestFaults(t *testing.T) {
 		"redirect loop":          "the server redirected more than 10 times",
 		"redirect to plain http": "the server redirected us: the answer is at a place with http instead of https",
 
-		"certificate of an unknown authority": netfail.UnknownAuthority + "set client_ca_certificate_pem in the block with the credentials",
+		"certificate of an unknown authority": netfail.UnknownAuthority + "set client_ca_certificate_pem in the credentials block",
 	}
 	for where, at := range map[string]struct {
 		path string // a part of it

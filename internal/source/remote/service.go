@@ -64,13 +64,13 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 func (x *exchange) parseService(text string) (*url.URL, error) {
 	u, err := x.asked.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s names a service in a URL that cannot be read", x.origin())
+		return nil, fmt.Errorf("%s gave a service URL that cannot be read", x.origin())
 	}
 	if err := web.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("%s names a service %w", x.origin(), err)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("%s names a service in a URL with a query or a fragment", x.origin())
+		return nil, fmt.Errorf("%s gave a service URL with a query or a fragment", x.origin())
 	}
 	return u, nil
 }

@@ -122,9 +122,9 @@ func TestRealServers(t *testing.T) {
 				"no bucket":      {in.With("bucket", "none"), root, "default", "", "", `there is no bucket "none"`},
 				"another region": {in.With("region", "us-east-1"), root, "default", "", "", "the bucket is elsewhere, and nothing was sent there; "},
 				"wrong key": {in, root.With("access_key", "AKIAOTHER"), "default", "", "",
-					"the credentials are not valid; check them in the block with the credentials (403 InvalidAccessKeyId)"},
+					"the credentials are not valid; check them in the credentials block (403 InvalidAccessKeyId)"},
 				"wrong secret": {in, root.With("secret_key", "canary"), "default", "", "",
-					"the credentials are not valid; check them in the block with the credentials (403 SignatureDoesNotMatch)"},
+					"the credentials are not valid; check them in the credentials block (403 SignatureDoesNotMatch)"},
 			} {
 				t.Run(name, c.check)
 			}
@@ -154,7 +154,7 @@ func TestRealMinIO(t *testing.T) {
 	for name, c := range map[string]wanted{
 		"customer key":    {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(1)), "default", "sealed", "", ""},
 		"wrong token":     {in, root.With("token", "canary"), "default", "", "", "S3: "},
-		"no customer key": {in.With("key", "sealed"), root, "default", "", "", "set sse_customer_key in the block with the credentials"},
+		"no customer key": {in.With("key", "sealed"), root, "default", "", "", "set sse_customer_key in the credentials block"},
 		"wrong one":       {in.With("key", "sealed"), root.With(customerKeyAttr, customerKey(2)), "default", "", "", "sse_customer_key"},
 		"needless one": {in, root.With(customerKeyAttr, customerKey(1)), "default", "", "",
 			"the object is not encrypted with a key of yours (SSE-C), or sse_customer_key is another one"},

@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-const noSlash = "it must not begin or end with a slash; leave that out"
+const noSlash = "it must not begin or end with a slash; remove the slash"
 
 var zone = lazyregexp.New(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$`)
 

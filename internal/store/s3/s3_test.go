@@ -945,7 +945,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestPolicy: the policy of the documentation is enough, on AWS and otherwisewhere, and for nothing else.
+// TestPolicy: the policy of the documentation is enough, on AWS and elsewhere, and for nothing else.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	const own, key = "acme-tf-state", "network/terraform.tfstate"

@@ -51,7 +51,7 @@ func (a *Authority) Issue(change func(*x509.Certificate), hosts ...string) Certi
 // Expired makes a certificate one that has expired.
 func Expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }
 
-// OfAnotherHost makes a certificate one of 127.0.0.9 and otherwisewhere.example.
+// OfAnotherHost makes a certificate one of 127.0.0.9 and elsewhere.example.
 func OfAnotherHost(c *x509.Certificate) {
 	c.IPAddresses, c.DNSNames = []net.IP{net.IPv4(127, 0, 0, 9)}, []string{"elsewhere.example"}
 }

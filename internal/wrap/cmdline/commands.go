@@ -85,13 +85,14 @@ func commands() cli.Table[Effect] {
 func refusedCommands() map[string]string {
 	const elsewhere = "its states are in HCP Terraform, and it needs none of this module; run it without wrap"
 	return map[string]string{
-		"cloud":         elsewhere,
-		"completion":    "it completes commands in a shell; run it without wrap, if the program has it",
-		"env":           NoWorkspaces,
-		"push":          "Terraform and OpenTofu have removed it; state push writes a state",
-		"rpcapi":        "it serves other programs, which can write a state elsewhere",
-		"stacks":        elsewhere,
-		"state migrate": "it would move the state past the encryption; wrap -encrypt-existing moves one in, and wrap -leave moves one out",
+		"cloud":      elsewhere,
+		"completion": "it completes commands in a shell; run it without wrap, if the program has it",
+		"env":        NoWorkspaces,
+		"push":       "Terraform and OpenTofu have removed it; state push writes a state",
+		"rpcapi":     "it serves other programs, which can write a state elsewhere",
+		"stacks":     elsewhere,
+		"state migrate": "it would move the state around the encryption; to move a state in, use wrap -encrypt-existing, and to move it " +
+			"out, wrap -leave",
 		"test": "its runs have states of their own, which it writes in plaintext if it cannot destroy something; " +
 			"run it without wrap, in a copy of the module without its state",
 		"workspace": NoWorkspaces,
@@ -138,7 +139,7 @@ func Shown(flag string, names []string) string {
 // refused returns flags of Terraform and of wrap that wrap refuses, with the reasons.
 func refused() []cli.Mistake {
 	return []cli.Mistake{
-		{Flags: "backend-config", Meant: `it could send the state past the encryption; a block backend "http" in the file of -config, or the ` +
+		{Flags: "backend-config", Meant: `it could send the state around the encryption; a block backend "http" in the file of -config, or the ` +
 			"STATECRYPT_HTTP_* variables, say where it is"},
 		{Flags: "state state-out backup backup-out",
 			Meant: "it names a file for a state that is not encrypted; leave it out: the state stays in the backend"},

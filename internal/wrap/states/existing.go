@@ -61,7 +61,7 @@ func (m *Existing) sealExisting(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
 	case info.Kind == encryption.KindEncrypted:
-		m.Guard.Say("the state in the backend is encrypted already")
+		m.Guard.Say("the state in the backend is already encrypted")
 		m.Unused.warnOfOthers()
 		return m.Backend.settle(ctx, there)
 	case info.Kind != encryption.KindState:

@@ -160,7 +160,7 @@ func (g *Guard) NoteRecipients(sealed []byte) {
 // MayWrite returns the label of a plaintext state, and an error if that must not replace the state in the backend.
 func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
-		return nil, errors.New("it is not a state in plaintext; does an encryption block in the configuration encrypt it already?")
+		return nil, errors.New("it is not a plaintext state; does an encryption block in the configuration encrypt it already?")
 	}
 	serial, lineage, err := store.Label(plain)
 	known := g.Lineage.Load()

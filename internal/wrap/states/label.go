@@ -61,7 +61,7 @@ func NoteRecipients(before int, after []byte) string {
 	if before == 0 || n == 0 || before == n {
 		return ""
 	}
-	return fmt.Sprintf("the number of its recipients of age was %d, and is now %d; check that the list of recipients is the newest", before, n)
+	return fmt.Sprintf("the number of its age recipients was %d, and is now %d; check that the list of recipients is up to date", before, n)
 }
 
 // CheckReplaced returns an error if the file described by there is no older version of the file that would replace
@@ -75,9 +75,9 @@ func CheckReplaced(there, by encryption.Info) error {
 	case was == "":
 		return errors.New("it is neither a state nor a plan; name another file; to replace it, delete it first")
 	case is != "" && was != is:
-		return fmt.Errorf("it is a %s, and this would be a %s; to replace it, delete it first", was, is)
+		return fmt.Errorf("it holds a %s, and the input is a %s; to replace it, delete it first", was, is)
 	case there.Lineage != "" && by.Lineage != "" && there.Lineage != by.Lineage:
-		return fmt.Errorf("it is another state, of the lineage %s; to replace it, delete it first", outside.Quoted(there.Lineage, 100))
+		return fmt.Errorf("it holds another state, with the lineage %s; to replace it, delete it first", outside.Quoted(there.Lineage, 100))
 	case there.Lineage != "" && by.Lineage != "" && there.Serial != nil && by.Serial != nil && *there.Serial > *by.Serial:
 		return fmt.Errorf("it is a newer version of this state: its serial is %d, and this would be %d; to replace it, delete it first",
 			*there.Serial, *by.Serial)

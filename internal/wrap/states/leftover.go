@@ -86,7 +86,7 @@ func (l *Leftover) Check(changes bool, pushed string) error {
 // NotePlaintext warns of a plaintext errored.tfstate in dir: if wrap was killed, nobody has encrypted that file.
 func NotePlaintext(dir string, say func(text string)) {
 	if isInPlaintext(dir) {
-		say("warning: " + Errored + " holds a state in plaintext, which an earlier run could not write")
+		say("warning: " + Errored + " holds a plaintext state that an earlier run could not write")
 	}
 }
 
@@ -132,7 +132,7 @@ func (l *Leftover) Seal(ctx context.Context) {
 	l.tellSealed(sealedInPlace, others)
 }
 
-const sealedInPlace = Errored + " is encrypted now; " + recovers + " writes it"
+const sealedInPlace = Errored + " is encrypted now; to write it to the backend, run " + recovers
 
 // tellSealed prints where the leftover is encrypted, and a warning about other names of the plaintext file.
 func (l *Leftover) tellSealed(where, others string) {
@@ -182,9 +182,9 @@ func asErrored(path, name string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("move %s away, because a run keeps a state under this name that it cannot write: %w", name, keyfile.Reason(err))
+		return fmt.Errorf("move %s away, because a run saves a state that it could not write under this name: %w", name, keyfile.Reason(err))
 	case info.Kind != encryption.KindEmpty:
-		return fmt.Errorf("%s holds a state that could not be written; %s writes it", name, recovers)
+		return fmt.Errorf("%s holds a state that could not be written; to write it to the backend, run %s", name, recovers)
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, Errored)) {
 		return l.whereSaved()
 	}
-	return "this text, in base64, and once it is decoded, " + recovers + " and the name of its file write it: " +
+	return "this text, in base64; decode it into a file, and run " + recovers + " with the name of that file: " +
 		base64.StdEncoding.EncodeToString(sealed)
 }
 
@@ -275,7 +275,7 @@ func (l *Leftover) whereSaved() string {
 	if l.savedAt != l.home && filepath.Dir(l.savedAt) != l.dir {
 		named = " " + name
 	}
-	return name + ", and " + recovers + named + " writes it"
+	return name + "; to write it to the backend, run " + recovers + named
 }
 
 // Follow handles the files that the run has left: it encrypts errored.tfstate in its place, and returns an error for
@@ -291,8 +291,8 @@ func (l *Leftover) Follow(ctx context.Context) error {
 		kept := filepath.Ext(name) != ".backup" && l.backend.Keeps(path)
 		if name == Errored && files.IsLink(path) { // it was made during the run
 			to, _ := filepath.EvalSymlinks(path)
-			errs = append(errs, fmt.Errorf("%s is a link to %s, which may hold a state in plaintext, and stays as it is; if it does, move it "+
-				"here in place of the link, and %s writes it", name, outside.Quoted(to, 300), recovers))
+			errs = append(errs, fmt.Errorf("%s is a link to %s, which may hold a plaintext state, and stays as it is; if it does, move it "+
+				"here in place of the link; to write it to the backend, run %s", name, outside.Quoted(to, 300), recovers))
 			continue
 		}
 		if err != nil && kept { // another program may have locked it
@@ -341,7 +341,7 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	}
 	if err != nil {
 		l.memory.Leave(ctx, content)
-		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, %s writes it", Errored,
+		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, run %s to write it to the backend", Errored,
 			keyfile.Reason(err), recovers)
 	}
 	l.memory.Leave(ctx, sealed)

@@ -153,7 +153,7 @@ func (m *recovery) write(ctx context.Context) error {
 	case err != nil:
 		return err
 	case there != nil:
-		m.Guard.Say("the state in " + m.name + " is in the backend already")
+		m.Guard.Say("the state in " + m.name + " is already in the backend")
 		if err := m.Backend.settle(ctx, there); err != nil {
 			return err
 		}

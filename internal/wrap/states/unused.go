@@ -32,7 +32,7 @@ func (u *Unused) Warn(initializes bool) {
 	}
 	file, r, err := u.find()
 	if err == nil && file == "" && initializes { // only at init, because Terraform keeps the record
-		u.Say("warning: this module has had its state in the backend " + r.Name() + advice)
+		u.Say("warning: this module has kept its state in the backend " + r.Name() + advice)
 		return
 	}
 	switch u.kindOf(file) {
@@ -81,7 +81,7 @@ func (u *Unused) ExpectNone() error {
 		return err
 	}
 	if file == "" {
-		return fmt.Errorf("there is no state yet, and this module has had its state in the backend %s, which is not used under wrap; %s%s",
+		return fmt.Errorf("there is no state yet, and this module has kept its state in the backend %s, which is not used under wrap; %s%s",
 			r.Name(), moves, outside.Line(u.Module.Data, 300))
 	}
 	for _, found := range append([]string{file}, u.inWorkspaces(r)...) {

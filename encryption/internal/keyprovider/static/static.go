@@ -89,7 +89,7 @@ func checkHex(text string) error {
 	case odd != "":
 		return fmt.Errorf("it %w", fault.Odd(odd))
 	case allHex.MatchString(text):
-		return errors.New("this has an odd number of hexadecimal digits, and each byte has two; copy it whole")
+		return errors.New("this has an odd number of hexadecimal digits, and each byte has two; copy all of it")
 	case strings.Contains(text, " "):
 		return errors.New("this is not hexadecimal; a passphrase belongs in key_provider \"pbkdf2\"")
 	}

@@ -59,7 +59,8 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
 	if err != nil {
-		err := fmt.Errorf("%w: authentication failed: the key or the argument aad differs from that of the file, or the file was changed",
+		err := fmt.Errorf("%w: authentication failed: the key or the argument aad is not the one that encrypted the file, "+
+			"or the file was changed",
 			driver.ErrNoKey)
 		if len(m.aad) > 0 {
 			err = fault.With(err, "aad is set: leave it out if the file was encrypted without it")

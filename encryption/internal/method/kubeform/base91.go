@@ -69,7 +69,7 @@ func decode(text []byte) ([]byte, error) {
 		queue >>= 8
 	}
 	if queue != 0 {
-		return nil, errors.New("the text ends with bits that no encoder leaves there: its end was changed or cut off")
+		return nil, errors.New("the text ends with bits that no encoder leaves there: its end was changed or truncated")
 	}
 	return out, nil
 }

@@ -117,8 +117,8 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 	}
 	packed, ok := secretbox.Open(nil, message[nonceSize:], (*[nonceSize]byte)(message), &m.key)
 	if !ok {
-		return nil, fmt.Errorf("%w: secretbox: authentication failed: the key is another one, or the text was "+
-			"changed or cut off", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: secretbox: authentication failed: the key is not the one that encrypted the text, "+
+			"or the text was changed or truncated", driver.ErrNoKey)
 	}
 	plain, err := unzip(packed)
 	if err != nil {
