@@ -82,7 +82,7 @@ type call struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
-	registry       func() encryption.Registry // always returns the same registry, so that all settings share derived keys
+	registry       func() encryption.Registry // always returns the same registry; all settings share derived keys
 
 	flags            map[string][]string // values by flag name; "true" for a switch that is on
 	given            []given             // the values of -var and -var-file, in order

@@ -168,7 +168,7 @@ func (c *call) recover(ctx context.Context) error {
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a signal cancels requests, so that locks are released
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a signal stops requests, so locks are released
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process
 	if isTerminal(c.stdin) && isTerminal(c.stderr) {

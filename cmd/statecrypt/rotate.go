@@ -23,9 +23,9 @@ import (
 // rotation holds the settings for changing the key or format of files.
 type rotation struct {
 	from, to encryption.Target
-	again    bool // whether to encrypt files again even if they have the new key
+	again    bool // whether to encrypt files again even if they already have the new key
 	alone    bool // whether there are no old settings
-	apart    bool // whether no file can be opened both with the old settings and with the first method of the new settings
+	apart    bool // whether no file can be opened with both the old settings and the first new method
 	counts   bool // whether a state whose key changes gets the next serial
 }
 
@@ -254,9 +254,9 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	return sealed, nil
 }
 
-// open decrypts a file and reports whether the first method of the new settings did so. It may overwrite the
-// memory of file. To avoid deriving a key in vain, it tries the old settings first only if they cannot open a
-// file with the new key.
+// open decrypts a file and reports whether the first method of the new settings did so. It tries the old
+// settings first, unless they might also open a file that already has the new key. It may overwrite the
+// memory of file.
 func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, isNew bool, err error) {
 	var errOld error
 	if r.apart {

@@ -54,7 +54,7 @@ func (c *call) target(from string) (encryption.Target, error) {
 	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
 		err = fault.With(err, "-config took the name that follows it: is a variable between them empty?")
 	}
-	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // the arguments of wrap are meant for Terraform
+	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // these are for Terraform
 		err = fault.With(err, fmt.Sprintf("-config is for the settings, and a file without it is a state or a plan: is %s the one with the "+
 			"settings?", shown(c.args[at])))
 	}
