@@ -55,8 +55,8 @@ func reason(name string, err error) error {
 	return keyfile.Explain(name, err)
 }
 
-// filesIn returns text to append to an error, with the names of up to 3 files in a folder that the user may
-// have meant.
+// filesIn returns the names of up to 3 files in a folder, one of which the user may have meant, as the end of
+// an error message.
 func filesIn(dir string) string {
 	const most = 3
 	var names []string
@@ -143,7 +143,7 @@ func (c *call) write(ctx context.Context, r result) error {
 }
 
 // checkReplaced returns an error if a result would replace a file that is not an older version of the result,
-// as far as the formats allow to detect this.
+// as far as the file formats reveal this.
 func (c *call) checkReplaced(ctx context.Context, place string, r result) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	switch isInput := slices.ContainsFunc(c.args, isPlace) || isStream(c.stdin, place); {

@@ -289,7 +289,7 @@ func (c *call) inStore(name string) string {
 	return name
 }
 
-// states opens the backend and replaces the arguments by the names of its states.
+// states opens the backend and replaces the arguments with the names of its states.
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*states.States, error) {
 	where := states.Where{Backend: c.backend, Settings: settings}
 	if c.isGiven("prefix") {

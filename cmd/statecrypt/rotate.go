@@ -198,7 +198,7 @@ func twice(names []string) string {
 	return ""
 }
 
-// changeFile replaces the content of a file by the result of change, unless the result is nil.
+// changeFile replaces the content of a file with the result of change, unless the result is nil.
 func (c *call) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 	before, err := os.Stat(name)
 	if err != nil {

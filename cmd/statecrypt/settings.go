@@ -68,7 +68,7 @@ func (c *call) target(from string) (encryption.Target, error) {
 	return target, c.misplaced(withoutSettings(c.check(enc, c.on("plan")), from))
 }
 
-// withoutSettings replaces errNoSettings by an error that names the file or folder without settings.
+// withoutSettings replaces errNoSettings with an error that names the file or folder without settings.
 func withoutSettings(err error, from string) error {
 	if !errors.Is(err, errNoSettings) || from == "" {
 		return err
@@ -77,7 +77,7 @@ func withoutSettings(err error, from string) error {
 		"block", shown(from))
 }
 
-// misplaced replaces errNoSettings by an error about settings among the arguments, if there are any.
+// misplaced replaces errNoSettings with an error about settings among the arguments, if there are any.
 func (c *call) misplaced(err error) error {
 	switch at := slices.IndexFunc(c.args, isSettings); {
 	case !errors.Is(err, errNoSettings):

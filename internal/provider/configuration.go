@@ -87,7 +87,7 @@ type providerBlock struct {
 }
 
 // known returns the nested blocks with the given name. If any of them is unknown, it returns none and records
-// an error that calls them what.
+// an error in which the parameter what describes them.
 func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 	list, known := blocks(block, name)
 	if !known {
@@ -244,8 +244,8 @@ func blockValues(block cty.Value) map[string]cty.Value {
 	return out
 }
 
-// target reads a method and its fallbacks from the default block or a data source. It returns nil if neither
-// the block nor the parameter only names a method.
+// target reads a method and its fallbacks from the default block or a data source. It returns nil if the
+// block names no method and the parameter only is nil.
 func (f *findings) target(registry encryption.Registry, block cty.Value, p path.Path, only *unstable.Target) *unstable.Target {
 	fallbacks, known := blocks(block, "fallback")
 	if !known || !block.GetAttr("method").IsKnown() {

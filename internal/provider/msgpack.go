@@ -28,8 +28,8 @@ func promisesTooMuch(message []byte) bool {
 	return false
 }
 
-// elements reads either the header of an array or map, or a complete other value. It returns the number of
-// elements that follow. It is not recursive, so deeply nested messages cannot exhaust the stack.
+// elements reads either the header of an array or map, or a whole value of another type. It returns the
+// number of elements that follow. It is not recursive, so deeply nested messages cannot exhaust the stack.
 func elements(d *msgpack.Decoder) (uint64, error) {
 	switch code, err := d.PeekCode(); {
 	case err != nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// A configuration may leave out the address of a key provider or method that is the only one. This file
-// implements that for blocks. Text in OpenTofu's syntax follows OpenTofu's rules.
+// A configuration need not name the only key provider or method. This file implements that for blocks. Text
+// in OpenTofu's syntax follows OpenTofu's rules.
 
 // onlyName is the default name of a key provider or method.
 const onlyName = "main"

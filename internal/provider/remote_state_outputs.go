@@ -171,7 +171,7 @@ func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 	}
 }
 
-// wanted returns the sorted names of the requested outputs. If the user has not set only, these are all
+// wanted returns the sorted names of the requested outputs. Without the argument "only", these are all
 // outputs in the state and all defaults.
 func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, error) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(stored)), maps.Keys(r.defaults))

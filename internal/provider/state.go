@@ -189,7 +189,8 @@ func (s *openedState) failed(at step, err error) error {
 	return &stepError{step: at, source: s.source, err: err}
 }
 
-// about adds to the error for a missing state which workspace is missing, and whether credentials were sent.
+// about returns the error for a missing state. It names the workspace, and says whether credentials were
+// sent.
 func (r stateRequest) about(m *source.MissingError) error {
 	switch {
 	case m.Mistaken:
@@ -200,7 +201,8 @@ func (r stateRequest) about(m *source.MissingError) error {
 	return fault.Known(r.sent(m), fault.Workspace{Name: r.source.Workspace})
 }
 
-// sent adds to the error for a missing state whether credentials were sent, for sources that use credentials.
+// sent returns the error for a missing state. It says whether credentials were sent, for sources that use
+// credentials.
 func (r stateRequest) sent(m *source.MissingError) error {
 	switch {
 	case m.Listed:

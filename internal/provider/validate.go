@@ -49,7 +49,7 @@ func (f *findings) notKnown(what string) {
 }
 
 // check records the mistakes in the blocks, with their paths. For a sensitive argument, it records the path
-// of the block, because Terraform prints the line with the value if it is given the path of the argument.
+// of the block: given the path of an argument, Terraform prints the line with its value.
 func (s encryptionSettings) check(e *encryption.Encryption) {
 	for _, f := range e.Check() {
 		place, isBlock := s.places[f.Err.Address] // checkTarget records the mistakes in targets
@@ -63,7 +63,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 			s.fail(place.AtName(name).AtListIndex(0), "%s: %w", inside, f.Err.Err)
 		case f.Err.Attr == "":
 			s.failAt(place, f.Err.Err)
-		case a.Name == "", // the argument then, which no table lists
+		case a.Name == "", // "then", which no table lists
 			a.Secrecy.IsHidden(), !s.entry(f.Err.Address).Settings[name].IsSet():
 			s.fail(place, "%s: %w", name, f.Err.Err)
 		default:

@@ -39,7 +39,7 @@ const (
 	maxKeyLength = 1024 // in bytes; OpenTofu's longest data keys have 32
 )
 
-const kind = "an aws_kms key provider" // what error messages call this kind
+const kind = "an aws_kms key provider" // the name of this kind in error messages
 
 // Block returns the aws_kms key provider.
 func Block() driver.Block[driver.KeyProvider] {

@@ -36,13 +36,14 @@ const (
 	defaultPatience = 60 * time.Second
 )
 
-// Options contains settings made by the program, not by its users. The zero value is valid.
+// Options contains settings for programs that build the key provider. Users cannot set them. The zero value
+// is valid.
 type Options struct {
 	Transport  policy.Transporter     // for all requests to the vault and for tokens; nil for the default
 	Credential azcore.TokenCredential // used instead of all settings for authentication, unless nil
 }
 
-const kind = "an azure_vault key provider" // what error messages call this kind
+const kind = "an azure_vault key provider" // the name of this kind in error messages
 
 // Block returns the azure_vault key provider.
 func Block() driver.Block[driver.KeyProvider] { return BlockWith(Options{}) }

@@ -13,7 +13,7 @@ const (
 	// receives new keys in plaintext. See https://cloud.google.com/kms/docs/reference/rest.
 	host = "cloudkms.googleapis.com"
 
-	// scope is the OAuth scope for Cloud KMS only; see
+	// scope is the OAuth scope that covers only Cloud KMS; see
 	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms.
 	scope = "https://www.googleapis.com/auth/cloudkms"
 )

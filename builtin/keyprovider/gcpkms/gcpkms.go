@@ -35,9 +35,10 @@ const (
 	maxCiphertext     = 64 * 1024 // in bytes; the longest key takes about 1.1 KiB
 )
 
-const kind = "a gcp_kms key provider" // what error messages call this kind
+const kind = "a gcp_kms key provider" // the name of this kind in error messages
 
-// Options contains settings made by the program, not by its users. The zero value is valid.
+// Options contains settings for programs that build the key provider. Users cannot set them. The zero value
+// is valid.
 type Options struct {
 	// Transport is used for requests to Cloud KMS. Token requests use http.DefaultTransport.
 	Transport http.RoundTripper
@@ -183,7 +184,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 }
 
 // Recognizes reports whether document is metadata of this kind: a ciphertext and nothing else. Metadata of
-// openbao has the same shape, but its ciphertext begins like a transit engine's.
+// openbao has the same shape, but its ciphertext has the prefix of the transit engine.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	m, err := parse(document)

@@ -28,7 +28,7 @@ const (
 	maxKeyLength      = 1024     // in bytes
 )
 
-const kind = "an openbao key provider" // what error messages call this kind
+const kind = "an openbao key provider" // the name of this kind in error messages
 
 // Block returns the openbao key provider.
 func Block() driver.Block[driver.KeyProvider] {

@@ -180,7 +180,7 @@ func variable(name string) string {
 }
 
 // usual returns the paths where sops looks by default. It includes sops's own key file only if no identity is
-// configured, because only configured identities may open a file.
+// configured. Otherwise, only the configured identities may open a file.
 func (a ageKeys) usual() []string {
 	var out []string
 	_, named := a.env.Get(sshKeyFile)

@@ -13,7 +13,7 @@ import (
 // that Terraform and OpenTofu write. The tests list the changes that are still possible.
 
 // arrange returns an error unless a decrypted state has the form that Terraform and OpenTofu write. It
-// replaces the marks of sensitive values by marks that do not depend on the form. It leaves other documents
+// replaces the marks of sensitive values with marks that do not depend on the form. It leaves other documents
 // unchanged.
 func arrange(state object) error {
 	version := 0.0
@@ -67,7 +67,7 @@ var (
 )
 
 // each checks the elements of a list, which may be missing. If also is not nil, each replaces every element
-// by the result of also.
+// with the result of also.
 func (s shape) each(list any, where string, also func(object) (object, error)) error {
 	all, ok := list.([]any)
 	if !ok && list != nil {
@@ -128,8 +128,8 @@ func (s shape) inOrder(where string, branch object) error {
 	return nil
 }
 
-// checkInstance returns an instance with new marks. It returns an error if the instance does not have the
-// form that Terraform and OpenTofu write.
+// checkInstance returns an instance with new marks of its sensitive attributes. It returns an error if the
+// instance does not have the form that Terraform and OpenTofu write.
 func checkInstance(instance object, unmarked bool) (object, error) {
 	const where = "instances of a resource"
 	attributes, ok := instance.get("attributes").(object)
@@ -151,8 +151,9 @@ func checkInstance(instance object, unmarked bool) (object, error) {
 }
 
 // marks returns the paths of sensitive attributes. It ignores the list structure in the stored marks, which
-// an attacker could change: each name in a path marks the whole attribute with that name. If there are no
-// marks, or no mark matches an attribute, all attributes are sensitive.
+// an attacker could change: each name in a path marks the whole attribute with that name. If no name matches
+// an attribute, all attributes are sensitive. An empty list means that no attribute is sensitive, unless
+// unmarked is true because the state was written by a version without marks.
 func marks(stored any, attributes object, unmarked bool) any {
 	if list, ok := stored.([]any); ok && len(list) == 0 && !unmarked {
 		return list

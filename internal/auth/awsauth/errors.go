@@ -192,7 +192,7 @@ func (s Settings) missingFile() string {
 	return ""
 }
 
-// NoAnswer returns the reason why AWS did not respond to a request.
+// NoAnswer returns the reason why a request got no valid response from AWS.
 func NoAnswer(err error) string {
 	resp, answered := errors.AsType[*smithyhttp.ResponseError](err)
 	if answered && resp.Response != nil && resp.HTTPStatusCode() > 0 && !errors.Is(err, context.Canceled) && !netfail.IsTimeout(err) {

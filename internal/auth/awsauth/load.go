@@ -237,7 +237,7 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	return awshttp.NewBuildableClient().WithTimeout(s.Timeout).WithTransportOptions(func(t *http.Transport) {
 		t.TLSClientConfig = trust.Config(s.World, tlsConfig)
 		t.Proxy = func(req *http.Request) (*url.URL, error) { // called for each request of each client
-			if service := awsmiddleware.GetServiceID(req.Context()); service != imds.ServiceID { // local, without TLS
+			if service := awsmiddleware.GetServiceID(req.Context()); service != imds.ServiceID { // the metadata service is local
 				s.Exposed.Note(service, req.URL)
 			}
 			return find(req.URL)

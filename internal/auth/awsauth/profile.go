@@ -187,8 +187,8 @@ func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 }
 
 // program returns a builder for the command that runs a profile's credential_process. Unlike the SDK's
-// command, the command does not get our secrets in its environment, and has no terminal, where nobody would
-// answer.
+// command, this command does not get our secrets in its environment, and has no terminal, because nobody
+// would answer there.
 func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	return func(ctx context.Context) (*exec.Cmd, error) {
 		shell, flag := "sh", "-c"
@@ -237,7 +237,8 @@ func usesBrowser(p awsconfig.SharedConfig) bool {
 }
 
 // EndpointOf returns the endpoint of a service that the SDK has no client for. As in the SDK, it comes from
-// environment variables or the profile. The default is AWS's own endpoint, whose host name begins with host.
+// environment variables or the profile. The default is AWS's own endpoint, whose host name begins with the
+// text host.
 func (s Settings) EndpointOf(ctx context.Context, service, host string) (string, error) {
 	cfg, err := s.Load(ctx)
 	if err != nil {

@@ -104,7 +104,7 @@ func (a Access) hasOneOf(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return a.values.String(name) != "" })
 }
 
-// asClient returns a function that calls with, passing it the tenant and client IDs.
+// asClient returns a function that calls with(tenant, id) with the configured tenant and client IDs.
 func (a Access) asClient(with func(tenant, id string) (azcore.TokenCredential, error)) func() (azcore.TokenCredential, error) {
 	return func() (azcore.TokenCredential, error) {
 		id, err := a.either("client_id", a.values.String("client_id"), "client_id_file_path")

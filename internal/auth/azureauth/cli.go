@@ -77,7 +77,8 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
-	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" { // TenantID is the challenge's
+	// The challenge sets options.TenantID.
+	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" {
 		arguments = append(arguments, "--tenant", tenant)
 	}
 	if subscription := c.values.String("subscription_id"); subscription != "" {

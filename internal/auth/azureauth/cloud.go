@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// Cloud holds the addresses of an Azure cloud: where to sign in, and its services.
+// Cloud holds the addresses of an Azure cloud, for signing in and for its services.
 type Cloud struct {
 	cloud.Configuration // does not set Services
 
@@ -26,7 +26,7 @@ type Cloud struct {
 	StorageSuffix string
 }
 
-// clouds returns the cloud with the given name in OpenTofu. It returns false for an unknown name.
+// clouds returns the cloud that OpenTofu knows by the given name. It returns false for an unknown name.
 func clouds(environment string) (Cloud, bool) {
 	switch environment {
 	case "", "public", "global", "canary":

@@ -111,7 +111,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	return creds, nil
 }
 
-// named adds where the credentials come from to an error.
+// named adds the origin of the credentials to an error.
 func (a Access) named(err error) error {
 	if a.From != "" {
 		return fmt.Errorf("the environment variable %s: %w", a.From, err)

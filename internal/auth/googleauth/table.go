@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Attrs returns the attributes for signing in to Google. The given environment variables are the default of
-// the attribute credentials.
+// Attrs returns the attributes for signing in to Google. The default of the attribute credentials comes from
+// the given environment variables.
 func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "credentials", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "identity",

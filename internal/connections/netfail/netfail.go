@@ -124,7 +124,7 @@ const (
 	NotTLS           = "the server does not speak TLS; check the port and the scheme"
 	NoHandshake      = "the TLS handshake failed"
 	NotTrusted       = "the server's certificate is not trusted"
-	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // advice
+	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // advice follows
 )
 
 // reasonInText returns a reason if text contains a message that is known to be harmless. It is for clients

@@ -26,8 +26,8 @@ func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 }
 
 // Decode reads a body of size bytes (-1 if the size is unknown) and decompresses it as its header says, to at
-// most limit bytes. Errors for which [Own] returns an error are about the data itself. All others are about
-// the connection, so that another attempt may help.
+// most limit bytes. Errors that [Own] recognizes are about the data itself. All others are about the
+// connection, so that another attempt may help.
 func Decode(body io.Reader, header http.Header, size, limit int64) ([]byte, error) {
 	sent := &sentBody{r: body}
 	data, err := decode(sent, encodings(header), size, limit)

@@ -67,7 +67,7 @@ func Unencrypted(because string) netfail.Warning {
 }
 
 // Warnings returns a warning about a connection that works: either that the server was not verified, because
-// of setting, or that others can read the connection, because of the reason because.
+// of setting, or that others can read the connection. The parameter because is the reason for the latter.
 func Warnings(unverified bool, setting string, exposed bool, because string) []netfail.Warning {
 	switch {
 	case unverified:

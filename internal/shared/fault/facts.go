@@ -73,8 +73,8 @@ type (
 	// Plaintext means that a file is not encrypted.
 	Plaintext struct{ Plan bool }
 
-	// NoThen means that a file was encrypted twice, but that the method for the outer layer does not set the
-	// argument then.
+	// NoThen means that a file was encrypted twice, but that the method for the outer layer does not set
+	// "then".
 	NoThen struct{ Method string } // the method for the inner layer; empty for OpenTofu's envelope
 )
 

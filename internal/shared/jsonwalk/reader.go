@@ -41,7 +41,7 @@ func (r *Reader) Kind() byte {
 	}
 }
 
-// Object reads an object and calls member with each name. The function member must read the value.
+// Object reads an object and calls member with each name. The member function must read the value.
 func (r *Reader) Object(member func(name string) error) error {
 	return r.list('{', '}', func() error {
 		name, err := r.String()
@@ -55,7 +55,7 @@ func (r *Reader) Object(member func(name string) error) error {
 	})
 }
 
-// Array reads an array and calls element for each element. The function element must read the element.
+// Array reads an array and calls element for each element. The element function must read the element.
 func (r *Reader) Array(element func() error) error { return r.list('[', ']', element) }
 
 func (r *Reader) list(open, closing byte, item func() error) error {

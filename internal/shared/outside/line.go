@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as a single line. If s is longer than max bytes, it is cut at a rune boundary and ends with
-// "…".
+// Line escapes s and returns it as a single line. If s is longer than max bytes, it is cut at a rune boundary
+// and ends with "…".
 func Line(s string, max int) string {
 	kept, mark := cut(s, max)
 	return escape(kept, false) + mark
@@ -49,7 +49,7 @@ func End(s string, max int) string {
 	return "…" + escape(s, false)
 }
 
-// Text returns the whole text, including its line breaks.
+// Text escapes s but keeps its line breaks.
 func Text(s string) string { return escape(s, true) }
 
 // JSON escapes the strings in a JSON text with JSON escape sequences, so that a program still reads the

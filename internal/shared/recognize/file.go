@@ -233,8 +233,8 @@ var (
 	privateKey = lazyregexp.New(`(?i:AGE-SECRET-KEY-\w|-----BEGIN [A-Z ]*PRIVATE KEY)|AGE-PLUGIN-\w`)
 )
 
-// HoldsPrivateKey reports whether a text contains a private key or the beginning of one, so that errors must
-// not repeat it: an identity for age or an age plugin, or a PEM private key.
+// HoldsPrivateKey reports whether a text contains a private key or the beginning of one: an identity for age
+// or an age plugin, or a PEM private key. Errors must not repeat such a text.
 func HoldsPrivateKey(text string) bool { return privateKey.MatchString(text) }
 
 // IsPEM reports whether text begins like a PEM block, such as a key, a certificate or a message.

@@ -29,10 +29,10 @@ func IsPath(text string) bool {
 // IsOfWindows reports whether a path begins with a Windows drive letter although this system is not Windows.
 func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
 
-// IsContent reports whether text is the content of a file, as from "$(cat FILE)", where a file name is
-// expected. Such a text may be secret. It contains a control character, a quotation mark or a private key,
-// begins with { or like a PEM block, or is longer than any file name, and no such file exists. Quotation
-// marks around a name and line breaks after it are ignored.
+// IsContent reports whether text is the content of a file instead of its name, as from "$(cat FILE)". Such a
+// text may be secret. It contains a control character, a quotation mark or a private key, begins with { or
+// like a PEM block, or is longer than any file name, and no such file exists. Quotation marks around a name
+// and line breaks after it are ignored.
 func IsContent(text string) bool {
 	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
 	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > MaxName })
@@ -40,9 +40,9 @@ func IsContent(text string) bool {
 		HoldsPrivateKey(text) || IsPEM(text)) && !Exists(text) && !IsFolder(text)
 }
 
-// IsDocument reports whether text is a document where a name or address is expected that may itself contain
-// braces and quotation marks. A document has at least three lines, contains a private key, or begins like a
-// JSON object.
+// IsDocument reports whether text is a document instead of a name or address. It is for names and addresses
+// that may contain braces and quotation marks. A document has at least three lines, contains a private key,
+// or begins like a JSON object.
 func IsDocument(text string) bool {
 	const several = 3
 	return strings.Count(strings.TrimRight(text, "\r\n"), "\n") >= several-1 || HoldsPrivateKey(text) ||

@@ -184,8 +184,8 @@ func bare(expression string) func(string) bool {
 // inside returns a text without the characters that copying may have added around it.
 func inside(text string) string { return strings.Trim(text, " \t\r\n\"'\ufeff") }
 
-// isQuoted reports whether a text is enclosed in quotation marks. It ignores JSON or YAML that begins and
-// ends with a quoted name.
+// isQuoted reports whether a text is enclosed in quotation marks. It returns false for JSON or YAML that
+// begins with a quoted name.
 func isQuoted(text string) bool {
 	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
 }

@@ -25,8 +25,8 @@ func Scheme(text string) string {
 	return cmp.Or(scheme.FindString(before), "…")
 }
 
-// NamedSecret returns the prefix of a text in which other programs accept a secret, such as pass: in
-// pass:SECRET, where a file name is expected. It returns an empty string for any other text.
+// NamedSecret returns the prefix of a secret that was set instead of a file name, in the notation of other
+// programs, such as pass: in pass:SECRET. It returns an empty string for any other text.
 func NamedSecret(text string) string { return namedSecret.FindString(text) }
 
 // IsHTTP reports whether text is an http or https URL.

@@ -6,8 +6,8 @@ import (
 	"os/exec"
 )
 
-// ownGroup does nothing: these systems either cannot start programs, such as a browser, or have no process
-// groups. Cancelling the context still kills the command itself.
+// ownGroup does nothing, because these systems, such as a browser, either cannot start programs or have no
+// process groups. Cancelling the context still kills the command itself.
 func ownGroup(*exec.Cmd) {}
 
 // KillGroup does nothing, because these systems have no process groups.

@@ -12,7 +12,7 @@ import (
 
 const createNoWindow = 0x08000000 // CREATE_NO_WINDOW: without a console, programs cannot ask for passwords
 
-// ownGroup makes a cancelled context end the command's children as well.
+// ownGroup makes sure that cancelling the context also ends the command's children.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: createNoWindow, HideWindow: true}
 	cmd.Cancel = func() error {

@@ -47,7 +47,8 @@ func For(lookup func(name string) (string, bool), secret bool) World {
 	return Here().Beside(secret)
 }
 
-// Beside returns w, restricted if secret is true: the client then receives a secret of the configuration.
+// Beside returns w, or a restricted World if secret is true. Secret is true if the client receives a secret
+// of the configuration.
 func (w World) Beside(secret bool) World {
 	if secret {
 		w.kind = min(w.kind, code)

@@ -164,7 +164,7 @@ func (s *Server) find(name string, context map[string]string) (Key, string) {
 	return Key{}, "NotFoundException"
 }
 
-// box seals in the same way as the fake server that was used to write the test files with the real OpenTofu.
+// box encrypts in the same way as the fake KMS that the real OpenTofu used to write the test files.
 func (k Key) box() nettest.Box { return nettest.Box{Mark: "FAKEKMS1", Key: k.Master} }
 
 // bound returns the data that a ciphertext is bound to: the key ID and the encryption context, if there is

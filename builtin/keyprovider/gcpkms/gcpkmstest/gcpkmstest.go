@@ -32,7 +32,7 @@ type Service struct {
 	Before       func(ctx context.Context, call, key string) *Failure // may make a call fail; may be nil
 	After        func(*DecryptResponse)                               // may modify the response; may be nil
 	AfterEncrypt func(*EncryptResponse)                               // may modify the response; may be nil
-	Accepts      func(token string) bool                              // whether a token is valid; nil means only Token is
+	Accepts      func(token string) bool                              // checks a token; nil to accept only Token
 
 	calls nettest.Log[string]
 }

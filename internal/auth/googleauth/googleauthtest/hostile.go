@@ -77,8 +77,9 @@ func certificates(t *testing.T, ran string) []string {
 	return []string{"GOOGLE_API_CERTIFICATE_CONFIG=" + config}
 }
 
-// verifier returns variables for a metadata server, which names a Secure Session Agent. That Google server
-// does the clients' TLS handshakes; this one accepts all certificates.
+// verifier returns variables that make clients use a fake metadata server. That server refers them to a fake
+// Secure Session Agent, which does the TLS handshakes of Google's clients. The fake agent accepts all
+// certificates.
 func verifier(t *testing.T, _ string) []string {
 	t.Helper()
 	agent := nettest.Unstarted(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
