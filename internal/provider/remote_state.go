@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// remoteStateRequest is a read by statecrypt_remote_state.
+// remoteStateRequest is a request for statecrypt_remote_state.
 type remoteStateRequest struct {
 	stateRequest
 

@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
-// resourceRequest is a read by statecrypt_resource.
+// resourceRequest is a request for statecrypt_resource.
 type resourceRequest struct {
 	stateRequest
 

@@ -119,7 +119,8 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 		name: v.String("kms_encryption_key"), keyLength: int(v.Int("key_length")), wire: web.Wire{Transport: o.Transport},
 	}
 	p.wire.Patience = web.Patience{Timeout: 20 * time.Second, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 10 * time.Second}
-	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")) // already checked
+	// checkAdditional has already checked the text.
+	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data"))
 	p.access = googleauth.New(v, v.Environment(), "https://www.googleapis.com/auth/cloud-platform", scope)
 	p.access.ImpersonateScopes = []string{scope} // as in OpenTofu
 	if o.Transport == nil {

@@ -75,8 +75,8 @@ func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	return parts, rest, nil
 }
 
-// typed converts plain to the type that the file names. The type itself is not authenticated. If an attacker
-// changes it, the file's MAC does not match, unless the value has the same text in both types.
+// typed converts plain to the type that the file specifies. The type itself is not authenticated. If an
+// attacker changes it, the file's MAC does not match, unless the value has the same text in both types.
 func typed(plain []byte, kind string) (value any, err error) {
 	text := string(plain)
 	switch kind {

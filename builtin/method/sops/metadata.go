@@ -15,7 +15,7 @@ import (
 )
 
 // metadata is the object that sops stores under its own name, as defined in stores/stores.go of the sops
-// library. Only the MAC, and the time together with it, are authenticated.
+// library. Only the MAC and the time are authenticated, one together with the other.
 type metadata struct {
 	keyGroup             // the key group, in files that have only one
 	KeyGroups []keyGroup `json:"key_groups"`

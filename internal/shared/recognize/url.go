@@ -45,8 +45,8 @@ func Server(text string) *url.URL {
 	return u
 }
 
-// isHost reports whether a URL has a valid port, and a host that is neither a scheme without its colon nor a
-// placeholder.
+// isHost reports whether a URL has a valid port and a plausible host. Implausible hosts are http and https,
+// from a URL with a missing colon, and placeholders in angle brackets.
 func isHost(u *url.URL) bool {
 	_, err := strconv.ParseUint(cmp.Or(u.Port(), "0"), 10, 16)
 	name := strings.ToLower(u.Hostname())
