@@ -1,5 +1,5 @@
 // Package provider implements the Terraform provider on top of the packages that do the actual work. Apart
-// from main, no other package uses the plugin framework.
+// from main, no other package uses Terraform's plugin protocol.
 //
 // These terms have the same meaning in all files:
 //
