@@ -1,5 +1,4 @@
-// Command terraform-provider-statecrypt serves the provider to Terraform and
-// OpenTofu, which start it.
+// Command terraform-provider-statecrypt serves the provider to Terraform or OpenTofu, which starts it.
 package main
 
 import (
@@ -37,10 +36,9 @@ func main() {
 	}
 }
 
-// stopOnSignals ends all reads when the user presses Ctrl-C. The terminal sends
-// it to this process as well as to the CLI, and "terraform apply" does not pass
-// it on while it plans. The CLI then ends this process. On SIGTERM, the process
-// ends by itself, after some time for the reads to clean up.
+// stopOnSignals cancels all reads when the user presses Ctrl-C. The terminal sends the signal to this process
+// as well as to the CLI, and "terraform apply" does not pass the signal on while it plans. The CLI later ends
+// this process. On SIGTERM, the process ends by itself, after giving the reads some time to clean up.
 func stopOnSignals(server *provider.Server) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

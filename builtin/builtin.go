@@ -1,6 +1,6 @@
-// Package builtin holds the registry of all key providers and methods of the Terraform provider. It
-// links the SDKs of all clouds. A program that needs fewer kinds uses encryption/light, or makes a
-// registry of its own.
+// Package builtin contains the registry of all key providers and methods of the Terraform provider. It links
+// the SDKs of all clouds. Programs that need fewer kinds can use encryption/light, or build their own
+// registry.
 package builtin
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
-// Registry returns the registry of package light with the key providers aws_kms, gcp_kms,
-// azure_vault and openbao, and the method sops. The caller may change it.
+// Registry returns the registry of package light with the additional key providers aws_kms, gcp_kms,
+// azure_vault and openbao, and the method sops. The caller may modify it.
 func Registry() encryption.Registry {
 	services := []driver.Block[driver.KeyProvider]{awskms.Block(), gcpkms.Block(), azurevault.Block(), openbao.Block()}
 	all := light.Registry()

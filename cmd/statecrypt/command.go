@@ -25,17 +25,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// These are the exit codes of the program.
+// The exit codes of the program.
 const (
-	exitFailure  = 1 // a file does not open, or the settings are wrong
+	exitFailure  = 1 // a file cannot be opened, or the settings are wrong
 	exitUsage    = 2
-	exitFallback = 3 // verify: every file opens, but at least one only with a fallback
+	exitFallback = 3 // verify: all files can be opened, but at least one only with a fallback
 )
 
 //go:embed text
-var texts embed.FS // the help of each command, and the completion for each shell
+var texts embed.FS // the help texts of all commands, and the completion scripts for all shells
 
-// command is a row in the table of commands. Its flags come from the rows of its help.
+// command is a row in the table of commands. Its flags are taken from its help text.
 type command = cli.Command[action]
 
 type action func(*call, context.Context) error
@@ -61,8 +61,8 @@ func commands() cli.Table[action] {
 	return all
 }
 
-// flagsIn returns the flags that a help text explains, in the form of [cli.Command]. The row of a flag begins with
-// two spaces and a dash, and two spaces follow the flag and its value.
+// flagsIn returns the flags in a help text, in the form that [cli.Command] uses. A row that explains a flag
+// begins with two spaces and a dash. Two spaces follow the flag and its value.
 func flagsIn(help string) string {
 	var flags []string
 	text, _ := texts.ReadFile("text/" + help) // every command has a help text
@@ -75,34 +75,34 @@ func flagsIn(help string) string {
 	return strings.Join(flags, " ")
 }
 
-// call is one call of the program.
+// call is one run of the program.
 type call struct {
 	command
-	args           []string // the arguments without flags
+	args           []string // the arguments without the flags
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
-	registry       func() encryption.Registry // returns the same registry each time, so that all settings share derived keys
+	registry       func() encryption.Registry // always returns the same registry; all settings share derived keys
 
-	flags            map[string][]string // values by the name of their flag; "true" for a switch that is on
-	given            []given             // the values of -var and -var-file, in their order
+	flags            map[string][]string // values by flag name; "true" for a switch that is on
+	given            []given             // the values of -var and -var-file, in order
 	pins             states.Pins         // the values of -lineage and -minimum-serial
-	mistake          error               // the mistakes in values of flags
-	configInVariable bool                // STATECRYPT_CONFIG names the settings, and -config does not
+	mistake          error               // mistakes in flag values
+	configInVariable bool                // whether STATECRYPT_CONFIG is used, because -config is not set
 
-	used    []string             // variables of the environment that -config uses
-	noted   []setIn              // variables of the settings whose files were shown
-	backend *unstable.Entry      // the backend block of -config; nil if there is none
-	doubts  []encryption.Finding // probable mistakes in the key that encrypts
+	used    []string             // the environment variables that -config uses
+	noted   []setIn              // variables, and the files that set them, that were already reported
+	backend *unstable.Entry      // the backend block in -config; nil if there is none
+	doubts  []encryption.Finding // probable mistakes in the key used to encrypt
 
 	printing   sync.Mutex // guards stderr, where key plugins may print at any time
-	unfinished bool       // whether a line of progress is on the terminal
+	unfinished bool       // whether the terminal shows an unfinished progress line
 }
 
 // on reports whether a switch is on.
 func (c *call) on(flag string) bool { return c.text(flag) == "true" }
 
-// text returns the last value of a flag, and "" if it is not given.
+// text returns the last value of a flag, or an empty string if the flag is not set.
 func (c *call) text(flag string) string {
 	if !c.isGiven(flag) {
 		return ""
@@ -110,11 +110,11 @@ func (c *call) text(flag string) string {
 	return c.flags[flag][len(c.flags[flag])-1]
 }
 
-// isGiven reports whether a flag is given, even with an empty value.
+// isGiven reports whether a flag is set, even to an empty value.
 func (c *call) isGiven(flag string) bool { return len(c.flags[flag]) > 0 }
 
-// flagSet returns the flags of the command. It keeps mistakes in values for later, because errors of package flag
-// repeat the value, which may be a secret.
+// flagSet returns the command's flags. It does not report mistakes in values immediately, because errors from
+// package flag repeat the value, which may be a secret.
 func (c *call) flagSet() *flag.FlagSet {
 	c.flags = map[string][]string{}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
@@ -137,7 +137,7 @@ func (c *call) flagSet() *flag.FlagSet {
 	return flags
 }
 
-// add checks the value of a flag, and stores the values of -var, -var-file, -lineage and -minimum-serial.
+// add checks the value of a flag. It also stores the values of -var, -var-file, -lineage and -minimum-serial.
 func (c *call) add(name, text string) (err error) {
 	switch name {
 	case "config", "from", "to":
@@ -180,7 +180,7 @@ func (c *call) add(name, text string) (err error) {
 	return err
 }
 
-// parse reads flags before, between and after the arguments.
+// parse parses flags before, between and after the arguments.
 func (c *call) parse(args []string) error {
 	for flags := c.flagSet(); ; {
 		if err := flags.Parse(args); err != nil {
@@ -201,12 +201,12 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// exitStatus ends the program. The message has already been printed.
+// exitStatus is an error that only sets the exit code. Its message has already been printed.
 type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// run executes the command in args and returns the exit code.
+// run runs the command in args and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
 	c := &call{
 		stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, registry: sync.OnceValue(builtin.Registry),
@@ -247,7 +247,7 @@ func (c *call) dispatch(ctx context.Context, args []string) error {
 	return c.Does(c, notice.With(ctx, func(text string) { c.say(yellow, "note:", text) }))
 }
 
-// understand parses the arguments after the name of the command.
+// understand parses the arguments after the command name.
 func (c *call) understand(args []string) error {
 	err := c.parse(args)
 	if c.HasFlag("config") && c.text("config") == "" {
@@ -272,7 +272,7 @@ func (c *call) understand(args []string) error {
 	return c.mistake
 }
 
-// print prints one of the embedded texts.
+// print prints an embedded text.
 func (c *call) print(w io.Writer, name string) error {
 	text, err := texts.ReadFile("text/" + name)
 	if err == nil {
@@ -297,8 +297,8 @@ func (c *call) completion(context.Context) error {
 	return keyfile.Reason(err)
 }
 
-// completed returns a completion script with the commands in it. A line with COMMAND is repeated for each command
-// that has flags, and a line with FLAG for each of its flags.
+// completed returns a completion script with the commands filled in. It repeats a line that contains COMMAND
+// for each command that has flags, and a line that contains FLAG for each of the command's flags.
 func completed(script string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(script, "COMMANDS", strings.Join(commands().Names(), " "))) {
@@ -320,7 +320,8 @@ func completed(script string) string {
 	return b.String()
 }
 
-// forFish returns the options that tell fish whether a file, another value or nothing follows a flag.
+// forFish returns the options that tell fish whether a flag is followed by a file, by another value or by
+// nothing.
 func forFish(c command, name string) string {
 	option := "-o " + name
 	if len(name) == 1 {

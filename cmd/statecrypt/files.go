@@ -26,7 +26,7 @@ import (
 
 const (
 	stdinName = "-"
-	maxFile   = math.MaxInt32 // the most bytes of a file: 2 GiB
+	maxFile   = math.MaxInt32 // the maximum size of a file, in bytes: 2 GiB
 )
 
 // read returns the content of a file.
@@ -44,7 +44,7 @@ func (c *call) read(name string) ([]byte, error) {
 	return data, reason(name, err)
 }
 
-// reason returns the reason why a file that an argument names cannot be read.
+// reason explains why a file that the user has named cannot be read.
 func reason(name string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
@@ -55,7 +55,8 @@ func reason(name string, err error) error {
 	return keyfile.Explain(name, err)
 }
 
-// filesIn returns the names of up to 3 files in a folder, one of which may be meant, as the end of an error.
+// filesIn returns the names of up to 3 files in a folder, one of which the user may have meant, as the end of
+// an error message.
 func filesIn(dir string) string {
 	const most = 3
 	var names []string
@@ -72,8 +73,8 @@ func filesIn(dir string) string {
 	return ", such as " + strings.Join(names, " or ")
 }
 
-// sizeOf returns the number of unread bytes of a regular file, which standard input may be, and -1 for
-// other inputs.
+// sizeOf returns the number of unread bytes in a regular file, which may be standard input. It returns -1 for
+// anything else.
 func sizeOf(in io.Reader) int64 {
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
@@ -84,8 +85,9 @@ func sizeOf(in io.Reader) int64 {
 	return -1
 }
 
-// toStdout reports whether -o is absent, or names standard output or the file that it is redirected to. That file
-// must not be replaced, because others write to it.
+// toStdout reports whether to write to standard output: -o is not set, or it names standard output or the
+// file that standard output is redirected to. Such a file must not be replaced, because other programs may be
+// writing to it.
 func (c *call) toStdout() bool {
 	if c.text("o") == "" || c.text("o") == stdinName {
 		return true
@@ -110,14 +112,14 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// result is the content of a file to be written, encrypted or not (data), and its plaintext (plain). The target,
-// which may be nil, opens the file that it replaces.
+// result is a file to write. Its content is data, encrypted or not, and plain is the plaintext. If target is
+// not nil, it can open the file to be replaced.
 type result struct {
 	data, plain []byte
 	target      *encryption.Target
 }
 
-// write writes a result to the file of -o, or else to standard output.
+// write writes a result to the file that -o names, or to standard output.
 func (c *call) write(ctx context.Context, r result) error {
 	if c.toStdout() {
 		_, err := c.stdout.Write(r.data)
@@ -140,8 +142,8 @@ func (c *call) write(ctx context.Context, r result) error {
 	return nil
 }
 
-// checkReplaced returns an error if a result would replace a file that is not an older version of it, as
-// far as the formats show that.
+// checkReplaced returns an error if a result would replace a file that is not an older version of the result,
+// as far as the file formats reveal this.
 func (c *call) checkReplaced(ctx context.Context, place string, r result) error {
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	switch isInput := slices.ContainsFunc(c.args, isPlace) || isStream(c.stdin, place); {
@@ -167,7 +169,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		return err
 	}
 	before, err := inspectFile("", there)
-	if err != nil { // the state in it is unknown
+	if err != nil { // the file contains no known state
 		before = inspection{}
 	}
 	after, _ := inspectFile("", r.data)
@@ -187,10 +189,10 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	return states.CheckReplaced(before.info, after.info)
 }
 
-// losesResources reports whether a state without resources, such as one with outputs only, would replace
-// the same state with resources. An encrypted state that cannot be opened counts as one with
-// resources, unless the same key providers encrypt the new one: a user who encrypts for others may
-// have no key to open the files.
+// losesResources reports whether a state without resources, such as one with outputs only, would replace the
+// same state with resources. It assumes that an encrypted state that cannot be opened has resources, unless
+// the new state is encrypted with the same key providers: users who encrypt for others may not have a key to
+// open the files.
 func (c *call) losesResources(ctx context.Context, there []byte, before, after encryption.Info, r result) bool {
 	serial, lineage, err := store.Label(r.plain)
 	if err != nil || lineage == "" || hasResources(r.plain) {
@@ -209,11 +211,11 @@ func (c *call) losesResources(ctx context.Context, there []byte, before, after e
 }
 
 // hasResources reports whether a plaintext state has resources. It returns true for a file that is not a
-// state, whose content must not be lost either.
+// state, so that its content is not lost.
 func hasResources(state []byte) bool {
 	var found struct {
 		Resources []json.RawMessage
-		Modules   []struct{ Resources map[string]json.RawMessage } // in formats 1 to 3
+		Modules   []struct{ Resources map[string]json.RawMessage } // formats 1 to 3
 	}
 	if json.Unmarshal(state, &found) != nil || len(found.Resources) > 0 {
 		return true

@@ -64,8 +64,8 @@ func (c *call) encrypt(ctx context.Context) error {
 	})
 }
 
-// noteOwnState prints a note if the output is terraform.tfstate, the file in which Terraform keeps its state without
-// a backend.
+// noteOwnState prints a note if the output is terraform.tfstate, the file where Terraform keeps its state if
+// there is no backend.
 func (c *call) noteOwnState() {
 	if !c.on("plan") && filepath.Base(c.text("o")) == "terraform.tfstate" {
 		c.say(yellow, "note:", "Terraform itself cannot read "+shown(c.text("o"))+" any more, and OpenTofu only with these settings; statecrypt "+
@@ -73,7 +73,8 @@ func (c *call) noteOwnState() {
 	}
 }
 
-// each reads the files and calls work for each, even if others fail. It returns exitFailure if any file failed.
+// each reads each file and calls work, even if an earlier file has failed. It returns exitFailure if any file
+// failed.
 func (c *call) each(ctx context.Context, work func(ctx context.Context, name string, file []byte) error) error {
 	switch {
 	case len(c.args) == 0 && isTerminal(c.stdin):
@@ -92,8 +93,8 @@ func (c *call) each(ctx context.Context, work func(ctx context.Context, name str
 	return worst
 }
 
-// one reads a file and calls work with its content. While the file is read, a signal ends the process; after that,
-// the first signal ends the work, and the second the process.
+// one reads a file and calls work with its content. While the file is being read, a signal ends the process.
+// Afterwards, the first signal cancels the work, and the second ends the process.
 func (c *call) one(ctx context.Context, name string, work func(ctx context.Context, name string, file []byte) error) error {
 	file, err := c.read(name)
 	if err == nil && name == stdinName && len(file) == 0 && c.Name != "inspect" {
@@ -104,13 +105,13 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends the process
+	context.AfterFunc(ctx, stop) // a second signal ends the process
 	c.progress("working on", len(file))
 	defer c.clear()
 	return work(ctx, name, file)
 }
 
-// emptyInput returns the error for empty standard input.
+// emptyInput returns the error for an empty standard input.
 func (c *call) emptyInput() error {
 	if f, ok := c.stdin.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
@@ -120,7 +121,7 @@ func (c *call) emptyInput() error {
 	return errors.New("it is empty; name the file to read, or see whether the program before it failed")
 }
 
-// wrap runs terraform or tofu with an encrypting backend, and returns its exit code.
+// wrap runs terraform or tofu with a backend that encrypts. It returns the program's exit code.
 func (c *call) wrap(ctx context.Context) error {
 	o, err := c.wrapOptions()
 	if err != nil {
@@ -157,7 +158,7 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 	}, nil
 }
 
-// recover writes the state that a run of wrap could not write.
+// recover writes a state that wrap could not write earlier.
 func (c *call) recover(ctx context.Context) error {
 	o, err := c.wrapOptions()
 	if err != nil {
@@ -167,22 +168,22 @@ func (c *call) recover(ctx context.Context) error {
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a signal ends requests, so that locks are released
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a signal stops requests, so locks are released
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends the process
+	context.AfterFunc(ctx, stop) // a second signal ends the process
 	if isTerminal(c.stdin) && isTerminal(c.stderr) {
 		r.Ask = func(question string) bool { return c.ask(ctx, question) }
 	}
 	return wrap.Recover(ctx, o, r)
 }
 
-// ask reports whether the answer of the user is yes.
+// ask reports whether the user answers yes.
 func (c *call) ask(ctx context.Context, question string) bool {
 	_, _ = fmt.Fprintln(c.stderr, outside.Text(question))
 	_, _ = fmt.Fprint(c.stderr, "Answer yes or no: ")
 	answer := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(c.stdin).ReadString('\n') // without an answer, the text is empty, which means no
+		text, _ := bufio.NewReader(c.stdin).ReadString('\n') // without an answer, text is empty, which means no
 		answer <- text
 	}()
 	select {

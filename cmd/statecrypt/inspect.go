@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// inspection is the printed description of a file. The help of the command documents it.
+// inspection is the description of a file to print. It is documented in the help of the command.
 type inspection struct {
 	File         string   `json:"file"`
 	Kind         string   `json:"kind"`
@@ -43,7 +43,7 @@ func (c *call) inspect(ctx context.Context) error {
 	})
 }
 
-// printInspection prints the description of a file. In JSON, it also describes a damaged file.
+// printInspection prints the description of a file. With -json, it prints one even if the file is damaged.
 func (c *call) printInspection(found inspection, file []byte, damage error) error {
 	var text string
 	switch {
@@ -51,7 +51,7 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 		if damage != nil {
 			found.Error = c.audience().Text(damage)
 		}
-		encoded, _ := json.Marshal(found) // strings and numbers cause no error
+		encoded, _ := json.Marshal(found) // strings and numbers can always be encoded
 		text = outside.JSON(string(encoded)) + "\n"
 	case damage == nil:
 		text = found.text(c.shown(found.File), file)
@@ -60,7 +60,8 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 	return cmp.Or(damage, err)
 }
 
-// inspectBackend inspects states in the backend. It needs no key: of the settings, only the backend block counts.
+// inspectBackend inspects states in the backend. It needs no key: it uses only the backend block of the
+// settings.
 func (c *call) inspectBackend(ctx context.Context) error {
 	if len(c.args) > 0 {
 		return usageError("inspect requires files or -backend, and not both")
@@ -98,8 +99,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	return worst
 }
 
-// holder returns a text about the holder of a lock. For the state that the block names, it also says how the lock is
-// released.
+// holder describes the holder of a lock. If the lock is on the state in the backend block, the text also says
+// how to release it.
 func (c *call) holder(l *store.Lock) string {
 	if c.isGiven("prefix") {
 		return l.Describe()
@@ -120,15 +121,15 @@ func inspectFile(name string, file []byte) (inspection, error) {
 		return found, err
 	}
 	for _, m := range builtin.Registry().Methods {
-		if m.OwnFormat != nil && !m.Vague && m.OwnFormat(file) { // the format may look like a state
+		if m.OwnFormat != nil && !m.Vague && m.OwnFormat(file) { // the file may look like a state as well
 			return inspection{File: name, Kind: "encrypted", Format: m.Name, info: encryption.Info{Kind: info.Kind}}, nil
 		}
 	}
 	return found, err
 }
 
-// why returns the reason why a file is of no known kind, as the end of a line: the error from reading it as a state. It
-// returns "" if there is no error.
+// why returns the error from reading an unrecognized file as a state, as the end of a line. It returns an
+// empty string if there is no error.
 func why(file []byte) string {
 	err := notState(file)
 	if stranger, ok := errors.AsType[recognize.Stranger](err); ok {
@@ -142,9 +143,9 @@ func why(file []byte) string {
 	return ": " + outside.Line(words.Command{Name: "inspect"}.Text(err), maxWhy)
 }
 
-const maxWhy = 300 // bytes
+const maxWhy = 300 // in bytes
 
-// text returns the inspection in a form for people.
+// text returns the inspection as text for users.
 func (i inspection) text(name string, file []byte) string {
 	text := name + ": " + strings.Join(strings.Fields(i.Kind+" "+i.Format+" "+i.Version), " ")
 	if i.Kind == "unknown" {

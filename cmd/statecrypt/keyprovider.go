@@ -22,7 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// keyProviderHeader begins the answer to OpenTofu's key provider external:
+// keyProviderHeader is the first line of the output for OpenTofu's key provider external; see
 // opentofu/internal/encryption/keyprovider/external/protocol.go.
 const keyProviderHeader = `{"magic":"OpenTofu-External-Key-Provider","version":1}` + "\n"
 
@@ -35,10 +35,10 @@ type keyProviderAnswer struct {
 	Meta json.RawMessage `json:"meta"`
 }
 
-const maxStored = 1 << 20 // bytes of a key provider's metadata in a file
+const maxStored = 1 << 20 // the maximum size of a key provider's metadata in a file, in bytes
 
-// keyProvider answers OpenTofu's key provider external. OpenTofu wants a new key from each call, even if it only
-// reads.
+// keyProvider implements the program that OpenTofu's key provider external runs. OpenTofu expects a new key
+// from every run, even if it only reads.
 func (c *call) keyProvider(ctx context.Context) error {
 	if c.args[0] != "age" {
 		return usageError(fmt.Sprintf("there is no key provider %s here; the only one is age", shown(c.args[0])))
@@ -74,8 +74,8 @@ func (c *call) keyProvider(ctx context.Context) error {
 	return err
 }
 
-// newKey makes a key for the recipients. If none of the identities could open it, newKey prints a note and makes it
-// nevertheless, because OpenTofu wants a new key even when it reads with a fallback.
+// newKey creates a key for the recipients. If none of the identities could open it, newKey prints a note and
+// creates a key anyway, because OpenTofu expects a new key even when it reads with a fallback.
 func (c *call) newKey(ctx context.Context, provider driver.KeyProvider) (key []byte, stored json.RawMessage, err error) {
 	key, stored, err = provider.(driver.KeyMaker).NewKey(ctx, nil) //nolint:forcetypeassert // age makes keys
 	if errors.Is(err, encryption.ErrNoKey) {
@@ -87,8 +87,8 @@ func (c *call) newKey(ctx context.Context, provider driver.KeyProvider) (key []b
 	return key, stored, err
 }
 
-// openedKey returns the key that stored holds, and nil for a new file. If no identity fits, it prints a note and
-// returns nil without an error, because OpenTofu tries no fallback after a failure.
+// openedKey returns the key in stored, or nil for a new file. If no identity matches, it prints a note and
+// returns nil without an error, because OpenTofu would not try a fallback after an error.
 func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, stored []byte) ([]byte, error) {
 	var meta struct {
 		ExternalData json.RawMessage `json:"external_data"`
@@ -111,7 +111,8 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 	return key, err
 }
 
-// checkIdentities returns an error if -i is given an identity itself, or a file that is protected by a passphrase.
+// checkIdentities returns an error if -i is an identity itself, or names a file that is protected by a
+// passphrase.
 func (c *call) checkIdentities() error {
 	for _, path := range c.flags["i"] {
 		if recognize.HoldsPrivateKey(path) {
@@ -135,7 +136,7 @@ func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 	for _, recipient := range c.flags["r"] {
 		if _, err := buildAge(map[string]cty.Value{"recipients": list([]string{recipient})}, nil); err != nil {
 			if at, ok := errors.AsType[*attr.Error](err); ok && errors.Unwrap(at.Err) != nil {
-				err = errors.Unwrap(at.Err) // without the index of the element, which is the only one
+				err = errors.Unwrap(at.Err) // without the element's index, because there is only one
 			}
 			return nil, fmt.Errorf("-r: %w", err)
 		}
@@ -176,7 +177,7 @@ func list(texts []string) cty.Value {
 	return cty.ListVal(values)
 }
 
-// readRecipients returns the recipients in a file in the format of "age -R": one on each line, and comments.
+// readRecipients returns the recipients in a file in the format of "age -R": one per line, with comments.
 func readRecipients(path string) (recipients []string, err error) {
 	if recognize.IsRecipient(path) {
 		return nil, usageError("-R requires the name of a file, and this is a recipient itself, which -r requires")

@@ -1,5 +1,6 @@
-// Command statecrypt decrypts, encrypts, checks and converts states and plans in the format of OpenTofu's encryption.
-// It works on files and standard streams, and with wrap and -backend also on states in a store.
+// Command statecrypt decrypts, encrypts, checks and converts states and plans in the format of OpenTofu's
+// state encryption. It works on files and standard streams. With wrap and -backend, it also works on states
+// in a store.
 package main
 
 import (

@@ -22,19 +22,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// These are the results of verify and rotate for one file.
+// The results of verify and rotate for one file.
 const (
 	resultOK       = "ok"
 	resultFallback = "fallback"
-	resultRefused  = "refused" // the file opens, but does not meet the pins
+	resultRefused  = "refused" // the file can be opened, but does not match the pins
 	resultRotated  = "rotated"
 	resultSkipped  = "skipped"
-	resultHeld     = "held"  // somebody has the lock
-	resultOther    = "other" // a file with the prefix that is no state
+	resultHeld     = "held"  // someone else holds the lock
+	resultOther    = "other" // the name has the prefix, but the file is not a state
 	resultFailed   = "failed"
 )
 
-// finding is the result for one of many files. The help of the commands documents its JSON.
+// finding is the result for one of several files. Its JSON form is documented in the help of the commands.
 type finding struct {
 	File    string `json:"file"`
 	Result  string `json:"result"`
@@ -48,8 +48,8 @@ type finding struct {
 	Holder string `json:"holder,omitempty"`
 
 	err    error
-	notes  []string           // further warnings
-	opened *encryption.Opened // without its data; nil if the file was not opened
+	notes  []string           // additional warnings
+	opened *encryption.Opened // without the data; nil if the file was not opened
 }
 
 // add records a file that was opened, without its content.
@@ -62,12 +62,12 @@ func (f *finding) add(opened *encryption.Opened) {
 	f.opened.Data = nil
 }
 
-// all examines the files, several at once, and prints a line for each in the order
-// of the arguments. It returns the worst exit status.
+// all examines several files at once. It prints a line for each, in the order of the arguments, and returns
+// the worst exit status.
 func (c *call) all(ctx context.Context, examine func(ctx context.Context, name string) (finding, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends the process
+	context.AfterFunc(ctx, stop) // a second signal ends the process
 	c.noteUnused()
 	var worst error
 	others := 0
@@ -98,7 +98,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	return worst
 }
 
-// noteOthers prints a note about files with the prefix that are not states.
+// noteOthers prints a note about files that have the prefix but are not states.
 func (c *call) noteOthers(others, all int) {
 	switch {
 	case c.isGiven("prefix") && all == 0:
@@ -108,11 +108,12 @@ func (c *call) noteOthers(others, all int) {
 	}
 }
 
-// maxAtOnce is the most bytes of files that are worked on at once. A larger file is worked on alone.
+// maxAtOnce is the maximum total size of the files that are processed at the same time, in bytes. A larger
+// file is processed alone.
 const maxAtOnce = 256 << 20
 
-// inOrder calls work for each file, on all processors, and yields the findings in
-// the order of the arguments.
+// inOrder calls work for each file, using all processors. It yields the findings in the order of the
+// arguments.
 func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 	sizes, found := c.sizes(), make([]chan finding, len(c.args))
 	for i := range found {
@@ -127,7 +128,7 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 			if size < 0 { // the size is unknown
 				size = maxAtOnce
 			}
-			_ = memory.Acquire(context.Background(), size) // this waits for memory, and fails only with its context
+			_ = memory.Acquire(context.Background(), size) // waits for memory; fails only if the context is cancelled
 			go func() {
 				found[i] <- work(name)
 				memory.Release(size)
@@ -147,7 +148,7 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 	}
 }
 
-// sizes returns the sizes of the files, and -1 for unknown ones.
+// sizes returns the file sizes. A size of -1 means unknown.
 func (c *call) sizes() []int64 {
 	sizes := make([]int64, len(c.args))
 	for i, name := range c.args {
@@ -159,7 +160,8 @@ func (c *call) sizes() []int64 {
 	return sizes
 }
 
-// readUntil reads a file, and gives up when ctx ends: a pipe may bring nothing for a long time.
+// readUntil reads a file, but stops waiting when ctx is cancelled, because a pipe may deliver nothing for a
+// long time.
 func (c *call) readUntil(ctx context.Context, name string) (file []byte, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -187,7 +189,7 @@ func (c *call) tell(f finding) error {
 	}
 	text := c.line(f)
 	if c.on("json") {
-		encoded, _ := json.Marshal(f) // strings and numbers cause no error
+		encoded, _ := json.Marshal(f) // strings and numbers can always be encoded
 		text = outside.JSON(string(encoded))
 	}
 	_, err := io.WriteString(c.stdout, text+"\n")
@@ -197,7 +199,7 @@ func (c *call) tell(f finding) error {
 	return err
 }
 
-// line returns a finding in a form for people.
+// line returns a finding as text for users.
 func (c *call) line(f finding) string {
 	text, colour := f.Result, red
 	switch f.Result {
@@ -225,7 +227,7 @@ func (c *call) line(f finding) string {
 	return text
 }
 
-// verify prints a line for each file, or for the state in the backend.
+// verify checks files, or the state in the backend, and prints a line for each.
 func (c *call) verify(ctx context.Context) error {
 	switch {
 	case c.on("backend") != (len(c.args) == 0):
@@ -263,8 +265,8 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 	})
 }
 
-// inStates calls examine for the state in the backend, with the name "", or, with -prefix, for each state whose name
-// begins with the prefix.
+// inStates calls examine for the state in the backend, with an empty name. With -prefix, it calls examine for
+// each state whose name begins with the prefix.
 func (c *call) inStates(
 	ctx context.Context, settings string, target encryption.Target,
 	examine func(ctx context.Context, kept *states.States, name string) (finding, error),
@@ -279,7 +281,7 @@ func (c *call) inStates(
 	return errors.Join(err, kept.Close())
 }
 
-// inStore returns the name of a state in the store, and "" without -prefix.
+// inStore returns the name of a state in the store, which is empty without -prefix.
 func (c *call) inStore(name string) string {
 	if !c.isGiven("prefix") {
 		return ""
@@ -287,7 +289,7 @@ func (c *call) inStore(name string) string {
 	return name
 }
 
-// states opens the backend, and puts the names of its states in place of the arguments.
+// states opens the backend and replaces the arguments with the names of its states.
 func (c *call) states(ctx context.Context, settings string, target encryption.Target) (*states.States, error) {
 	where := states.Where{Backend: c.backend, Settings: settings}
 	if c.isGiven("prefix") {

@@ -14,9 +14,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 )
 
-// named replaces an error of package flag. For an unknown flag, the new error names the flag that is probably meant,
-// or else lists the flags of the command. It does not repeat an unknown flag, which may be a secret, such as
-// -pSECRET.
+// named replaces an error from package flag. For an unknown flag, the new error suggests the flag that was
+// probably meant, or lists all flags of the command. It does not repeat an unknown flag, which may contain a
+// secret, such as -pSECRET.
 func (c *call) named(err error) error {
 	if _, rest, ok := strings.Cut(err.Error(), " for -"); ok && strings.HasPrefix(err.Error(), "invalid boolean value ") {
 		name, _, _ := strings.Cut(rest, ":")
@@ -42,7 +42,8 @@ func (c *call) named(err error) error {
 	return fmt.Errorf("%s has no flag %s; it has -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
 }
 
-// flagNames returns the flags of all commands, their aliases, and the flags of other programs that foreign explains.
+// flagNames returns the flags of all commands, their aliases, and the flags of other programs that foreign
+// explains.
 func flagNames() []string {
 	names := commands().FlagNames()
 	for _, f := range foreign() {
@@ -51,7 +52,7 @@ func flagNames() []string {
 	return slices.AppendSeq(names, maps.Keys(aliases()))
 }
 
-// meant returns a text about the probable meaning of an unknown flag, and "" if there is none.
+// meant returns a hint about an unknown flag, or an empty string if there is none.
 func (c *call) meant(name string, flags []string) string {
 	alias := aliases()[name]
 	near := ""
@@ -77,7 +78,7 @@ func (c *call) meant(name string, flags []string) string {
 	if text := c.Meant(name, foreign()); text != "" && len(flags) > 0 {
 		return text
 	}
-	if len(name) == 1 { // the one-letter flags of key-provider are not worth a hint
+	if len(name) == 1 { // do not suggest the one-letter flags of key-provider
 		return ""
 	}
 	if others := commands().With(name); len(others) > 0 {
@@ -86,7 +87,7 @@ func (c *call) meant(name string, flags []string) string {
 	return ""
 }
 
-// aliases maps longer or shorter names of flags to their names.
+// aliases maps alternative names of flags to the real names.
 func aliases() map[string]string {
 	return map[string]string{"c": "config", "out": "o", "output": "o", "recipient": "r", "recipients-file": "R", "identity": "i"}
 }
@@ -128,8 +129,8 @@ func foreign() []cli.Mistake {
 	}
 }
 
-// checkValue returns an error if the value of a flag is itself a flag, because the value was left out. It does not
-// recognize a flag with "=".
+// checkValue returns an error if the value of a flag is another flag, because the value itself is missing. It
+// does not recognize a flag followed by "=".
 func (c *call) checkValue(flag, value string) error {
 	if known := strings.TrimPrefix(strings.TrimPrefix(value, "-"), "-"); known != value && c.HasFlag(known) {
 		return fmt.Errorf("-%s requires a value, and the flag %s follows", flag, value)
@@ -181,7 +182,7 @@ func (c *call) miscounted() error {
 	return errors.New(text)
 }
 
-// noCommand returns the error for an unknown command.
+// noCommand returns the error message for an unknown command.
 func noCommand(name string, names []string) string {
 	const see = "; see statecrypt -h"
 	near := syntax.Suggest(name, names)

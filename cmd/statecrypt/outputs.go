@@ -33,11 +33,10 @@ func (c *call) outputs(ctx context.Context) error {
 	})
 }
 
-// object is a JSON object whose values stay as they were written, so that numbers
-// keep all their digits.
+// object is a JSON object whose values are kept in their original form, so that numbers keep all digits.
 type object map[string]json.RawMessage
 
-// pick returns the named members of a JSON object. Its errors quote nothing of the object.
+// pick returns the named members of a JSON object. Its errors do not quote the object.
 func pick(text []byte, names ...string) (object, error) {
 	picked := object{}
 	err := jsonwalk.Members(text, func(name string, value []byte) (bool, error) {
@@ -58,7 +57,7 @@ func notState(file []byte) error {
 	return err
 }
 
-// reduce returns a state that has only the selected outputs of state.
+// reduce returns a state that contains only the selected outputs of state.
 func (c *call) reduce(state []byte) ([]byte, error) {
 	info, err := inspectFile("", state)
 	switch {
@@ -101,7 +100,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	return reduced, checkOutputs(reduced)
 }
 
-// checkOutputs returns an error for a state from which no other configuration could read outputs.
+// checkOutputs returns an error for a state whose outputs other configurations could not read.
 func checkOutputs(state []byte) error {
 	parsed, err := tfstate.Parse(state)
 	if err != nil {
@@ -115,8 +114,8 @@ func checkOutputs(state []byte) error {
 	return nil
 }
 
-// rootModule returns only the root module of the modules in formats 1 to 3, because other configurations can read no
-// other outputs.
+// rootModule returns only the root module from the modules of a state in format 1 to 3, because other
+// configurations can read only the root module's outputs.
 func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	var modules []json.RawMessage
 	var path []string
@@ -137,7 +136,7 @@ func (c *call) rootModule(text json.RawMessage) (json.RawMessage, error) {
 	return nil, errors.New("the state has no root module; check that this is the right file")
 }
 
-// selectOutputs removes outputs that -only and -sensitive do not select.
+// selectOutputs removes the outputs that -only and -sensitive do not select.
 func (c *call) selectOutputs(in object) error {
 	var all object
 	if text, ok := in["outputs"]; ok && json.Unmarshal(text, &all) != nil {
@@ -175,8 +174,8 @@ func namesIn(lists ...string) (names []string) {
 	return names
 }
 
-// notName returns advice about a text that users often write in place of the name of an output, and "" for other
-// texts.
+// notName returns advice if the user has written something else instead of an output name, or an empty string
+// if the text is not recognized.
 func notName(text string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(text, "outputs."), "output.")
 	switch {
@@ -192,8 +191,8 @@ func notName(text string) string {
 	return ""
 }
 
-// isSensitive reports whether an output is marked as sensitive, or cannot be parsed. In format 1, an output is a
-// string, which has no mark.
+// isSensitive reports whether an output is marked as sensitive or cannot be parsed. In format 1, an output is
+// a plain string without a mark.
 func isSensitive(output json.RawMessage) bool {
 	var marked struct{ Sensitive bool }
 	return output[0] != '"' && json.Unmarshal(output, &marked) != nil || marked.Sensitive

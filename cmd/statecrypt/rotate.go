@@ -20,19 +20,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// rotation holds the settings with which files get another key or format.
+// rotation holds the settings for changing the key or format of files.
 type rotation struct {
 	from, to encryption.Target
-	again    bool // files with the new key are encrypted again, too
+	again    bool // whether to encrypt files again even if they already have the new key
 	alone    bool // whether there are no old settings
-	apart    bool // no file opens both with the old settings and with the first method of the new ones
-	counts   bool // whether a state that gets another key gets the next serial
+	apart    bool // whether no file can be opened with both the old settings and the first new method
+	counts   bool // whether a state whose key changes gets the next serial
 }
 
-// stateInBackend stands for the name of a file in messages.
+// stateInBackend is used in messages instead of a file name.
 const stateInBackend = "the state in the backend"
 
-// rotate rotates files in place, or the state in the backend.
+// rotate changes the key of files in place, or of the state in the backend.
 func (c *call) rotate(ctx context.Context) error {
 	r, err := c.rotation()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *call) rotate(ctx context.Context) error {
 				err = errors.New(held.By.Describe())
 			}
 		case err != nil:
-			f.Result, f.Method, f.Recipients = resultFailed, "", 0 // the file keeps its old method and recipients
+			f.Result, f.Method, f.Recipients = resultFailed, "", 0 // the file keeps its method and recipients
 		case others != "" && f.Result == resultRotated:
 			f.notes = append(f.notes, others)
 		}
@@ -100,8 +100,8 @@ func (c *call) rotate(ctx context.Context) error {
 	return err
 }
 
-// needed returns a function that looks at a state before it takes the lock, and calls rotate only if that is
-// necessary: most of many states may have the new key already, and some files are no states.
+// needed returns a function that looks at a state before taking its lock, and calls rotate only if necessary.
+// If there are many states, most may already have the new key, and some files are not states.
 func (r rotation) needed(
 	kept *states.States, rotate func(ctx context.Context, name string) (finding, error),
 ) func(context.Context, string) (finding, error) {
@@ -186,7 +186,7 @@ func (c *call) checkRotation() error {
 	return nil
 }
 
-// twice returns the first name that repeats an earlier one, and "" if there is none.
+// twice returns the first name that repeats an earlier one, or an empty string if there is none.
 func twice(names []string) string {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -198,7 +198,7 @@ func twice(names []string) string {
 	return ""
 }
 
-// changeFile replaces the content of a file with the result of change, unless that is nil.
+// changeFile replaces the content of a file with the result of change, unless the result is nil.
 func (c *call) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 	before, err := os.Stat(name)
 	if err != nil {
@@ -223,8 +223,8 @@ func refusePlaintext(target encryption.Target) error {
 	return nil
 }
 
-// seal returns the new content of the file, and nil if the file has the new key already and need not be encrypted
-// again. It overwrites the memory of the file.
+// seal returns the new content of the file, or nil if the file already has the new key and need not be
+// encrypted again. It overwrites the memory of file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	readers := states.Recipients(file)
 	opened, isNew, err := r.open(ctx, file)
@@ -254,8 +254,9 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	return sealed, nil
 }
 
-// open decrypts a file, and reports whether the first method of the new settings did so. It overwrites the memory of
-// the file. It first tries the settings with which no key is derived in vain.
+// open decrypts a file and reports whether the first method of the new settings did so. It tries the old
+// settings first, unless they might also open a file that already has the new key. It may overwrite the
+// memory of file.
 func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, isNew bool, err error) {
 	var errOld error
 	if r.apart {
@@ -278,7 +279,7 @@ func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Ope
 	return opened, false, nil
 }
 
-// notOpened returns the error for a file that the old settings do not open.
+// notOpened returns the error for a file that the old settings cannot open.
 func notOpened(errOld, errNew error) error {
 	switch {
 	case errNew == nil:
@@ -292,7 +293,7 @@ func notOpened(errOld, errNew error) error {
 	return fault.List{fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
 }
 
-// isOfFile reports whether an error is about the file, and not about a method that was tried.
+// isOfFile reports whether an error is about the file itself, rather than about a method that was tried.
 func isOfFile(err error) bool {
 	failed, ok := errors.AsType[*encryption.Error](err)
 	return ok && failed.Step == encryption.StepEnvelope && len(failed.Attempts) == 0

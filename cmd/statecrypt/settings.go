@@ -33,7 +33,7 @@ var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION
 for plans with plan in place of state; in a file of -config, TF_VAR_passphrase sets var.passphrase, and in TF_ENCRYPTION, write the
 passphrase itself; plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
-// settings returns the settings of a file or a folder, with TF_ENCRYPTION merged over them.
+// settings returns the settings in a file or folder, with TF_ENCRYPTION merged over them.
 func (c *call) settings(from string) (*encryption.Encryption, error) {
 	code, err := c.code(from)
 	if err != nil {
@@ -42,19 +42,19 @@ func (c *call) settings(from string) (*encryption.Encryption, error) {
 	return encryption.Load(c.registry(), code, encryption.Environment(world.Lookup(c.environ)))
 }
 
-// hasEnvironment reports whether TF_ENCRYPTION is set and not blank.
+// hasEnvironment reports whether TF_ENCRYPTION is set to a text that is not blank.
 func (c *call) hasEnvironment() bool {
 	text, _ := world.Lookup(c.environ)("TF_ENCRYPTION")
 	return strings.TrimSpace(text) != ""
 }
 
-// target returns the methods for states or, with -plan, for plans.
+// target returns the methods for states, or for plans with -plan.
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
 	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
 		err = fault.With(err, "-config took the name that follows it: is a variable between them empty?")
 	}
-	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // the arguments of wrap are Terraform's
+	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // these are for Terraform
 		err = fault.With(err, fmt.Sprintf("-config is for the settings, and a file without it is a state or a plan: is %s the one with the "+
 			"settings?", shown(c.args[at])))
 	}
@@ -68,7 +68,7 @@ func (c *call) target(from string) (encryption.Target, error) {
 	return target, c.misplaced(withoutSettings(c.check(enc, c.on("plan")), from))
 }
 
-// withoutSettings replaces errNoSettings with an error that names the file or the folder without settings.
+// withoutSettings replaces errNoSettings with an error that names the file or folder without settings.
 func withoutSettings(err error, from string) error {
 	if !errors.Is(err, errNoSettings) || from == "" {
 		return err
@@ -91,9 +91,9 @@ func (c *call) misplaced(err error) error {
 
 func isSettings(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
 
-// check returns an error if the target for states or plans cannot be used, and keeps doubts about it until
-// the program first encrypts. Without any settings, it returns an error, unlike the library, which
-// then lets plaintext pass as OpenTofu does.
+// check returns an error if the target for states or plans cannot be used. It records probable mistakes, to
+// be shown before the program first encrypts. Without any settings, check returns an error, whereas the
+// library accepts plaintext in that case, as OpenTofu does.
 func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	target, beside, kind, other := enc.State(), enc.Plan(), "state", "plan"
 	if plan {
@@ -117,15 +117,15 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
 		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
 	}
-	_, err = target.Encrypt(context.Background(), nil) // this encrypts nothing, but returns the error about the settings
+	_, err = target.Encrypt(context.Background(), nil) // encrypts nothing, but returns the error about the settings
 	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
 		return err
 	}
 	return errNoSettings
 }
 
-// found returns the doubts about a target, or a mistake with which it cannot open any file. An unusable
-// method beside a usable one is an error only when a file needs it, which may never happen for a
+// found returns the probable mistakes in a target, or an error if the target cannot open any file. If only
+// some methods are unusable, that becomes an error only when a file needs them, which may never happen for a
 // fallback.
 func found(t encryption.Target) (doubts []encryption.Finding, err error) {
 	for _, f := range t.Check() {
@@ -137,8 +137,9 @@ func found(t encryption.Target) (doubts []encryption.Finding, err error) {
 	return doubts, nil
 }
 
-// code returns the layer of -config or of a similar flag. It belongs to the caller, so its commands run.
-// code also records the TF_VAR_… variables that it uses, and its backend block.
+// code returns the layer of settings from -config or a similar flag. The user has chosen the file, so its
+// commands may run. The function also records the TF_VAR_… variables that the settings use, and their backend
+// block.
 func (c *call) code(from string) (encryption.Layer, error) {
 	arguments, err := c.variables()
 	if err != nil {
@@ -146,8 +147,8 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	}
 	with := unstable.With(func(o *unstable.Options) {
 		o.Arguments, o.Uses = arguments, c.uses
-		o.Backends = states.Backends() // the file may serve wrap as well
-		c.backend = nil                // not the block of an earlier file
+		o.Backends = states.Backends() // the file may also be used with wrap
+		c.backend = nil                // forget the block of an earlier file
 		o.Backend = func(block *unstable.Entry) { c.backend = block }
 		o.FromEnvironment = c.configInVariable
 	})
@@ -171,8 +172,8 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	return encryption.Code(string(text), from, encryption.VarEnvironment(c.environ), with), nil
 }
 
-// uses records a variable of the settings. If a file sets it, uses prints the name of the file, because the user has
-// not named it.
+// uses records a variable that the settings use. If a file sets the variable, it prints the name of the file,
+// because the user has not named it.
 func (c *call) uses(name, file string) {
 	c.used = append(c.used, "TF_VAR_"+name)
 	if at := (setIn{name, file}); file != "" && !slices.Contains(c.noted, at) {
@@ -181,11 +182,11 @@ func (c *call) uses(name, file string) {
 	}
 }
 
-// setIn is a variable of the settings, and a file that sets it.
+// setIn is a variable in the settings, and the file that sets it.
 type setIn struct{ name, file string }
 
-// noteDoubts prints the probable mistakes in the key that encrypts: a wrong key fails only when another
-// user opens the file.
+// noteDoubts prints probable mistakes in the key used to encrypt, because a wrong key is noticed only when
+// someone else opens the file.
 func (c *call) noteDoubts() {
 	if c.text("config") != "" && c.hasEnvironment() {
 		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
@@ -195,13 +196,13 @@ func (c *call) noteDoubts() {
 	}
 }
 
-// noteUnused prints a note about a -var without effect. It does not repeat the name, which may be a part of a secret
-// that was meant for another place.
+// noteUnused prints a note about a -var that has no effect. It does not repeat the name, which may be part of
+// a secret that was meant for another place.
 func (c *call) noteUnused() {
 	for _, v := range c.given {
 		name, _, _ := strings.Cut(v.text, "=")
 		isOfFile := func(at setIn) bool { return at.file == v.text }
-		if c.Name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has such a flag, too
+		if c.Name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has the same flag
 			c.say(yellow, "note:", "the settings use nothing that a -var-file sets"+c.behind("-var-file"))
 		}
 		if v.isFile || slices.Contains(c.used, "TF_VAR_"+name) {
@@ -219,7 +220,8 @@ func (c *call) noteUnused() {
 	}
 }
 
-// behind returns advice about the place of a flag that both wrap and Terraform have, and "" for other commands.
+// behind returns advice on where to put a flag that both wrap and Terraform have. It returns an empty string
+// for other commands.
 func (c *call) behind(flag string) string {
 	if c.Name != "wrap" {
 		return ""
@@ -227,7 +229,7 @@ func (c *call) behind(flag string) string {
 	return "; one for Terraform belongs behind its subcommand, as in statecrypt wrap -- terraform plan " + flag + " …"
 }
 
-// variables returns -var and -var-file as arguments of Terraform. Its errors repeat nothing of a value.
+// variables returns -var and -var-file as Terraform arguments. Its errors do not repeat any part of a value.
 func (c *call) variables() (arguments []string, err error) {
 	for _, v := range c.given {
 		name, _, ok := strings.Cut(v.text, "=")

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	maxName   = 300      // bytes of a name that messages show
-	largeFile = 50 << 20 // bytes of a file that takes long enough to show progress
+	maxName   = 300      // the maximum size of a name in a message, in bytes
+	largeFile = 50 << 20 // the size of a file, in bytes, above which progress is shown
 
 	red, yellow, green = "31", "33", "32"
 )
@@ -29,7 +29,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// paint returns a text in a colour if the stream is a terminal with colours.
+// paint returns text in a colour if the stream is a terminal that supports colours.
 func (c *call) paint(stream any, colour, text string) string {
 	lookup := world.Lookup(c.environ)
 	off, _ := lookup("NO_COLOR")
@@ -40,7 +40,7 @@ func (c *call) paint(stream any, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// progress shows the work on a large file, on a line that is replaced.
+// progress shows that a large file is being processed, on a line that is later replaced.
 func (c *call) progress(what string, size int) {
 	c.printing.Lock()
 	defer c.printing.Unlock()
@@ -50,7 +50,7 @@ func (c *call) progress(what string, size int) {
 	}
 }
 
-// clear removes the line of progress.
+// clear removes the progress line.
 func (c *call) clear() {
 	c.printing.Lock()
 	defer c.printing.Unlock()
@@ -64,7 +64,7 @@ func (c *call) clearLine() {
 	}
 }
 
-// refuseTerminal returns an error if secrets would be printed to a terminal without -force.
+// refuseTerminal returns an error if secrets would be printed to a terminal, unless -force is set.
 func (c *call) refuseTerminal() error {
 	if c.toStdout() && !c.on("force") && isTerminal(c.stdout) {
 		return usageError("standard output is a terminal; redirect it, or use -o FILE, or -force to show secrets there")
@@ -72,7 +72,7 @@ func (c *call) refuseTerminal() error {
 	return nil
 }
 
-// shown returns the name of a file as messages show it.
+// shown returns a file name in the form that messages show.
 func shown(name string) string {
 	switch {
 	case name == stdinName:
@@ -83,7 +83,7 @@ func shown(name string) string {
 	return outside.Line(keyfile.Argument(name), maxName)
 }
 
-// shown returns the name of a file, or of a state that a store has listed, as messages show it.
+// shown returns the name of a file, or of a state that a store has listed, in the form that messages show.
 func (c *call) shown(name string) string {
 	if c.isGiven("prefix") {
 		return outside.Line(name, maxName)
@@ -91,7 +91,7 @@ func (c *call) shown(name string) string {
 	return shown(name)
 }
 
-// say prints a line about the run. It escapes text, because that may come from outside.
+// say prints a line about the run. It escapes the text, which may contain untrusted input.
 func (c *call) say(colour, what, text string) {
 	c.printing.Lock()
 	defer c.printing.Unlock()
@@ -99,12 +99,12 @@ func (c *call) say(colour, what, text string) {
 	fmt.Fprintf(c.stderr, "%s %s\n", c.paint(c.stderr, colour, what), outside.Text(text))
 }
 
-// report prints an error, in words for the user of this command.
+// report prints an error, worded for the user of this command.
 func (c *call) report(err error) {
 	c.say(red, "error:", c.audience().Text(err))
 }
 
-// audience returns the words for the user of this command.
+// audience returns the wording for the user of this command.
 func (c *call) audience() words.Command {
 	isVar := func(arg string) bool {
 		return strings.HasPrefix(strings.TrimLeft(arg, "-"), "var") && strings.HasPrefix(arg, "-")

@@ -1,5 +1,5 @@
-// Package cli has the common parts of two tables of commands and flags: statecrypt's own, and
-// Terraform's and OpenTofu's under wrap.
+// Package cli describes commands and flags in tables. There are two such tables: for statecrypt itself, and
+// for Terraform and OpenTofu under wrap.
 package cli
 
 import (
@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Command is a row of a [Table].
+// Command is a row in a [Table].
 type Command[T any] struct {
-	Name     string // one word or two
-	Wants    string // the arguments, in words for people
-	Min, Max int    // the allowed numbers of arguments
-	Flags    string // separated by spaces; a flag that takes a value has "=" after its name, and maybe a name of the value
+	Name     string // one or two words
+	Wants    string // the arguments, as described to users
+	Min, Max int    // the minimum and maximum number of arguments
+	Flags    string // separated by spaces, such as "json o=FILE"; "=" means that a flag takes a value
 	Does     T
 }
 
-// Many is the Max of commands without a limit.
+// Many is the value of Max for commands without a limit.
 const Many = 1 << 30
 
-// FlagNames returns the names of the flags of the command.
+// FlagNames returns the names of the command's flags.
 func (c Command[T]) FlagNames() (names []string) {
 	for flag := range strings.FieldsSeq(c.Flags) {
 		name, _, _ := strings.Cut(flag, "=")
@@ -28,10 +28,10 @@ func (c Command[T]) FlagNames() (names []string) {
 	return names
 }
 
-// HasFlag reports whether the command has the flag.
+// HasFlag reports whether the command has the flag called name.
 func (c Command[T]) HasFlag(name string) bool { return slices.Contains(c.FlagNames(), name) }
 
-// Value returns the name of a flag's value in the help, such as "FILE", and reports whether the flag takes a value.
+// Value returns the name of a flag's value for the help, such as "FILE", and whether the flag takes a value.
 func (c Command[T]) Value(flag string) (value string, takes bool) {
 	for known := range strings.FieldsSeq(c.Flags) {
 		if value, takes = strings.CutPrefix(known, flag+"="); takes {
@@ -41,7 +41,7 @@ func (c Command[T]) Value(flag string) (value string, takes bool) {
 	return "", false
 }
 
-// TakesValue reports whether a value follows the flag.
+// TakesValue reports whether the flag takes a value.
 func (c Command[T]) TakesValue(flag string) bool {
 	_, takes := c.Value(flag)
 	return takes
@@ -49,12 +49,13 @@ func (c Command[T]) TakesValue(flag string) bool {
 
 // Mistake explains flags that a command does not have.
 type Mistake struct {
-	Flags string // separated by spaces
-	With  string // the command, or a flag that the command has; "" for any
+	Flags string // names, separated by spaces
+	With  string // the command, or a flag that it has; empty for any command
 	Meant string
 }
 
-// Meant returns the text of the first mistake that covers a flag, and "" if none does.
+// Meant returns the explanation of the first mistake that applies to flag, or an empty string if there is
+// none.
 func (c Command[T]) Meant(flag string, mistakes []Mistake) string {
 	for _, m := range mistakes {
 		if (m.With == "" || m.With == c.Name || c.HasFlag(m.With)) && slices.Contains(strings.Fields(m.Flags), flag) {
@@ -67,7 +68,7 @@ func (c Command[T]) Meant(flag string, mistakes []Mistake) string {
 // Table lists all commands of a program.
 type Table[T any] []Command[T]
 
-// Find returns the command with a name, and false if there is none.
+// Find returns the command with the given name. It returns false if there is none.
 func (t Table[T]) Find(name string) (Command[T], bool) {
 	if at := slices.Index(t.Names(), name); at >= 0 {
 		return t[at], true
@@ -75,7 +76,7 @@ func (t Table[T]) Find(name string) (Command[T], bool) {
 	return Command[T]{}, false
 }
 
-// Names returns the names of the commands.
+// Names returns the names of all commands.
 func (t Table[T]) Names() (names []string) {
 	for _, c := range t {
 		names = append(names, c.Name)
@@ -83,12 +84,12 @@ func (t Table[T]) Names() (names []string) {
 	return names
 }
 
-// With returns the names of the commands that have a flag.
+// With returns the names of all commands that have the given flag.
 func (t Table[T]) With(flag string) []string {
 	return slices.DeleteFunc(slices.Clone(t), func(c Command[T]) bool { return !c.HasFlag(flag) }).Names()
 }
 
-// FlagNames returns the names of the flags of all commands.
+// FlagNames returns the names of all flags of all commands.
 func (t Table[T]) FlagNames() (names []string) {
 	for _, c := range t {
 		names = append(names, c.FlagNames()...)

@@ -18,30 +18,30 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// configured is the provider after ConfigureProvider: the settings of one provider block, and the objects that its
-// data sources and ephemeral resources share.
+// configured is the provider after ConfigureProvider: the settings of one provider block, and the objects
+// that its data sources and ephemeral resources share.
 type configured struct {
 	encryption *encryption.Encryption
-	env        attr.LookupEnv                  // nil if the environment must not be used
+	env        attr.LookupEnv                  // nil if environment variables must not be used
 	enforced   cty.Value                       // may be unknown
-	sources    map[string]source.Open          // functions that open a source, by its kind
+	sources    map[string]source.Open          // constructors of sources, by kind
 	states     memo.Memo[string, *openedState] // states by stateRequest.identity
-	unknown    error                           // an error that names an unknown part of the provider block; nil if all is known
-	complete   bool                            // the whole block is known and without mistakes
-	settings   encryptionSettings              // the encryption settings of the block
-	blocks     bool                            // the encryption settings are blocks
-	text       bool                            // the argument encryption is set
-	inText     bool                            // the methods and key providers are written as text
-	empty      bool                            // nothing is written in the provider block
-	broken     []problem                       // mistakes in TF_ENCRYPTION without a provider block; each read fails with them
-	names      []string                        // names of the text's remote_state_data_source blocks, sorted
-	unread     environment                     // the reason why TF_ENCRYPTION was not used
+	unknown    error                           // names the first unknown part of the block; nil if all is known
+	complete   bool                            // whether the whole block is known and has no mistakes
+	settings   encryptionSettings              // the encryption settings of the provider block
+	blocks     bool                            // whether the encryption settings are written as blocks
+	text       bool                            // whether the argument encryption is set
+	inText     bool                            // whether the methods and key providers are written as text
+	empty      bool                            // whether the provider block is empty
+	broken     []problem                       // mistakes in TF_ENCRYPTION, if there is no provider block
+	names      []string                        // sorted names of the remote_state_data_source blocks in the text
+	unread     environment                     // why TF_ENCRYPTION was not used
 
-	resourceReads cty.Value // allow_resource_reads, which may be unknown
+	resourceReads cty.Value // the argument allow_resource_reads; may be unknown
 }
 
-// configure reads the provider block. With a nil env, it reads no environment. Unknown values cause an error only
-// when a read needs them.
+// configure reads the provider block. If env is nil, it does not use the environment. Unknown values cause an
+// error only when a read needs them.
 func (c kinds) configure(block cty.Value, env attr.LookupEnv) (*configured, []problem) {
 	if !block.IsKnown() {
 		return &configured{unknown: unknownError("the provider block")}, nil
@@ -71,14 +71,14 @@ func (c kinds) configure(block cty.Value, env attr.LookupEnv) (*configured, []pr
 			b.checkTarget(out, settings.RemoteDefault, path.Root("default").AtListIndex(0))
 		}
 	}
-	if out.empty { // otherwise, the CLIs would report that a provider block is required, which is wrong
+	if out.empty { // otherwise the CLI would wrongly report that a provider block is required
 		out.broken = b.problems
 		return out, nil
 	}
 	return out, b.problems
 }
 
-// providerBlock is a provider block while it is read.
+// providerBlock is a provider block that is being read.
 type providerBlock struct {
 	*findings
 	kinds
@@ -86,8 +86,8 @@ type providerBlock struct {
 	value cty.Value
 }
 
-// known returns the blocks of one kind. If they are unknown, it returns none, and records an error in which the last
-// parameter names them.
+// known returns the nested blocks with the given name. If any of them is unknown, it returns none and records
+// an error in which the parameter what describes them.
 func (b providerBlock) known(block cty.Value, name, what string) []cty.Value {
 	list, known := blocks(block, name)
 	if !known {
@@ -101,11 +101,11 @@ type encryptionSettings struct {
 	*findings
 	*unstable.Config
 	registry encryption.Registry
-	places   map[string]path.Path // paths of the blocks, by the address of the key provider or method; nil for text
-	layered  bool                 // TF_ENCRYPTION is not known yet, and may add settings to a text
+	places   map[string]path.Path // paths of blocks, by the address of the key provider or method; nil for text
+	layered  bool                 // whether TF_ENCRYPTION is not known yet, and may add settings to the text
 }
 
-// settings reads the encryption settings from the blocks or from the text, and never from both.
+// settings reads the encryption settings either from blocks or from text. It never mixes the two.
 func (b providerBlock) settings() encryptionSettings {
 	out := encryptionSettings{findings: b.findings, Config: &unstable.Config{}, registry: b.registry}
 	hasText := !b.value.GetAttr("encryption").IsNull()
@@ -127,14 +127,14 @@ func (b providerBlock) settings() encryptionSettings {
 		return out
 	}
 	out.layered = b.env == nil && (!b.value.GetAttr("use_environment").IsKnown() || isTrue(b.value, "use_environment", true))
-	if merged := b.readText(); merged != nil { // methods without settings work without the text
+	if merged := b.readText(); merged != nil { // without any text, methods that need no settings still work
 		out.Config = merged
 	}
 	return out
 }
 
-// readText returns the settings of the encryption argument with TF_ENCRYPTION merged over them, as OpenTofu merges it
-// over the configuration.
+// readText returns the settings in the encryption argument, with TF_ENCRYPTION merged over them. OpenTofu
+// merges TF_ENCRYPTION over its configuration in the same way.
 func (b providerBlock) readText() *unstable.Config {
 	if !b.value.GetAttr("encryption").IsKnown() {
 		b.notKnown("encryption")
@@ -151,8 +151,8 @@ func (b providerBlock) readText() *unstable.Config {
 	return merged
 }
 
-// failInText records problems without a path: at the path of an argument, Terraform prints the source of its value,
-// and this text may hold secrets.
+// failInText records problems without paths. Given the path of an argument, Terraform prints the line that
+// sets it, and the encryption text may contain secrets.
 func (f *findings) failInText(err error) {
 	var all fault.List
 	if err != nil && !errors.As(err, &all) {
@@ -177,8 +177,8 @@ func (b providerBlock) readBlocks(into *encryptionSettings) {
 	}
 }
 
-// entries reads all key_provider or method blocks, and records their paths. The parameter one is the example in
-// errors about groups without blocks.
+// entries reads all key_provider or method blocks and records their paths. If a group contains no block, the
+// error message shows one as an example.
 func (b providerBlock) entries(
 	places map[string]path.Path, what string, tables []attr.Table, one fault.NoBlock,
 ) map[string]*unstable.Entry {
@@ -206,7 +206,7 @@ func (b providerBlock) entries(
 	return out
 }
 
-// entry returns the key provider or method of a block, and nil if its name is unknown or invalid.
+// entry returns the key provider or method that a block configures, or nil if its name is unknown or invalid.
 func (b providerBlock) entry(what string, table attr.Table, block cty.Value, p path.Path) *unstable.Entry {
 	if !block.GetAttr("name").IsKnown() {
 		b.notKnown(what + "." + table.Name)
@@ -221,12 +221,12 @@ func (b providerBlock) entry(what string, table attr.Table, block cty.Value, p p
 		return nil
 	}
 	values := blockValues(block)
-	delete(values, "name") // the address has the name
+	delete(values, "name") // the address already contains the name
 	return unstable.NewEntry(what+"."+table.Name+"."+name, table, values)
 }
 
-// blockValues returns the arguments of a block. A nested block is a list of at
-// most one object, and becomes that object.
+// blockValues returns the arguments of a block. It converts each nested block from a list of at most one
+// object to the object.
 func blockValues(block cty.Value) map[string]cty.Value {
 	out := block.AsValueMap()
 	for name, v := range out {
@@ -244,8 +244,8 @@ func blockValues(block cty.Value) map[string]cty.Value {
 	return out
 }
 
-// target reads a method with its fallbacks, from the default block or from a data source. It returns nil if neither
-// the block nor only has a method.
+// target reads a method and its fallbacks from the default block or a data source. It returns nil if the
+// block names no method and the parameter only is nil.
 func (f *findings) target(registry encryption.Registry, block cty.Value, p path.Path, only *unstable.Target) *unstable.Target {
 	fallbacks, known := blocks(block, "fallback")
 	if !known || !block.GetAttr("method").IsKnown() {
@@ -284,7 +284,8 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	return t
 }
 
-// openSources starts every kind of source with its credentials, and returns functions that open a source, by kind.
+// openSources starts each kind of source with its credentials. It returns functions that open a source, by
+// kind.
 func (b providerBlock) openSources() map[string]source.Open {
 	groups := b.known(b.value, "credentials", "credentials")
 	for i, group := range groups {
@@ -306,14 +307,14 @@ func (b providerBlock) openSources() map[string]source.Open {
 	return out
 }
 
-// ofCredentials returns the provider's words for errors of sources with this kind of credentials.
+// ofCredentials returns the wording that source errors use for this kind of credentials.
 func ofCredentials(kind string) fault.Voice {
 	return fault.Voice{Words: map[string]string{
 		"credentials": "the " + kind + " block of credentials, in the provider block", "settings": "the provider block"}}
 }
 
-// credentials returns the credentials blocks of one kind. The data source that uses a block reports its mistakes, so
-// its address is its path in the provider block.
+// credentials returns the credentials blocks of one kind. The address of each entry is its path in the
+// provider block, because a mistake in it is reported by the data source that uses it.
 func (b providerBlock) credentials(groups []cty.Value, table attr.Table) []*unstable.Entry {
 	var out []*unstable.Entry
 	for i, group := range groups {

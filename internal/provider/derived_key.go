@@ -37,7 +37,7 @@ func derivedKey() reading {
 	}
 }
 
-// derivedKeyRequest is a request of statecrypt_derived_key.
+// derivedKeyRequest is a request for statecrypt_derived_key.
 type derivedKeyRequest struct {
 	keyProvider string
 	derivation  encryption.Derivation

@@ -16,15 +16,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// This file alone turns errors into diagnostics. It escapes them with [outside.Text], because they may quote
-// strangers.
+// All errors become diagnostics in this file. They are escaped with [outside.Text], because they may quote
+// untrusted input.
 
 func errorDiagnostic(summary, detail string) *tfprotov6.Diagnostic {
 	return &tfprotov6.Diagnostic{
 		Severity: tfprotov6.DiagnosticSeverityError, Summary: outside.Text(summary), Detail: outside.Text(detail)}
 }
 
-// diagnostics is a list of different diagnostics.
+// diagnostics is a list of diagnostics without duplicates.
 type diagnostics []*tfprotov6.Diagnostic
 
 func (all *diagnostics) add(d *tfprotov6.Diagnostic) {
@@ -33,9 +33,9 @@ func (all *diagnostics) add(d *tfprotov6.Diagnostic) {
 	}
 }
 
-const maxName = 100 // bytes of a foreign name that an error shows
+const maxName = 100 // the maximum size in bytes of an untrusted name in an error message
 
-// step is the step of a read that failed.
+// step names the step at which a read failed.
 type step string
 
 const (
@@ -50,7 +50,7 @@ const (
 	stepDerive        = step("derive")
 )
 
-// words returns the headline of the step's errors, and a phrase for the work of the step.
+// words returns the headline for errors in this step, and a phrase that describes the step.
 func (s step) words() (summary, doing string) {
 	switch s {
 	case stepFetch:
@@ -73,10 +73,10 @@ func (s step) words() (summary, doing string) {
 	return "Cannot read a state with this configuration", "reading the configuration"
 }
 
-// stepError is an error of a read, with the step at which it failed.
+// stepError is a read error, with the step that failed.
 type stepError struct {
 	step   step
-	source source.Source // nil if it failed before there was a source
+	source source.Source // nil if the read failed before it had a source
 	err    error
 }
 
@@ -89,7 +89,7 @@ func (e *stepError) Error() string {
 
 func (e *stepError) Unwrap() error { return e.err }
 
-// stepOf returns the step of an error of package encryption, and stepDecrypt for other errors.
+// stepOf returns the step in an error from package encryption, or stepDecrypt for other errors.
 func stepOf(err error) step {
 	if e, ok := errors.AsType[*encryption.Error](err); ok {
 		return step(e.Step)
@@ -97,7 +97,7 @@ func stepOf(err error) step {
 	return stepDecrypt
 }
 
-// readDiagnostics explains a failed read. Without a provider block, c is nil.
+// readDiagnostics explains why a read failed. c is nil if the provider is not configured.
 func readDiagnostics(err error, c *configured) diagnostics {
 	failed, ok := errors.AsType[*stepError](err)
 	if !ok {
@@ -126,12 +126,12 @@ func warningDiagnostics(warnings []source.Warning) diagnostics {
 
 const invalidConfiguration = "Invalid configuration"
 
-// problemDiagnostics returns diagnostics for mistakes in blocks, with their paths.
+// problemDiagnostics returns a diagnostic for each mistake in a block, with its path.
 func problemDiagnostics(problems []problem) diagnostics {
 	var out diagnostics
 	for _, p := range problems {
 		err := p.err
-		if len(p.path.Steps()) > 0 { // some versions print the path of the whole block for a deep path
+		if len(p.path.Steps()) > 0 { // for a deep path, some CLI versions print only the path of the whole block
 			err = fmt.Errorf("%s: %w", strings.ReplaceAll(p.path.String(), "[0]", ""), err)
 		}
 		d := errorDiagnostic(invalidConfiguration, readerOf(nil).tell(err))
@@ -141,8 +141,9 @@ func problemDiagnostics(problems []problem) diagnostics {
 	return out
 }
 
-// beforeBlock returns the path of an argument, and for a block the path of its parent: Terraform prints the line
-// where a block begins, and a block with a single argument, which may be a secret, fits into that line.
+// beforeBlock returns the path that a diagnostic may show. It returns the path of an argument unchanged, but
+// the parent of a block's path. Given the path of a block, Terraform prints the block's first line, and a
+// block with a single argument, which may be a secret, fits on that line.
 func beforeBlock(p path.Path) path.Path {
 	steps := p.Steps()
 	if last := len(steps) - 1; last > 0 {
@@ -153,7 +154,7 @@ func beforeBlock(p path.Path) path.Path {
 	return p
 }
 
-// attributePath returns a path in the form of the protocol, nil for an empty path.
+// attributePath converts a path to its protocol form. It returns nil for an empty path.
 func attributePath(p path.Path) *tftypes.AttributePath {
 	var out *tftypes.AttributePath
 	for _, step := range p.Steps() {

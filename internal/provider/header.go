@@ -9,7 +9,7 @@ import (
 
 var lockType = cty.Object(map[string]cty.Type{"id": cty.String, "who": cty.String, "operation": cty.String, "created": cty.String})
 
-// headerFields returns the read-only attributes that describe the state itself.
+// headerFields returns the read-only attributes that describe the state as a whole.
 func headerFields() []field {
 	return []field{
 		computed("serial", cty.Number, "The serial of the state."),
@@ -25,10 +25,11 @@ func headerFields() []field {
 	}
 }
 
-// maxRevision is the largest size of a revision in bytes. Version IDs of S3 have up to 1,024 before they are escaped.
+// maxRevision is the maximum size of a revision, in bytes. S3 version IDs have up to 1,024 bytes before
+// escaping.
 const maxRevision = 4096
 
-// header returns the values of [headerFields]. A missing state has only revision and lock.
+// header returns the values of [headerFields]. For a missing state, it returns only revision and lock.
 func (s *openedState) header() map[string]cty.Value {
 	out := map[string]cty.Value{"revision": orNull(outside.Value(s.revision, maxRevision)), "lock": lockValue(s.lock)}
 	if s.missing != nil {

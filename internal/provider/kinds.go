@@ -11,13 +11,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// kinds holds the kinds of key providers, methods and sources that a user can name. The schemas are made from it.
+// kinds lists the key providers, methods and sources that users can configure. The schemas are generated from
+// it.
 type kinds struct {
 	registry encryption.Registry
 	sources  []source.Kind
 }
 
-// forgiving returns a copy of c whose sources do not require arguments for which a variable is set.
+// forgiving returns a copy of c in which a source argument is optional if one of its environment variables is
+// set.
 func (c kinds) forgiving(env attr.LookupEnv) kinds {
 	c.sources = slices.Clone(c.sources)
 	for i := range c.sources {
@@ -31,7 +33,7 @@ func (c kinds) forgiving(env attr.LookupEnv) kinds {
 	return c
 }
 
-// providerFields returns the arguments of the provider block.
+// providerFields returns the arguments and blocks of the provider block.
 func (c kinds) providerFields() []field {
 	keyProviders, methods := unstable.Tables(c.registry)
 	var credentials []field
@@ -61,7 +63,7 @@ func (c kinds) providerFields() []field {
 	}
 }
 
-// entryBlocks returns the blocks inside key_provider and method, one per kind.
+// entryBlocks returns the blocks allowed inside key_provider or method, one for each kind.
 func entryBlocks(tables []attr.Table) []field {
 	out := make([]field, len(tables))
 	for i, t := range tables {
@@ -73,7 +75,8 @@ func entryBlocks(tables []attr.Table) []field {
 	return out
 }
 
-// withOnlyKey returns the tables of methods with an optional key provider, which writeOut adds.
+// withOnlyKey returns the method tables with the key provider marked as optional, because writeOut adds the
+// only one.
 func withOnlyKey(methods []attr.Table) []attr.Table {
 	methods = slices.Clone(methods)
 	for m, t := range methods {
@@ -88,7 +91,8 @@ func withOnlyKey(methods []attr.Table) []attr.Table {
 	return methods
 }
 
-// targetFields returns the arguments of the default block, and of the part of a data source that overrides it.
+// targetFields returns the arguments of the default block. Data sources have the same arguments, to override
+// the default.
 func targetFields() []field {
 	return []field{
 		argument("method", cty.String, "The address of the method, such as `method.aes_gcm.main`, or `unencrypted`."),
@@ -121,7 +125,7 @@ func atMostOne(f field) field {
 	return f
 }
 
-// many returns a block that may be repeated, with the arguments of a table and extra ones.
+// many returns a repeatable block with the arguments of a table, after the extra ones.
 func many(t attr.Table, extra []field) field {
 	return block(t.Name, t.Doc, append(extra, fields(t.Attrs)...))
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// marshal encodes a known value for a CLI, which reads the same value as from cty's own encoder. That encoder takes
-// 60 microseconds for a number such as 1.1, because it looks for the shortest text of all 512 bits, although the
-// shortest text of a float64 usually has the same value. A list of a few thousand prices would take longer to send
-// than to fetch.
+// marshal encodes a known value for the CLI. The CLI decodes the same value as with cty's own encoder, which
+// takes 60 microseconds for a number such as 1.1: it searches for the shortest text of all 512 bits, although
+// the shortest text of the nearest float64 usually has the same value. With cty's encoder, sending a list of
+// a few thousand prices would take longer than fetching it.
 func marshal(v cty.Value, typ cty.Type) ([]byte, error) {
 	var out bytes.Buffer
 	e := encoder{msgpack.NewEncoder(&out)}
@@ -46,7 +46,7 @@ func (e encoder) value(v cty.Value, typ cty.Type) error {
 	return e.elements(v, typ)
 }
 
-// dynamic encodes a value with its type.
+// dynamic encodes a value together with its type.
 func (e encoder) dynamic(v cty.Value) error {
 	typ, err := v.Type().MarshalJSON()
 	if err != nil {
@@ -97,7 +97,7 @@ func (e encoder) elements(v cty.Value, typ cty.Type) error {
 	return nil
 }
 
-// number encodes a number so that a CLI reads back the same 512 bits.
+// number encodes a number so that the CLI decodes exactly the same 512 bits.
 func (e encoder) number(n *big.Float) error {
 	if whole, accuracy := n.Int64(); accuracy == big.Exact {
 		return e.EncodeInt(whole)

@@ -7,11 +7,11 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// promisesTooMuch reports whether a message in MessagePack announces more values than it can contain,
-// each of which has at least one byte. Decoders allocate memory for announced values before they read
-// them, and a process that runs out of memory cannot recover. Decoders find other mistakes.
+// promisesTooMuch reports whether a MessagePack message announces more values than it can contain, given that
+// each value takes at least one byte. Decoders allocate memory for announced values before reading them, and
+// a process cannot recover from running out of memory. Other mistakes are left to the decoders.
 //
-// https://github.com/msgpack/msgpack/blob/master/spec.md
+// See https://github.com/msgpack/msgpack/blob/master/spec.md.
 func promisesTooMuch(message []byte) bool {
 	rest := bytes.NewReader(message)
 	d := msgpack.NewDecoder(rest)
@@ -28,8 +28,8 @@ func promisesTooMuch(message []byte) bool {
 	return false
 }
 
-// elements reads the start of an array or map, or else a whole value, and returns the number of elements that follow.
-// It does not call itself for them, so deep messages need no stack.
+// elements reads either the header of an array or map, or a whole value of another type. It returns the
+// number of elements that follow. It is not recursive, so deeply nested messages cannot exhaust the stack.
 func elements(d *msgpack.Decoder) (uint64, error) {
 	switch code, err := d.PeekCode(); {
 	case err != nil:

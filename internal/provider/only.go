@@ -13,17 +13,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// A configuration need not name the only entry of a kind. This file implements that for blocks; OpenTofu's text keeps
-// OpenTofu's rules.
+// A configuration need not name the only key provider or method. This file implements that for blocks. Text
+// in OpenTofu's syntax follows OpenTofu's rules.
 
-// onlyName is the name of an entry if the user gives none.
+// onlyName is the default name of a key provider or method.
 const onlyName = "main"
 
-// onlyMethod is the kind of the method that is added for a single key provider.
+// onlyMethod is the kind of method that is added if there is a single key provider and no method.
 const onlyMethod = "aes_gcm"
 
-// writeOut adds settings that the user may leave out: the method of a single key provider, the keys of a method, and
-// the default. Plaintext is never a default: it is read only if the settings name it.
+// writeOut adds settings that users may leave out: a method for the only key provider, the key provider of a
+// method, and the default. Unencrypted is never the default: plaintext is read only if the settings name that
+// method.
 func (s encryptionSettings) writeOut() {
 	keys := sortedNames(s.KeyProviders)
 	if len(keys) == 1 && len(s.Methods) == 0 {
@@ -41,7 +42,7 @@ func (s encryptionSettings) writeOut() {
 	}
 }
 
-// writeOutKeys adds the only key provider to the methods of a kind that require one and name none.
+// writeOutKeys adds the only key provider to each method of a kind that requires one but does not name one.
 func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 	for _, a := range table.Attrs {
 		if a.Form != attr.KeyProvider || !a.Required {

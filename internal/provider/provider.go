@@ -1,16 +1,16 @@
-// Package provider connects Terraform to the packages that do the work. With main, it is the only package that knows
-// the plugin framework.
+// Package provider implements the Terraform provider on top of the packages that do the actual work. Apart
+// from main, no other package uses Terraform's plugin protocol.
 //
-// These words have one meaning in all files:
+// These terms have the same meaning in all files:
 //
-//   - kinds: the kinds of key providers, methods and sources that a user can name.
+//   - kinds: the kinds of key providers, methods and sources that users can configure.
 //   - reading: a data source or an ephemeral resource, such as statecrypt_remote_state.
-//   - field: an argument, a block or a read-only attribute of a schema.
-//   - arguments: the values of the block of a reading, while they are checked.
-//   - request: those values once they are understood, ready to be read.
-//   - configured: a provider block once it is understood, and the reads that share its work.
-//   - problem: a mistake in a block, with its path; findings are the problems of one block.
-//   - step: the part of a read that has failed, for the headline of an error.
+//   - field: an argument, a block or a read-only attribute in a schema.
+//   - arguments: the values in a reading's block while they are being checked.
+//   - request: the checked values of a reading, ready for a read.
+//   - configured: the checked settings of a provider block, and the reads that share its work.
+//   - problem: a mistake in a block, with its path; findings are the problems in one block.
+//   - step: the part of a read that failed, for the headline of an error.
 package provider
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// The types in this file implement the provider for the plugin framework: names and schemas. Calls that do something
-// never get here, see [Server].
+// The types in this file implement the plugin framework's provider interfaces, for names and schemas only.
+// [Server] handles all calls that do work, so those calls never get here.
 
 const (
 	bypassed       = "The provider was bypassed"

@@ -18,23 +18,23 @@ type reading struct {
 	kinds     kinds
 	name, doc string
 
-	// request reads the arguments. If some are unknown, as in a validation, the request is incomplete, and the
-	// problems concern only the known arguments.
+	// request checks the arguments. During validation, some may be unknown; then the request is incomplete,
+	// and the problems concern only the known arguments.
 	request func(c kinds, arguments cty.Value, env attr.LookupEnv) (request, []problem)
 }
 
-// request is a read that a block of the user describes.
+// request is a read that the user has described in a block.
 type request interface {
 	read(ctx context.Context, provider *configured) (*result, error)
 }
 
-// result holds the attributes of a data source or an ephemeral resource.
+// result holds the attributes and warnings that a read returns.
 type result struct {
-	attributes map[string]cty.Value // values by the name of the read-only attribute; absent ones are null
+	attributes map[string]cty.Value // values of read-only attributes, by name; missing ones are null
 	warnings   []source.Warning
 }
 
-// role is the kind of block that users write for a reading.
+// role is the kind of block in which users configure a reading.
 type role string
 
 const (
@@ -49,8 +49,8 @@ func (r role) doc() string {
 	return "It never writes, locks or lists."
 }
 
-// sensitiveFields returns the fields of the sensitive part of a result. A data source fills that part only on
-// request, because Terraform stores the attributes of a data source.
+// sensitiveFields returns the fields for the sensitive part of a result. A data source fills that part only
+// on request, because Terraform stores its attributes in the state.
 func sensitiveFields(as role, what, doc string) []field {
 	name := "sensitive_" + what
 	if as == ephemeralResource {
@@ -67,9 +67,9 @@ func (r *result) warn(title, format string, args ...any) {
 	r.warnings = append(r.warnings, source.Warning{Title: title, Text: fmt.Sprintf(format, args...)})
 }
 
-// validate returns the mistakes in those arguments that are known, and checks them also against the provider block if
-// that is complete. It does not require arguments for which a variable is set, although it is not known yet whether
-// the provider may read variables.
+// validate returns the mistakes in the known arguments. If provider is complete, it also checks the arguments
+// against the provider block. An argument is not required if one of its environment variables is set,
+// although it is not known yet whether the provider may use the environment.
 func (r reading) validate(arguments cty.Value, provider *configured) diagnostics {
 	req, problems := r.request(r.kinds.forgiving(world.Here().Lookup), arguments, nil)
 	if decrypts, ok := req.(interface{ dangling(c *configured) []problem }); ok && provider != nil && provider.complete {
@@ -83,7 +83,8 @@ func (r reading) validate(arguments cty.Value, provider *configured) diagnostics
 	return problemDiagnostics(problems)
 }
 
-// read returns the arguments with the read-only attributes filled, or else only errors.
+// read returns the arguments together with the values of the read-only attributes. If it fails, it returns
+// only errors.
 func (r reading) read(
 	ctx context.Context, provider *configured, arguments cty.Value,
 ) (*tfprotov6.DynamicValue, diagnostics) {

@@ -11,19 +11,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// remoteStateRequest is a request of statecrypt_remote_state.
+// remoteStateRequest is a request for statecrypt_remote_state.
 type remoteStateRequest struct {
 	stateRequest
 
-	only              []string // nil for all outputs
+	only              []string // names of the requested outputs; nil means all outputs
 	defaults          map[string]cty.Value
 	sensitiveDefaults map[string]cty.Value
 	defaultsIfMissing bool
 
-	keepSensitive bool // whether sensitive_outputs is filled
+	keepSensitive bool // whether to fill sensitive_outputs
 }
 
-// remoteState returns the data source or the ephemeral resource statecrypt_remote_state.
+// remoteState returns statecrypt_remote_state, as a data source or as an ephemeral resource.
 func (c kinds) remoteState(as role) reading {
 	sensitive := sensitiveFields(as, "outputs", "An object of the outputs that are marked as sensitive.")
 	return reading{
@@ -94,14 +94,14 @@ func (a *arguments) selection(r *remoteStateRequest) {
 	}
 }
 
-// outputs returns the value of an argument of dynamic type, which must be an object or a map.
+// outputs returns the value of a dynamically typed argument, which must be an object or a map.
 func (a *arguments) outputs(name string) map[string]cty.Value {
 	v := a.block.GetAttr(name)
 	switch {
 	case v.IsNull() || !v.IsWhollyKnown():
 		return nil
 	case !v.Type().IsObjectType() && !v.Type().IsMapType():
-		// The error has no path: at the path of an argument, Terraform prints its value.
+		// The error has no path: given the path of an argument, Terraform prints its value.
 		a.fail(path.Empty(), "the argument %s must be an object of outputs, such as { vpc_id = \"none\" }", name)
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// acceptMissing returns an error for a missing state, unless defaults replace it.
+// acceptMissing returns an error if the state is missing and the user has not asked for the defaults instead.
 func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	if s.missing == nil || r.defaultsIfMissing {
 		return nil
@@ -31,8 +31,8 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	return fault.Known(r.about(s.missing), fault.NoState{Block: r.kind.Name})
 }
 
-// result returns the attributes of the data source: the outputs of the state, and defaults for the outputs that it
-// lacks.
+// result returns the attributes of the data source: the outputs of the state, and the defaults of outputs
+// that the state does not have.
 func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	state := s.State
 	if s.missing != nil {
@@ -64,8 +64,8 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	return got, nil
 }
 
-// values decodes the outputs and splits them by their sensitivity. A default never replaces an output that the state
-// has, sensitive or not.
+// values decodes the outputs and separates sensitive ones from the others. A default never replaces an output
+// that the state has, sensitive or not.
 func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain, sensitive map[string]cty.Value, err error) {
 	plain, sensitive = map[string]cty.Value{}, map[string]cty.Value{}
 	for _, name := range wanted {
@@ -92,8 +92,9 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 	return plain, sensitive, err
 }
 
-// warnOfDefaults warns of a default that probably has the wrong place or name: the output is sensitive or is not, or
-// has a similar name. Most states have all outputs, and then no names are compared.
+// warnOfDefaults warns about defaults that are probably in the wrong argument or have the wrong name: the
+// state has the output with a different sensitivity, or has one with a similar name. Most states have all
+// outputs; then no names are compared.
 func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstate.Output, wanted []string) {
 	for _, name := range wanted {
 		if place := r.elsewhere(stored, name); place != "" {
@@ -121,7 +122,8 @@ func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstat
 	}
 }
 
-// elsewhere returns the place of an output as a clause for a warning, and "" if its default has the same place.
+// elsewhere returns a clause for a warning that explains where the output is. It returns an empty string if
+// the output's default is in the right argument.
 func (r remoteStateRequest) elsewhere(stored map[string]tfstate.Output, name string) string {
 	output, ok := stored[name]
 	_, plain := r.defaults[name]
@@ -138,8 +140,8 @@ func (r remoteStateRequest) elsewhere(stored map[string]tfstate.Output, name str
 	return ""
 }
 
-// given returns the names of the outputs whose values the data source returns. It leaves out sensitive ones, unless
-// keepSensitive is set.
+// given returns the names of the outputs whose values the data source returns. It omits sensitive outputs
+// unless keepSensitive is set.
 func (r remoteStateRequest) given(state *tfstate.State, wanted []string) []string {
 	var names []string
 	for _, name := range wanted {
@@ -150,7 +152,7 @@ func (r remoteStateRequest) given(state *tfstate.State, wanted []string) []strin
 	return names
 }
 
-// describe sets sensitive_output_names, and warns of deprecated outputs.
+// describe sets sensitive_output_names and warns about deprecated outputs.
 func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 	var sensitive, deprecated []string
 	for _, name := range wanted {
@@ -169,8 +171,8 @@ func (r *result) describe(stored map[string]tfstate.Output, wanted []string) {
 	}
 }
 
-// wanted returns the sorted names of the requested outputs: the names in only, or else all names in the state and the
-// defaults.
+// wanted returns the sorted names of the requested outputs. Without the argument "only", these are all
+// outputs in the state and all defaults.
 func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, error) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(stored)), maps.Keys(r.defaults))
 	names = slices.AppendSeq(names, maps.Keys(r.sensitiveDefaults))
@@ -192,8 +194,8 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
 }
 
-// nearOutputs returns a hint at the output that was probably meant, even if name is a reference to it or to a part of
-// it, or else a list of up to 5 names.
+// nearOutputs returns a hint that suggests the output that the user probably meant. The name may also be a
+// reference to an output or to a part of one. If no output is similar, the hint lists up to 5 names.
 func nearOutputs(name string, names []string) string {
 	whole, _, _ := strings.Cut(strings.TrimPrefix(name, "outputs."), ".")
 	whole, _, _ = strings.Cut(whole, "[")
@@ -217,11 +219,11 @@ func nearOutputs(name string, names []string) string {
 	return "; there are: " + strings.Join(shown, ", ")
 }
 
-// maxMessage is the most bytes of outputs in a message of the plugin protocol: 256 MiB, less some room for the other
-// attributes.
+// maxMessage is the maximum size of all outputs in a protocol message, in bytes: 256 MiB, less some room for
+// the other attributes.
 const maxMessage = 255 << 20
 
-// checkSize returns an error if the outputs have more than limit bytes.
+// checkSize returns an error if the outputs are larger than limit, in bytes.
 func checkSize(state *tfstate.State, names []string, limit int) error {
 	size := 0
 	for _, name := range names {

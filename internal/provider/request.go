@@ -21,23 +21,23 @@ import (
 
 const defaultMaxSize = 512 << 20 // bytes
 
-// stateRequest is the common part of all requests for states: the place of the state, the methods that
-// open it, and the pins that it must meet.
+// stateRequest is the common part of all requests that read a state: its location, the methods that may open
+// it, and the pins that it must match.
 type stateRequest struct {
-	kind   source.Kind // empty if no block of a source is known
+	kind   source.Kind // empty if no source block is known
 	source source.Request
-	target *unstable.Target // nil if the request sets no method
-	name   string           // the name of a remote_state_data_source in the text
+	target *unstable.Target // nil if the data source sets no method
+	name   string           // the name of a remote_state_data_source in the text; may be empty
 
-	resources bool // whether the resources of the state are needed
+	resources bool // whether to keep the resources of the state
 
-	object *kubestate.Object // the object that holds the state; nil if there is no block
+	object *kubestate.Object // the Kubernetes object that contains the state; nil if there is no object block
 
-	expectedLineage string // "" if not pinned
+	expectedLineage string // empty if not pinned
 	minimumSerial   *int64
 }
 
-// identity returns a text that is equal for requests that read the same state in the same way.
+// identity returns a string that is equal for requests that read the same state in the same way.
 func (r stateRequest) identity(target encryption.Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\x00%s\x00%d\x00%v\x00", r.kind.Name, r.source.Workspace, r.source.MaxSize, r.resources)
@@ -49,7 +49,7 @@ func (r stateRequest) identity(target encryption.Target) string {
 	return b.String()
 }
 
-// stateFields returns the arguments that make a stateRequest.
+// stateFields returns the arguments that a stateRequest is built from.
 func (c kinds) stateFields() []field {
 	var out []field
 	for _, kind := range c.sources {
@@ -75,7 +75,7 @@ func computed(name string, typ cty.Type, doc string) field {
 	return f
 }
 
-// arguments holds the arguments of a data source or an ephemeral resource while they are read.
+// arguments holds the arguments of a data source or an ephemeral resource while they are being read.
 type arguments struct {
 	findings
 	kinds
@@ -83,7 +83,7 @@ type arguments struct {
 	block cty.Value
 }
 
-// state returns the request that the arguments of stateFields describe.
+// state returns the request that the arguments in stateFields describe.
 func (a *arguments) state() stateRequest {
 	r := stateRequest{source: source.Request{MaxSize: defaultMaxSize}}
 	a.source(&r)
@@ -97,13 +97,13 @@ func (a *arguments) state() stateRequest {
 	return r
 }
 
-// keepsSensitive reports whether the result has sensitive values. An ephemeral resource always has
-// them, because its attributes are not stored.
+// keepsSensitive reports whether the result contains sensitive values. For an ephemeral resource, it always
+// does, because the attributes are not stored.
 func (a *arguments) keepsSensitive() bool {
 	return !a.block.Type().HasAttribute("store_sensitive") || isTrue(a.block, "store_sensitive", false)
 }
 
-// source reads the block of the only source, and records an error if there are several, or none.
+// source reads the source block. It records an error if there is not exactly one.
 func (a *arguments) source(r *stateRequest) {
 	var chosen cty.Value
 	var names []string
@@ -130,7 +130,7 @@ func (a *arguments) source(r *stateRequest) {
 	}
 }
 
-// object reads the block of a Kubernetes object.
+// object reads the block that describes a Kubernetes object.
 func (a *arguments) object(r *stateRequest) {
 	table := kubestate.Table()
 	list, _ := blocks(a.block, table.Name)
@@ -149,14 +149,14 @@ func (a *arguments) object(r *stateRequest) {
 	r.object, r.source.Object = object, object
 }
 
-// values reads a block that occurs at most once. It returns false if a part of the block is unknown or wrong.
+// values reads a block. It returns false if part of the block is unknown or invalid.
 func (a *arguments) values(table attr.Table, block cty.Value) (attr.Values, bool) {
 	if !block.IsWhollyKnown() {
 		return nil, false
 	}
 	values, err := unstable.NewEntry(table.Name, table, blockValues(block)).Decode(table, a.env)
 	for _, err := range fault.All(err) {
-		if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // the path shows the address
+		if mistake, ok := errors.AsType[*attr.Error](err); ok && mistake.Address == table.Name { // the path already shows the address
 			err = reason(err)
 			if mistake.Attr != "" {
 				err = fmt.Errorf("%s: %w", mistake.Attr, err)
@@ -194,7 +194,7 @@ func (a *arguments) encryption(r *stateRequest) {
 	}
 }
 
-// dangling returns problems for methods and names that the provider block does not have.
+// dangling returns a problem for each method or name that the provider block does not have.
 func (r stateRequest) dangling(c *configured) []problem {
 	var f findings
 	if !c.settings.layered {
@@ -212,7 +212,7 @@ func (r stateRequest) dangling(c *configured) []problem {
 func (a *arguments) pins(r *stateRequest) {
 	lineage, ok := given(a.block, "expected_lineage")
 	if ok && lineage == "" {
-		// A broken reference results in an empty text, which would pin nothing.
+		// A broken reference results in an empty string, which would pin nothing.
 		a.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
 	}
 	r.expectedLineage = lineage

@@ -13,15 +13,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
-// resourceRequest is a request of statecrypt_resource.
+// resourceRequest is a request for statecrypt_resource.
 type resourceRequest struct {
 	stateRequest
 
-	address       string // "" for the only resource of a state in an object
-	keepSensitive bool   // whether sensitive_attributes is filled
+	address       string // empty for the only resource in the state of a Kubernetes object
+	keepSensitive bool   // whether to fill sensitive_attributes
 }
 
-// resource returns the data source or the ephemeral resource statecrypt_resource.
+// resource returns statecrypt_resource, as a data source or as an ephemeral resource.
 func (c kinds) resource(as role) reading {
 	sensitive := sensitiveFields(as, "attributes", "The attributes that the state marks as sensitive, in the shape of "+
 		"`attributes`: objects have only these, and tuples have null for what is not sensitive.")
@@ -94,8 +94,8 @@ func (r resourceRequest) read(ctx context.Context, provider *configured) (*resul
 	return got, nil
 }
 
-// allowsResource returns an error if the root module, which owns the keys, does not allow other modules
-// to read this resource.
+// allowsResource returns an error unless the root module, which owns the keys, allows other modules to read
+// this resource.
 func (c *configured) allowsResource(req resourceRequest) error {
 	switch {
 	case c.unknown != nil:
@@ -111,7 +111,7 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	return nil
 }
 
-// result returns the attributes of the resource, split by their sensitivity.
+// result returns the attributes of the resource, with the sensitive ones separate.
 func (r resourceRequest) result(s *openedState) (*result, error) {
 	found, err := s.Resource(r.address)
 	if err != nil {
@@ -126,7 +126,8 @@ func (r resourceRequest) result(s *openedState) (*result, error) {
 		return nil, err
 	}
 	if r.object != nil && !found.Marked() {
-		// The attributes may contain secrets of the cluster, and this state marks none of them.
+		// The attributes may contain secrets of the cluster, and no attribute in this state is marked as
+		// sensitive.
 		attributes, sensitive = cty.NullVal(cty.DynamicPseudoType), attributes
 	}
 	out := s.header()

@@ -15,12 +15,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// field is an argument, a block or a read-only attribute of a schema.
+// field is an argument, a block or a read-only attribute in a schema.
 type field struct {
 	attr.Attr
-	Computed bool    // a read-only attribute
-	Many     bool    // a block that may be repeated
-	Fields   []field // the fields inside a block, in place of Attr.Attrs
+	Computed bool    // whether this is a read-only attribute
+	Many     bool    // whether this is a repeatable block
+	Fields   []field // the fields inside a block, instead of Attr.Attrs
 }
 
 func fields(attrs []attr.Attr) []field {
@@ -36,13 +36,13 @@ func fields(attrs []attr.Attr) []field {
 
 func (f field) isBlock() bool { return f.Fields != nil }
 
-// required reports whether Terraform itself may insist on the argument. It must not if the environment can fill it,
-// or another argument can take its place.
+// required reports whether Terraform itself may require the argument. It may not if an environment variable
+// or another argument can replace it.
 func (f field) required() bool { return f.Required && len(f.Env) == 0 && f.Excludes == nil }
 
 func (f field) optional() bool { return !f.Computed && !f.required() }
 
-// typeOf returns the type of the object that Terraform makes of the fields.
+// typeOf returns the type of the object that Terraform builds from the fields.
 func typeOf(fs []field) cty.Type {
 	attrs := map[string]cty.Type{}
 	for _, f := range fs {
@@ -53,9 +53,9 @@ func typeOf(fs []field) cty.Type {
 	return cty.Object(attrs)
 }
 
-// schemaOf returns the attributes and blocks of a schema. The schema packages of the framework each declare their own
-// interfaces, with the same methods, so the types for data sources also fit the provider and ephemeral resources: A
-// and B are the interfaces of the package in use.
+// schemaOf returns the attributes and blocks of a schema. A and B are the attribute and block interfaces of
+// the schema package in use. Each schema package of the framework declares its own, but their methods are the
+// same, so the types made here fit the provider, data sources and ephemeral resources.
 func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	attrs, blocks := map[string]A{}, map[string]B{}
 	for _, f := range fs {
@@ -68,8 +68,8 @@ func schemaOf[A, B any](fs []field) (map[string]A, map[string]B) {
 	return attrs, blocks
 }
 
-// blockOf returns a list of blocks, even if at most one is allowed: a single nested block with a required argument
-// fails even if it is absent.
+// blockOf returns a list block, even if at most one block is allowed: a single nested block with a required
+// argument would fail even if it is absent.
 func blockOf(f field) schema.Block {
 	attrs, blocks := schemaOf[schema.Attribute, schema.Block](f.Fields)
 	out := schema.ListNestedBlock{
@@ -82,7 +82,7 @@ func blockOf(f field) schema.Block {
 	return out
 }
 
-// atMostOneBlock returns an error for a second block.
+// atMostOneBlock is a validator that rejects a second block.
 type atMostOneBlock struct{ name string }
 
 func (v atMostOneBlock) Description(context.Context) string { return "At most one block." }
@@ -122,8 +122,9 @@ func attributeOf(f field) schema.Attribute {
 		MarkdownDescription: doc, Required: required, Optional: optional, Computed: computed, Sensitive: secret}
 }
 
-// variables returns a sentence with the environment variables of an argument, in order of precedence. It leaves out
-// variables that the documentation of the argument names, and returns "" if none remains.
+// variables returns a sentence that lists the argument's environment variables, in order of precedence. It
+// omits variables that the argument's documentation already names, and returns an empty string if none
+// remain.
 func variables(a attr.Attr) string {
 	named := func(name string) bool { return strings.Contains(a.Doc, "`"+name+"`") }
 	names := slices.DeleteFunc(slices.Clone(a.Env), named)
@@ -141,7 +142,7 @@ func frameworkTypes(members map[string]cty.Type) map[string]fwattr.Type {
 	return out
 }
 
-// frameworkType converts the type of a number, a bool or a string to the framework's.
+// frameworkType converts a number, bool or string type to the framework's type.
 func frameworkType(t cty.Type) fwattr.Type {
 	switch t {
 	case cty.Number:

@@ -25,33 +25,34 @@ var (
 		"them or in the provider; please report it")
 )
 
-// Server answers the calls of a CLI. The embedded plugin framework serves the schemas and reports arguments that do
-// not conform to them. Server itself validates, configures and reads.
+// Server handles the CLI's protocol calls. It validates, configures and reads by itself. The embedded plugin
+// framework serves the schemas and reports arguments that do not conform to them.
 //
-// Server ignores fields of the protocol's messages that it does not mention, so new fields must be looked at. Ignored
-// fields of requests are the client's capabilities and version, and the module's metadata, for which there is no
-// schema. Unused fields of responses are deferrals (an unknown value is an error of the read that needs it, because
-// no released CLI defers), and the fields that keep an ephemeral resource open (a time to renew it, private data).
+// Server ignores message fields that it does not mention, so new protocol versions must be checked for new
+// fields. It ignores these request fields: the client's capabilities and version, and the module's metadata,
+// for which there is no schema. It leaves these response fields empty: deferrals, because no released CLI
+// defers (a read that needs an unknown value fails), and the renewal time and private data that keep an
+// ephemeral resource open.
 type Server struct {
 	tfprotov6.ProviderServer
 	schemas
 	kinds      kinds
 	configured atomic.Pointer[configured] // nil before ConfigureProvider
-	validated  atomic.Pointer[configured] // nil before ValidateProviderConfig; without the environment
+	validated  atomic.Pointer[configured] // nil before ValidateProviderConfig; does not use the environment
 
 	mu      sync.Mutex
-	running context.Context // the context of all reads, until Stop
+	running context.Context // the parent of all read contexts, until Stop
 	stop    context.CancelCauseFunc
 }
 
-// schemas holds the schemas of everything that users can write.
+// schemas holds all schemas of the provider.
 type schemas struct {
 	block              codec              // the provider block
 	dataSources        map[string]reading // data sources by name
 	ephemeralResources map[string]reading
 }
 
-// NewServer returns the server of one CLI, with everything built in.
+// NewServer returns a server for one CLI, with all built-in kinds.
 func NewServer(version string) *Server {
 	return newServer(version, builtinKinds())
 }
@@ -83,7 +84,7 @@ func byName(readings ...reading) map[string]reading {
 	return out
 }
 
-// ValidateProviderConfig reports mistakes that can be found without the environment.
+// ValidateProviderConfig reports the mistakes that it can find without the environment.
 func (s *Server) ValidateProviderConfig(
 	ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest,
 ) (*tfprotov6.ValidateProviderConfigResponse, error) {
@@ -100,8 +101,8 @@ func (s *Server) ValidateProviderConfig(
 	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: req.Config, Diagnostics: diags}, err
 }
 
-// ConfigureProvider begins a run; with a debugger, a process has several runs. It contacts nothing, and accepts
-// values that are not known yet.
+// ConfigureProvider starts a run; under a debugger, one process serves several runs. It contacts no server,
+// and accepts values that are not known yet.
 func (s *Server) ConfigureProvider(
 	ctx context.Context, req *tfprotov6.ConfigureProviderRequest,
 ) (*tfprotov6.ConfigureProviderResponse, error) {
@@ -127,7 +128,7 @@ func (s *Server) ValidateDataResourceConfig(
 	return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: diags}, err
 }
 
-// ReadDataSource reads a data source, until Stop ends the read.
+// ReadDataSource reads a data source. Stop cancels the read.
 func (s *Server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	r := s.dataSources[req.TypeName]
 	if arguments, ok := r.decode(req.Config); ok {
@@ -150,7 +151,7 @@ func (s *Server) ValidateEphemeralResourceConfig(
 	return &tfprotov6.ValidateEphemeralResourceConfigResponse{Diagnostics: diags}, err
 }
 
-// OpenEphemeralResource reads an ephemeral resource, until Stop ends the read.
+// OpenEphemeralResource reads an ephemeral resource. Stop cancels the read.
 func (s *Server) OpenEphemeralResource(
 	ctx context.Context, req *tfprotov6.OpenEphemeralResourceRequest,
 ) (*tfprotov6.OpenEphemeralResourceResponse, error) {
@@ -181,8 +182,9 @@ func (s *Server) read(ctx context.Context, r reading, arguments cty.Value) (*tfp
 	return r.read(ctx, s.configured.Load(), arguments)
 }
 
-// malformed returns diagnostics for arguments that do not conform: our own, or else the framework's. The framework's
-// decoder panics and allocates memory like the one in [codec.decode], and must not end the process either.
+// malformed returns diagnostics for arguments that do not conform to the schema: our own if we have any,
+// otherwise the framework's. The framework's decoder can panic or allocate too much memory, like the decoder
+// in [codec.decode], and must not crash the process either.
 func (c codec) malformed(
 	sent *tfprotov6.DynamicValue, arguments cty.Value, framework func() ([]*tfprotov6.Diagnostic, error),
 ) (diags []*tfprotov6.Diagnostic, err error) {
@@ -201,8 +203,8 @@ func (c codec) malformed(
 	return refusal(diags), err
 }
 
-// refusal returns the framework's diagnostics for arguments that do not conform. If the framework accepts them, as it
-// accepts a null block, refusal adds a diagnostic of its own.
+// refusal returns the framework's diagnostics for arguments that do not conform to the schema. If they
+// contain no error, as for a null block, refusal adds one.
 func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	for _, d := range diags {
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
@@ -212,21 +214,21 @@ func refusal(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	return append(diags, problemDiagnostics([]problem{{err: errMalformed}})...)
 }
 
-// Stop ends the running reads, and all later ones until the provider is configured again: an interrupted CLI
-// continues with all planned reads, and each would wait for its server again. Stop itself does not wait.
+// Stop cancels all running reads, and all later reads until the provider is configured again. An interrupted
+// CLI still starts all planned reads, and each of them would wait for its server. Stop itself does not wait.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stop(errStopped)
 }
 
-// StopProvider calls [Server.Stop], because the user has interrupted the CLI.
+// StopProvider calls [Server.Stop]. The CLI calls StopProvider when the user interrupts it.
 func (s *Server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	s.Stop()
 	return s.ProviderServer.StopProvider(ctx, req)
 }
 
-// restart allows new reads after a Stop. Reads that Stop has ended stay ended.
+// restart allows new reads after Stop. Cancelled reads stay cancelled.
 func (s *Server) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,14 +237,14 @@ func (s *Server) restart() {
 	}
 }
 
-// stoppable returns a context that ends with ctx or at a Stop.
+// stoppable returns a context that is cancelled when ctx is done or Stop is called.
 func (s *Server) stoppable(ctx context.Context) (context.Context, func()) {
 	s.mu.Lock()
 	running := s.running
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := func() { cancel(context.Cause(running)) }
-	if running.Err() != nil { // at once, so that nothing begins
+	if running.Err() != nil { // cancel before returning, so that no work starts
 		stop()
 	}
 	forget := context.AfterFunc(running, stop)

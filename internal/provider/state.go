@@ -16,20 +16,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// openedState is a state that was fetched, decrypted and parsed. All readers of the same state share it, so nothing
-// in it is ever changed.
+// openedState is a state that was fetched, decrypted and parsed. All readers of a state share it, so it must
+// not be modified.
 type openedState struct {
 	*tfstate.State
 	source   source.Source
-	missing  *source.MissingError // set if there is no state; State is nil then
+	missing  *source.MissingError // set if there is no state; State is then nil
 	revision string
-	lock     *source.Lock      // nil if nobody has locked the state
-	fetched  []source.Warning  // the warnings of the source
-	opened   encryption.Opened // the result of the decryption, without its data
+	lock     *source.Lock      // nil if the state is not locked
+	fetched  []source.Warning  // the source's warnings
+	opened   encryption.Opened // the result of decrypting, without the data
 }
 
-// open fetches, decrypts and parses the state that the arguments of a user describe, and checks the user's pins. A
-// missing state is no error, unless a pin requires the state.
+// open fetches, decrypts and parses the requested state, and checks it against the user's pins. A missing
+// state is not an error unless a pin requires one.
 func (c *configured) open(ctx context.Context, req stateRequest) (*openedState, error) {
 	src, err := c.source(req)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *configured) open(ctx context.Context, req stateRequest) (*openedState, 
 	return state, req.acceptPins(state)
 }
 
-// source returns the source of the state.
+// source opens the requested source.
 func (c *configured) source(req stateRequest) (source.Source, error) {
 	if c.unknown != nil {
 		return nil, c.unknown
@@ -56,7 +56,7 @@ func (c *configured) source(req stateRequest) (source.Source, error) {
 	return c.sources[req.kind.Name](req.source)
 }
 
-// target returns the methods that may open the state.
+// target returns the methods that may open the requested state.
 func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	err := c.checkName(req.name)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	case req.target != nil:
 		t, err = c.encryption.Use(slices.Concat([]string{req.target.Method}, req.target.Fallbacks)...)
 	case len(t.Methods()) == 0:
-		t, err = c.encryption.Use() // without settings, plaintext is not read either, unless the user names it
+		t, err = c.encryption.Use() // without settings, even plaintext is read only if the user asks for it
 	}
 	if !c.enforced.IsKnown() || isYes(c.enforced) {
 		t = t.Enforce()
@@ -78,7 +78,7 @@ func (c *configured) target(req stateRequest) (encryption.Target, error) {
 	return t, err
 }
 
-// openAt fetches, decrypts and parses a state. A missing state is no error.
+// openAt fetches, decrypts and parses a state. A missing state is not an error.
 func (r stateRequest) openAt(ctx context.Context, src source.Source, target encryption.Target) (*openedState, error) {
 	snapshot, err := src.Fetch(ctx)
 	var file []byte
@@ -103,7 +103,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	if err != nil {
 		return nil, &stepError{step: stepParse, source: src, err: err}
 	}
-	opened.Data = nil // the state has kept the parts that are needed
+	opened.Data = nil // the state keeps the parts of the data that it needs
 	return &openedState{
 		State: state, source: src, revision: snapshot.Revision, lock: snapshot.Lock, fetched: snapshot.Warnings, opened: *opened,
 	}, nil
@@ -112,7 +112,8 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 var errPlan = fault.With(errors.New("this is a plan, and not a state"),
 	": name the file of the state; statecrypt decrypt -plan shows the content of a plan")
 
-// file returns the file of the state. If the source has read a manifest, it takes the file out of the manifest.
+// file returns the state file. If the source returned a Kubernetes manifest, file extracts the state file
+// from it.
 func (r stateRequest) file(ctx context.Context, fetched []byte) ([]byte, error) {
 	if r.object == nil || r.kind.Objects {
 		return fetched, nil
@@ -130,10 +131,10 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	if err != nil || r.resources {
 		return s, err
 	}
-	return s.WithoutResources(), nil // frees the memory of the file, because the state may be kept for long
+	return s.WithoutResources(), nil // frees the memory of the file, because the state may be kept for a long time
 }
 
-// warnings returns the warnings of the source and of the methods that opened the state.
+// warnings returns the warnings from the source and from decrypting.
 func (s *openedState) warnings() (out []source.Warning) {
 	warn := func(title, format string, args ...any) {
 		out = append(out, source.Warning{Title: title, Text: s.source.String() + fmt.Sprintf(format, args...)})
@@ -163,8 +164,8 @@ func attempts(opened encryption.Opened) string {
 	return out
 }
 
-// acceptPins returns an error if the state does not meet the user's pins. It refuses a missing state, too,
-// because a deletion is a rollback.
+// acceptPins returns an error if the state does not match the user's pins. A missing state does not match any
+// pin, because deleting a state is a rollback, too.
 func (r stateRequest) acceptPins(s *openedState) error {
 	switch {
 	case s.missing != nil && (r.expectedLineage != "" || r.minimumSerial != nil):
@@ -188,7 +189,7 @@ func (s *openedState) failed(at step, err error) error {
 	return &stepError{step: at, source: s.source, err: err}
 }
 
-// about returns an error for a missing state that also says which workspace is missing, and whether credentials were
+// about returns the error for a missing state. It names the workspace, and says whether credentials were
 // sent.
 func (r stateRequest) about(m *source.MissingError) error {
 	switch {
@@ -200,7 +201,8 @@ func (r stateRequest) about(m *source.MissingError) error {
 	return fault.Known(r.sent(m), fault.Workspace{Name: r.source.Workspace})
 }
 
-// sent returns an error that also says whether credentials were sent, for sources that have any.
+// sent returns the error for a missing state. It says whether credentials were sent, for sources that use
+// credentials.
 func (r stateRequest) sent(m *source.MissingError) error {
 	switch {
 	case m.Listed:

@@ -15,10 +15,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// This file finds provider blocks that are empty, or that do not have the effect that users expect.
+// This file detects provider blocks that are empty, or that do not have the effect that users expect.
 
-// isEmpty reports whether a block has no arguments. A CLI makes up such a block if a data source uses a
-// provider without an alias that has no block.
+// isEmpty reports whether a block has no arguments and no nested blocks. If a data source uses a provider
+// without an alias, and there is no block for it, the CLI sends an empty one.
 func isEmpty(block cty.Value) bool {
 	for _, v := range block.AsValueMap() {
 		noBlocks := v.IsKnown() && !v.IsNull() && v.Type().IsListType() && v.LengthInt() == 0
@@ -29,7 +29,8 @@ func isEmpty(block cty.Value) bool {
 	return true
 }
 
-// example returns the required arguments of a block at a path, and nil for an unknown kind.
+// example returns the required arguments of the block at a path such as "method.aes_gcm". It returns nil for
+// an unknown kind.
 func example(path string) []string {
 	what, kind, _ := strings.Cut(path, ".")
 	registry := builtin.Registry()
@@ -41,7 +42,7 @@ func example(path string) []string {
 	return b.Example
 }
 
-// unread returns the reason why TF_ENCRYPTION was not used, and heard if settings were read.
+// unread returns the reason why TF_ENCRYPTION was not used, or heard if any settings were read.
 func (b providerBlock) unread(areBlocks bool) environment {
 	text, _ := b.env.Get("TF_ENCRYPTION")
 	isSet, isText := strings.TrimSpace(text) != "", !b.value.GetAttr("encryption").IsNull()
@@ -58,14 +59,14 @@ func (b providerBlock) unread(areBlocks bool) environment {
 	return unset
 }
 
-// needKind records a mistake if a group, such as method, has no block of a kind in it.
+// needKind records a mistake if a group, such as method, contains no block.
 func (f *findings) needKind(group cty.Value, p path.Path, one fault.NoBlock) {
 	if group.IsKnown() && !group.IsNull() && isEmpty(group) {
 		f.failAt(p, fault.Known(errors.New("there is no block in it; the block of a kind is required, such as"), one))
 	}
 }
 
-// aBlock returns an example of the block at a path.
+// aBlock returns an example of the block at a path such as "method.aes_gcm".
 func aBlock(path string) fault.NoBlock { return fault.NoBlock{Path: path, Arguments: example(path)} }
 
 const (
@@ -76,7 +77,7 @@ const (
 var someCredentials = fault.NoBlock{Path: "credentials.git", Arguments: []string{
 	`url = "https://git.example.com/"`, "username = var.git_username", "password = var.git_password"}}
 
-// checkName returns an error if there is no remote_state_data_source of this name.
+// checkName returns an error if there is no remote_state_data_source with this name.
 func (c *configured) checkName(name string) error {
 	switch {
 	case name == "", slices.Contains(c.names, name):

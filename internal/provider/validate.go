@@ -24,7 +24,8 @@ type problem struct {
 	err  error
 }
 
-// findings holds the mistakes in a block, and an error for the first part of it that is not known yet.
+// findings holds the mistakes in a block, and an error that names the first part of the block that is not
+// known yet.
 type findings struct {
 	problems []problem
 	unknown  error
@@ -36,7 +37,7 @@ func (f *findings) fail(p path.Path, format string, args ...any) {
 
 func (f *findings) failAt(p path.Path, err error) { f.problems = append(f.problems, problem{p, err}) }
 
-// hasFailed reports whether there is an error at p already.
+// hasFailed reports whether a problem with path p is already recorded.
 func (f *findings) hasFailed(p path.Path) bool {
 	return slices.ContainsFunc(f.problems, func(found problem) bool { return found.path.Equal(p) })
 }
@@ -47,11 +48,11 @@ func (f *findings) notKnown(what string) {
 	}
 }
 
-// check records the mistakes in the blocks, with their paths. For a sensitive argument it records the
-// path of the block, because Terraform prints the line with the value at the path of an argument.
+// check records the mistakes in the blocks, with their paths. For a sensitive argument, it records the path
+// of the block: given the path of an argument, Terraform prints the line with its value.
 func (s encryptionSettings) check(e *encryption.Encryption) {
 	for _, f := range e.Check() {
-		place, isBlock := s.places[f.Err.Address] // checkTarget records the mistakes of targets
+		place, isBlock := s.places[f.Err.Address] // checkTarget records the mistakes in targets
 		if !isBlock || f.Doubt || !s.isFinal(f.Err) {
 			continue
 		}
@@ -62,7 +63,7 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 			s.fail(place.AtName(name).AtListIndex(0), "%s: %w", inside, f.Err.Err)
 		case f.Err.Attr == "":
 			s.failAt(place, f.Err.Err)
-		case a.Name == "", // the argument then, which is in no table
+		case a.Name == "", // "then", which no table lists
 			a.Secrecy.IsHidden(), !s.entry(f.Err.Address).Settings[name].IsSet():
 			s.fail(place, "%s: %w", name, f.Err.Err)
 		default:
@@ -71,8 +72,9 @@ func (s encryptionSettings) check(e *encryption.Encryption) {
 	}
 }
 
-// isFinal reports whether no environment variable could correct a mistake: the block itself has a value that its
-// table does not allow, or no variable fills any argument. TF_ENCRYPTION could add settings to a text.
+// isFinal reports whether no environment variable could correct a mistake. That is so if the block itself has
+// a value that its table does not allow, or if no variable can set any of the arguments. In text, most
+// mistakes are not final as long as TF_ENCRYPTION may add settings.
 func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 	entry := s.entry(mistake.Address)
 	name, _, _ := strings.Cut(mistake.Attr, ".")
@@ -92,12 +94,12 @@ func (s encryptionSettings) isFinal(mistake *attr.Error) bool {
 		!slices.ContainsFunc(table.Attrs, fromEnvironment)
 }
 
-// entry returns the key provider or the method at an address.
+// entry returns the key provider or method with the given address.
 func (s encryptionSettings) entry(address string) *unstable.Entry {
 	return cmp.Or(s.Methods[address], s.KeyProviders[address])
 }
 
-// table returns the table of the kind of the key provider or the method at an address.
+// table returns the attribute table of the key provider or method with the given address.
 func (s encryptionSettings) table(address string) attr.Table {
 	if m, ok := s.Methods[address]; ok {
 		kind, _ := s.registry.Method(m.Kind)
@@ -107,7 +109,7 @@ func (s encryptionSettings) table(address string) attr.Table {
 	return kind.Table
 }
 
-// reason returns a mistake without the address, which its path shows.
+// reason returns the error without the address, for a diagnostic whose path already shows it.
 func reason(err error) error {
 	if e, ok := errors.AsType[*attr.Error](err); ok {
 		return e.Err
@@ -115,12 +117,13 @@ func reason(err error) error {
 	return err
 }
 
-// checkText records the mistakes with which the methods of a text cannot open any file for a request. It records none
-// if a variable could correct one of the methods. The mistakes have no paths, see failInText.
+// checkText records the mistakes that prevent all methods of a request from opening any file. If an
+// environment variable could correct one of the mistakes, checkText records none. The mistakes have no paths;
+// see failInText.
 func (f *findings) checkText(c *configured, r stateRequest) {
 	t, err := c.target(r)
 	if err != nil {
-		return // other checks record this mistake with its path
+		return // another check records this mistake, with its path
 	}
 	mistakes := slices.DeleteFunc(t.Check(), func(found encryption.Finding) bool { return found.Doubt })
 	for _, found := range mistakes {
@@ -133,7 +136,7 @@ func (f *findings) checkText(c *configured, r stateRequest) {
 	}
 }
 
-// checkTarget records methods that do not exist, and methods that enforced forbids.
+// checkTarget records methods that do not exist, and methods that the argument enforced forbids.
 func (f *findings) checkTarget(c *configured, t *unstable.Target, p path.Path) {
 	if t == nil {
 		return
@@ -153,13 +156,13 @@ func (f *findings) checkTarget(c *configured, t *unstable.Target, p path.Path) {
 	}
 }
 
-// use returns an error for addresses of methods that cannot be used.
+// use returns an error if the methods with these addresses cannot be used.
 func (c *configured) use(methods ...string) error {
 	t, err := c.encryption.Use(methods...)
 	if err != nil || !isYes(c.enforced) {
 		return err
 	}
-	_, err = t.Enforce().Decrypt(context.Background(), nil) // opens nothing, but returns the mistakes in the configuration
+	_, err = t.Enforce().Decrypt(context.Background(), nil) // opens nothing, but returns configuration mistakes
 	if stepOf(err) != stepConfiguration {
 		return nil
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// reader writes errors for their reader, the author of a configuration with the provider.
+// reader words errors for the person who reads them: the author of the configuration.
 type reader struct {
-	*configured      // the settings of the provider block
-	deriving    bool // the error is about a derived key, and not about a state
+	*configured      // the checked provider block
+	deriving    bool // whether the error is about a derived key, not a state
 }
 
-// readerOf returns the reader for a configuration with the provider block of c, which is nil if there is none.
+// readerOf returns the reader for a configuration. c is nil if there is no provider block.
 func readerOf(c *configured) reader {
 	if c == nil {
 		c = &configured{}
@@ -31,12 +31,12 @@ func readerOf(c *configured) reader {
 // environment is the reason why TF_ENCRYPTION was not used.
 type environment int
 
-// These are the reasons.
+// The reasons why TF_ENCRYPTION was not used.
 const (
-	heard      environment = iota // no reason, because settings were read
+	heard      environment = iota // there is no reason, because settings were read
 	unset                         // TF_ENCRYPTION is not set
 	notWanted                     // use_environment is false
-	noText                        // no text is set, but values for its variables
+	noText                        // encryption_variables is set, but there is no text that could use them
 	besideText                    // TF_ENCRYPTION is set, but the settings are in blocks
 )
 
@@ -56,7 +56,8 @@ func (e environment) String() string {
 	return ""
 }
 
-// say returns the provider's words for a fact, which follow the reason of an error.
+// say returns the provider's own wording for a fact, to follow the reason in an error message. It returns an
+// empty string if the default wording applies.
 func (r reader) say(f fault.Fact) string {
 	switch f := f.(type) {
 	case fault.OnlyEnvironment:
@@ -89,7 +90,7 @@ func (r reader) say(f fault.Fact) string {
 	return ""
 }
 
-// tell returns the text of an error: the reasons with their advice, and the next step.
+// tell returns the message for an error: the reasons with their advice, and the next step.
 func (r reader) tell(err error) string {
 	text := fault.Voice{Words: map[string]string{"settings": "the provider block"}, Say: r.say}.Text(err)
 	if meter.IsTooLarge(err) {
@@ -122,7 +123,7 @@ func lacksCredentials(err error) bool {
 	return fault.Has[fault.NoCredentials](err) || lacks && strings.HasPrefix(block.Path, "credentials.")
 }
 
-// next returns the next step for an error that contains no advice about it.
+// next returns the next step, for errors that do not contain advice already.
 func (r reader) next(err error) string {
 	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
 		if r.deriving {
@@ -132,8 +133,8 @@ func (r reader) next(err error) string {
 		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
 			"with the resource that the value comes from, so that it is read during apply."
 	}
-	// These attempts contain their own advice: an external program, a key provider that gave no key, and a suspicious
-	// setting.
+	// The other attempts come with their own advice: external programs, key providers without a key, and
+	// suspicious settings.
 	isOther := func(a encryption.Attempt) bool {
 		return !strings.HasPrefix(a.Method, "method.external.") && !fault.Has[fault.NoKeyProvider](a.Err) && !fault.Has[fault.Suspect](a.Err)
 	}
@@ -149,7 +150,7 @@ func (r reader) next(err error) string {
 		"add the old one as a fallback." + settings
 }
 
-// method returns advice about the method that a file needs.
+// method returns advice on how to select or configure the method that a file needs.
 func (r reader) method(e fault.NoMethod) string {
 	choice := syntax.Or(e.Methods, strconv.Quote)
 	switch {
@@ -182,7 +183,8 @@ func (r reader) method(e fault.NoMethod) string {
 		inLines(fault.NoBlock{Path: "method.aes_gcm", Arguments: []string{fmt.Sprintf("keys = %q", e.KeyProviders[0])}}))
 }
 
-// notOfFiles returns a note that an age key provider is not for files in age's own format, and "" if there is none.
+// notOfFiles returns a note that an age key provider is not meant for files in age's own format. It returns
+// an empty string if there is no such key provider.
 func notOfFiles(e fault.NoMethod) string {
 	for _, address := range e.KeyProviders {
 		if strings.HasPrefix(address, "key_provider.age.") {
@@ -192,8 +194,8 @@ func notOfFiles(e fault.NoMethod) string {
 	return ""
 }
 
-// keyProvider returns advice to add the key provider that the file's metadata names. A block for it is enough, unless
-// another method is selected. The file may come from anywhere, and an alias in it does not name a kind.
+// keyProvider returns advice to add the key provider that the file's metadata names. If no method is
+// selected, adding its block is enough. The metadata is untrusted, and an alias in it does not name a kind.
 func keyProvider(e fault.NoMethod) string {
 	one, place := aBlock("key_provider."+e.StoredKind), " to the provider block"
 	if one.Arguments == nil {
@@ -205,18 +207,18 @@ func keyProvider(e fault.NoMethod) string {
 			"not for this file", strings.Join(e.Selected, " or "))
 		blocks += fault.NoBlock{Path: aMethod}.Lines()
 	}
-	if e.StoredKind == "age" { // OpenTofu runs a program for age, so the kind has another name there
+	if e.StoredKind == "age" { // OpenTofu uses an external program for age, so there the kind has another name
 		return "a recipient of age can open it: add a key provider of the kind age" + place + blocks
 	}
 	return "add its key provider, with its settings," + place + blocks
 }
 
-// inLines returns the lines of a block, to follow the text of an error.
+// inLines returns the lines of a block, to append to an error message.
 func inLines(b fault.NoBlock) string { return ":\n" + b.Lines() }
 
-// sentence returns a text as a sentence: Go's errors begin in lowercase and have no full stop. A text that ends in a
-// block gets no full stop. An address or a path at the start stays as it is; an error must not begin with a name that
-// looks like a word.
+// sentence turns an error text into a sentence: it capitalizes the first word and adds a full stop. It adds
+// no full stop after a block. An address or path at the start stays as it is, so an error must not begin with
+// a name that looks like a word.
 func sentence(s string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	if first, _, more := strings.Cut(s, " "); more && strings.Trim(first, letters) == "" {

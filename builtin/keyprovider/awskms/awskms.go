@@ -1,8 +1,8 @@
-// Package awskms wraps the key of each file with AWS KMS.
+// Package awskms implements a key provider that wraps the key of each file with AWS KMS.
 //
-// It has the options, the defaults and the metadata of OpenTofu's key provider aws_kms
-// (opentofu/internal/encryption/keyprovider/aws_kms). OpenTofu requests a new data key even when
-// it only reads; this key provider sends one kms:Decrypt.
+// Its options, defaults and metadata are compatible with OpenTofu's key provider aws_kms
+// (opentofu/internal/encryption/keyprovider/aws_kms). OpenTofu requests a new data key even for a read; this
+// key provider only sends one kms:Decrypt request.
 package awskms
 
 import (
@@ -26,20 +26,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// These limits apply to the metadata in a file and to the answers of the service.
+// Limits for the metadata in a file and for KMS responses.
 const (
-	// maxCiphertext is the length of the longest ciphertext that KMS accepts:
-	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
-	maxCiphertext = 6144 // bytes
+	// maxCiphertext is the maximum size of a ciphertext that KMS accepts, in bytes; see
+	// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html.
+	maxCiphertext = 6144
 
-	// maxContext is the limit of KMS, which allows 8192 characters:
-	// https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.html
-	maxContext = 8192 // bytes of all names and values
+	// maxContext is the maximum size of all names and values in an encryption context, in bytes. KMS allows
+	// 8192 characters; see https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.html.
+	maxContext = 8192
 
-	maxKeyLength = 1024 // bytes; the longest data key of OpenTofu is 32
+	maxKeyLength = 1024 // in bytes; OpenTofu's longest data keys have 32
 )
 
-const kind = "an aws_kms key provider" // the name of the kind in errors
+const kind = "an aws_kms key provider" // the name of this kind in error messages
 
 // Block returns the aws_kms key provider.
 func Block() driver.Block[driver.KeyProvider] {
@@ -51,24 +51,25 @@ type provider struct {
 
 	keyID   string
 	keySpec types.DataKeySpec
-	context map[string]string // the encryption context of new keys; each file stores its own
+	context map[string]string // the encryption context for new keys; each file stores its own
 
 	settings awsauth.Settings
-	endpoint string                           // the endpoint of KMS; "" leaves the choice to the SDK
-	clients  memo.Memo[struct{}, *kms.Client] // the client, made when it is first needed
-	made     atomic.Pointer[kms.Client]       // the client in clients; nil before it is made
+	endpoint string                           // the KMS endpoint; empty for the SDK's default
+	clients  memo.Memo[struct{}, *kms.Client] // the client, created on first use
+	made     atomic.Pointer[kms.Client]       // the client in clients; nil before it is created
 }
 
 var _ driver.Warner = (*provider)(nil)
 
-// Close closes the connections to AWS. A connection in use is closed after its request.
+// Close closes idle connections to AWS. Connections in use are closed after their request.
 func (p *provider) Close() {
 	if client := p.made.Load(); client != nil {
 		awsauth.CloseIdle(client.Options().HTTPClient)
 	}
 }
 
-// Warning returns a warning if anybody on the way can read the keys, or the requests to other services of AWS.
+// Warning returns a warning if an attacker on the network can read the keys, or the requests to other AWS
+// services.
 func (p *provider) Warning() driver.Warning {
 	switch exposed := p.settings.Exposed; {
 	case slices.Contains(exposed.Services(), kms.ServiceID):
@@ -81,7 +82,7 @@ func (p *provider) Warning() driver.Warning {
 	return driver.Warning{}
 }
 
-// metadata is the document that a file stores, with the names of
+// metadata is the document stored in a file. The names are the same as in
 // opentofu/internal/encryption/keyprovider/aws_kms/provider.go.
 type metadata struct {
 	CiphertextBlob    []byte            `json:"ciphertext_blob"`
@@ -103,8 +104,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return p, err
 }
 
-// Key has KMS decrypt the key that document holds. It uses the encryption context in document, so
-// that changing the configured one locks nobody out.
+// Key asks KMS to decrypt the key in document. It uses the encryption context in document, so that files can
+// still be read after the configured context has changed.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -128,7 +129,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	return answer.Plaintext, nil
 }
 
-// NewKey has KMS make a data key, and returns the key with its metadata.
+// NewKey asks KMS for a new data key, and returns the key with its metadata.
 func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	client, err := p.client(ctx)
 	if err != nil {
@@ -175,13 +176,13 @@ func contextSize(pairs map[string]string) int {
 	return n
 }
 
-// service returns a name of KMS and the key, for errors.
+// service returns a name for KMS that includes the region and the key, for error messages.
 func (p *provider) service() string {
 	return fmt.Sprintf("AWS KMS in %s (key %s)", p.settings.Region, p.keyID)
 }
 
-// client returns the client after it has retrieved credentials, so that errors of signing in are
-// distinct from errors of KMS.
+// client returns the KMS client. It retrieves credentials first, so that sign-in errors can be distinguished
+// from KMS errors.
 func (p *provider) client(ctx context.Context) (*kms.Client, error) {
 	client, err := p.clients.Do(ctx, struct{}{}, p.connect)
 	if err != nil {

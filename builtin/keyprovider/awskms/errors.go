@@ -15,8 +15,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// explain returns the error for an error of KMS, whose codes are documented in
-// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
+// explain translates a KMS error. The error codes are documented in
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html.
 func (p *provider) explain(operation string, err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -24,7 +24,8 @@ func (p *provider) explain(operation string, err error) error {
 	}
 	code := api.ErrorCode()
 	row := answers.Find([]answers.Row{
-		// Errors that wrap ErrNoKey let the next method be tried: the key is denied, disabled, missing or another one.
+		// Errors that wrap ErrNoKey let the next method try: the key is denied, disabled, missing or not the
+		// right one.
 		{Code: "AccessDeniedException", Wraps: driver.ErrNoKey, Text: "access is denied" + p.otherRegion(),
 			Advice: "the credentials need kms:" + operation + " on this key, and its policy, with any encryption context that this asks for, " +
 				"must allow it"},
@@ -50,7 +51,8 @@ func (p *provider) explain(operation string, err error) error {
 	return fault.With(err, row.Advice)
 }
 
-// otherRegion returns the end of an error if the key's ARN is of another region, and otherwise "".
+// otherRegion returns text to append to an error if the key's ARN names another region, or else an empty
+// string.
 func (p *provider) otherRegion() string {
 	a, err := arn.Parse(p.keyID)
 	if err != nil || a.Region == p.settings.Region {

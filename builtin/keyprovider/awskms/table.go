@@ -12,7 +12,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
 )
 
-// keyHarmless is the [attr.Attr.Harmless] of attributes that describe a key.
+// keyHarmless is the value of [attr.Attr.Harmless] for attributes that describe a key.
 const keyHarmless = "It says which key AWS KMS is asked for, and not where AWS KMS is."
 
 const doc = "AWS KMS wraps the key of each file. Reading requires `kms:Decrypt` on the key, and nothing else. Without credentials " +

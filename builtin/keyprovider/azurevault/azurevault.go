@@ -1,8 +1,8 @@
-// Package azurevault wraps the key of a file with a key of Azure Key Vault or
-// of an Azure Managed HSM.
+// Package azurevault implements a key provider that wraps the key of each file with a key in Azure Key Vault
+// or Azure Managed HSM.
 //
-// It has the options, the defaults and the metadata of OpenTofu's key provider of the same name:
-// opentofu/internal/encryption/keyprovider/azure_vault.
+// Its options, defaults and metadata are compatible with OpenTofu's key provider of the same name
+// (opentofu/internal/encryption/keyprovider/azure_vault).
 package azurevault
 
 import (
@@ -27,26 +27,28 @@ import (
 )
 
 const (
-	maxKeyLength = 1024      // bytes
-	maxData      = 64 * 1024 // bytes of a ciphertext or of additional data; the longest key takes about 1 KiB
-	maxSmall     = 64        // bytes of an IV, which has 12, or of a tag, which has 16
+	maxKeyLength = 1024      // in bytes
+	maxData      = 64 * 1024 // the maximum size of a ciphertext or additional data, in bytes; a key takes up to 1 KiB
+	maxSmall     = 64        // the maximum size of an IV (which has 12 bytes) or a tag (which has 16)
 
-	// defaultPatience limits one call with all its retries, including the waits that Retry-After headers ask for.
+	// defaultPatience is the time limit for a call and its retries, including the delays that Retry-After
+	// headers request.
 	defaultPatience = 60 * time.Second
 )
 
-// Options are settings of a program, and not of its users. The zero value is usable.
+// Options contains settings for programs that build the key provider. Users cannot set them. The zero value
+// is valid.
 type Options struct {
-	Transport  policy.Transporter     // the transport of every request to the vault and for tokens
-	Credential azcore.TokenCredential // the credential in place of all settings that authenticate
+	Transport  policy.Transporter     // for all requests to the vault and for tokens; nil for the default
+	Credential azcore.TokenCredential // used instead of all settings for authentication, unless nil
 }
 
-const kind = "an azure_vault key provider" // the name of the kind in errors
+const kind = "an azure_vault key provider" // the name of this kind in error messages
 
 // Block returns the azure_vault key provider.
 func Block() driver.Block[driver.KeyProvider] { return BlockWith(Options{}) }
 
-// BlockWith returns the azure_vault key provider with a program's own transport and credential.
+// BlockWith returns the azure_vault key provider with the given options.
 func BlockWith(o Options) driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: table(),
@@ -57,21 +59,21 @@ func BlockWith(o Options) driver.Block[driver.KeyProvider] {
 type provider struct {
 	driver.Wrapping[metadata]
 
-	vault     string // URL
+	vault     string // the URL of the vault
 	name      string // the name of the key
 	algorithm azkeys.EncryptionAlgorithm
-	keyLength int // bytes of new keys
+	keyLength int // the length of new keys, in bytes
 	access    azureauth.Access
-	patience  time.Duration // the longest time for one call with its retries
+	patience  time.Duration // the time limit for a call and its retries
 
-	credential azcore.TokenCredential // the credential in place of access; may be nil
-	own        http.RoundTripper      // the transport to close; nil if it is from [Options], or the default one
+	credential azcore.TokenCredential // used instead of access, unless nil
+	own        http.RoundTripper      // the transport to close; nil if it comes from [Options]
 
 	clients memo.Memo[struct{}, *azkeys.Client]
 }
 
-// Close closes the connections to the vault and to the service that signs in. A connection in
-// use is closed after its request.
+// Close closes idle connections to the vault and to the sign-in service. Connections in use are closed after
+// their request.
 func (p *provider) Close() {
 	if p.own != nil {
 		(&http.Client{Transport: p.own}).CloseIdleConnections()
@@ -87,7 +89,7 @@ type metadata struct {
 	Algorithm                   azkeys.EncryptionAlgorithm `json:"algo"`
 }
 
-// Key has the vault decrypt the key in document, with one call after signing in.
+// Key asks the vault to decrypt the key in document, with a single call after signing in.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -116,8 +118,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	return response.Result, nil
 }
 
-// NewKey makes a random key and has the current version of the vault's key
-// encrypt it.
+// NewKey creates a random key and asks the vault to encrypt it with the current version of the vault's key.
 func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
 	_, _ = rand.Read(key) // never fails
@@ -139,7 +140,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		KeyVersion:                  response.KID.Version(),
 		Algorithm:                   p.algorithm,
 	}
-	// Without the version, the file could not be read after the key's rotation.
+	// Without the version, the file could not be read after the vault's key is rotated.
 	if m.KeyVersion == "" {
 		return nil, nil, errors.New("the vault does not say which version of the key it encrypted with")
 	}
@@ -150,7 +151,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// connect returns the client, which it makes when it is first needed.
+// connect returns the client, which it creates on first use.
 func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
 	return p.clients.Do(ctx, struct{}{}, func(ctx context.Context) (*azkeys.Client, error) {
 		credential, err := p.credential, error(nil)
@@ -168,14 +169,14 @@ func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
 	})
 }
 
-// Recognizes reports whether document is valid metadata of this kind, with a key version and an algorithm.
+// Recognizes reports whether document is valid metadata of this kind that contains a key version and an
+// algorithm.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	m, err := parse(document)
 	return err == nil && m.KeyVersion != "" && m.Algorithm != ""
 }
 
-// keyVersion matches versions that may become part of a URL. Azure's versions are 32
-// hexadecimal digits.
+// keyVersion matches key versions that are safe to use in a URL. Azure's versions have 32 hexadecimal digits.
 var keyVersion = lazyregexp.New(`^[0-9A-Za-z]*$`)
 
 func parse(document json.RawMessage) (metadata, error) {
@@ -196,7 +197,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		azkeys.EncryptionAlgorithmA128GCM, azkeys.EncryptionAlgorithmA192GCM, azkeys.EncryptionAlgorithmA256GCM:
 		return m, nil
 	}
-	// The other algorithms are weaker: with RSA1_5, and with CBC without authentication, a
-	// person who can write the file could use the vault as an oracle.
+	// The other algorithms are weaker: with RSA1_5, or CBC without authentication, an attacker who can write
+	// the file could use the vault as a decryption oracle.
 	return m, errors.New("the metadata in the file names an algorithm other than RSA-OAEP-256, A128GCM, A192GCM and A256GCM")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 )
 
-// explain returns the error for an error of the vault, which wraps [driver.ErrNoKey] if another
-// key provider may be tried. It does not repeat the bodies of answers.
+// explain translates an error from the vault. The result wraps [driver.ErrNoKey] if another key provider may
+// be tried. It does not repeat response bodies.
 func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for %s: %w", p.vault, ctx.Err())
@@ -29,8 +29,8 @@ func (p *provider) explain(ctx context.Context, verb string, err error) error {
 	return fmt.Errorf("no usable answer from %s: %s", p.vault, azureauth.Reason(err))
 }
 
-// explainAnswer returns the error for an answer of the vault. The error codes are documented in
-// https://learn.microsoft.com/azure/key-vault/general/rest-error-codes
+// explainAnswer translates an error response from the vault. The error codes are documented in
+// https://learn.microsoft.com/azure/key-vault/general/rest-error-codes.
 func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) error {
 	key, isProxy := "the key "+p.name+" of "+p.vault, refused.ErrorCode == ""
 	return answers.Find([]answers.Row{

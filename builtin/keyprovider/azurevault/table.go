@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// keyHarmless is the [attr.Attr.Harmless] of attributes that describe a key.
+// keyHarmless is the value of [attr.Attr.Harmless] for attributes that describe a key.
 const keyHarmless = "It says which key the vault is asked for, and not which vault is asked."
 
 func table() attr.Table {
@@ -76,8 +76,8 @@ func (p *provider) setSymmetric(v attr.Values) error {
 	return nil
 }
 
-// These patterns follow Azure's rules for names:
-// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault
+// These patterns follow Azure's naming rules; see
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault.
 var (
 	keyName   = lazyregexp.New(`^[0-9A-Za-z-]+$`)
 	vaultName = lazyregexp.New(`^[A-Za-z][0-9A-Za-z-]{1,22}[0-9A-Za-z]$`)

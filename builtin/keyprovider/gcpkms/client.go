@@ -9,25 +9,24 @@ import (
 )
 
 const (
-	// host is the host of Cloud KMS. No variable and no credentials can change it, because it
-	// receives new keys in plaintext.
-	// https://cloud.google.com/kms/docs/reference/rest
+	// host is the host of Cloud KMS. Environment variables and credentials cannot change it, because the host
+	// receives new keys in plaintext. See https://cloud.google.com/kms/docs/reference/rest.
 	host = "cloudkms.googleapis.com"
 
-	// scope is the only OAuth scope of Cloud KMS itself:
-	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms
+	// scope is the OAuth scope that covers only Cloud KMS; see
+	// https://developers.google.com/identity/protocols/oauth2/scopes#cloudkms.
 	scope = "https://www.googleapis.com/auth/cloudkms"
 )
 
-// Close closes the connections to Cloud KMS. A connection in use is closed after its request.
+// Close closes idle connections to Cloud KMS. Connections in use are closed after their request.
 func (p *provider) Close() {
 	if p.own != nil {
 		p.own.CloseIdleConnections()
 	}
 }
 
-// call sends a request to Cloud KMS for the key. The verb is encrypt or decrypt.
-// https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys
+// call sends a request for the key to Cloud KMS. The verb is encrypt or decrypt; see
+// https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys.
 func (p *provider) call(ctx context.Context, verb string, question, answer any) error {
 	bearer, err := p.bearers.Do(ctx, struct{}{}, p.access.Open)
 	if err != nil {
@@ -42,7 +41,7 @@ func (p *provider) call(ctx context.Context, verb string, question, answer any) 
 		return fmt.Errorf("no answer from Cloud KMS: %w", err)
 	case status != http.StatusOK:
 		return p.refusal(verb, status, body)
-	case json.Unmarshal(body, answer) != nil: // the error of Unmarshal is left out, because it quotes the answer
+	case json.Unmarshal(body, answer) != nil: // omits the error from Unmarshal, because it quotes the response
 		return p.unexpected(verb, "the answer cannot be read")
 	}
 	return nil

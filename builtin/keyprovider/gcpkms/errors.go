@@ -14,9 +14,9 @@ func (p *provider) unexpected(verb, what string) error {
 	return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, what)
 }
 
-// refusal returns the error for an answer other than 200, which wraps [driver.ErrNoKey] if
-// another key provider may be tried. It does not show the text of the service, which may repeat
-// parts of the request.
+// refusal returns the error for a response with a status other than 200. It wraps [driver.ErrNoKey] if
+// another key provider may be tried. It does not repeat the service's message, which may contain parts of the
+// request.
 func (p *provider) refusal(verb string, status int, body []byte) error {
 	var refused struct {
 		Error struct {
@@ -24,18 +24,18 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 			Status, Message string
 		}
 	}
-	// An answer without this error may come from a proxy, which knows nothing of keys.
+	// A response in any other form may come from a proxy, and says nothing about the key.
 	if json.Unmarshal(body, &refused) != nil || refused.Error.Code != status {
 		return fmt.Errorf("the answer does not come from Cloud KMS (%s); check any proxy", web.Status(status))
 	}
-	return answers.Find([]answers.Row{ // https://cloud.google.com/apis/design/errors
+	return answers.Find([]answers.Row{ // see https://cloud.google.com/apis/design/errors
 		{Code: "NOT_FOUND", Wraps: driver.ErrNoKey, Text: "Cloud KMS does not know the key " + p.name, Advice: "check kms_encryption_key"},
 		{Code: "PERMISSION_DENIED", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS denies to %s with the key %s, or the key does not exist",
 			verb, p.name), Advice: "grant the permission cloudkms.cryptoKeyVersions.useTo" + strings.ToUpper(verb[:1]) + verb[1:] + " on it"},
 		{Code: "FAILED_PRECONDITION", Wraps: driver.ErrNoKey,
 			Text: "Cloud KMS cannot use the key " + p.name + ": it, or the version that is needed, is disabled or destroyed"},
-		// Cloud KMS sends INVALID_ARGUMENT also for a request that was damaged on its way. Only the
-		// name of the checksum field distinguishes the two cases.
+		// Cloud KMS sends INVALID_ARGUMENT also if a request was corrupted in transit. Only the name of the
+		// checksum field in the message distinguishes the two cases.
 		{Code: "INVALID_ARGUMENT", Said: "crc32c",
 			Text: "the request to Cloud KMS was damaged on its way: its checksum does not match; try again"},
 		{Code: "INVALID_ARGUMENT", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS cannot %s this with the key %s: it was encrypted with "+

@@ -1,7 +1,7 @@
-// Package gcpkms wraps the key of a file with a key of Google Cloud KMS.
+// Package gcpkms implements a key provider that wraps the key of each file with a key in Google Cloud KMS.
 //
-// It has the options, the defaults and the metadata of OpenTofu's key provider of the same name:
-// opentofu/internal/encryption/keyprovider/gcp_kms.
+// Its options, defaults and metadata are compatible with OpenTofu's key provider of the same name
+// (opentofu/internal/encryption/keyprovider/gcp_kms).
 package gcpkms
 
 import (
@@ -30,24 +30,24 @@ import (
 )
 
 const (
-	maxKeyLength      = 1024      // bytes, OpenTofu's limit
-	maxAdditionalData = 64 * 1024 // bytes, the service's limit
-	maxCiphertext     = 64 * 1024 // bytes; the longest key takes about 1.1 KiB
+	maxKeyLength      = 1024      // in bytes; OpenTofu's limit
+	maxAdditionalData = 64 * 1024 // in bytes; the limit of Cloud KMS
+	maxCiphertext     = 64 * 1024 // in bytes; the longest key takes about 1.1 KiB
 )
 
-const kind = "a gcp_kms key provider" // the name of the kind in errors
+const kind = "a gcp_kms key provider" // the name of this kind in error messages
 
-// Options are settings of a program, and not of its users. The zero value is usable.
+// Options contains settings for programs that build the key provider. Users cannot set them. The zero value
+// is valid.
 type Options struct {
-	// Transport carries the requests to Cloud KMS. Requests for tokens go through
-	// http.DefaultTransport.
+	// Transport is used for requests to Cloud KMS. Token requests use http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
 // Block returns the gcp_kms key provider.
 func Block() driver.Block[driver.KeyProvider] { return BlockWith(Options{}) }
 
-// BlockWith returns the gcp_kms key provider with a program's own transport.
+// BlockWith returns the gcp_kms key provider with the given options.
 func BlockWith(o Options) driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: table(),
@@ -55,7 +55,7 @@ func BlockWith(o Options) driver.Block[driver.KeyProvider] {
 	}
 }
 
-// keyHarmless is the [attr.Attr.Harmless] of attributes that describe a key.
+// keyHarmless is the value of [attr.Attr.Harmless] for attributes that describe a key.
 const keyHarmless = "It says which key Google is asked for, and Google is asked in any case."
 
 func table() attr.Table {
@@ -80,8 +80,8 @@ func table() attr.Table {
 	}
 }
 
-// checkAdditional returns an error unless text is standard base64 of at most 64 KiB. It leaves out
-// the decoder's error, because the position of a mistake helps nobody.
+// checkAdditional returns an error unless text is standard base64 of at most 64 KiB of data. It omits the
+// decoder's error, because the position of a mistake is no help to users.
 func checkAdditional(text string) error {
 	data, err := base64.StdEncoding.DecodeString(text)
 	switch {
@@ -97,11 +97,11 @@ type provider struct {
 	driver.Wrapping[metadata]
 
 	name           string // the resource name of the key
-	keyLength      int    // bytes of new keys
+	keyLength      int    // the length of new keys, in bytes
 	additionalData []byte
 	access         googleauth.Access
 	wire           web.Wire
-	own            *http.Transport // this key provider's own transport; nil if [Options] has one
+	own            *http.Transport // the transport to close; nil if it comes from [Options]
 
 	bearers memo.Memo[struct{}, *googleauth.Bearer]
 }
@@ -119,7 +119,8 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 		name: v.String("kms_encryption_key"), keyLength: int(v.Int("key_length")), wire: web.Wire{Transport: o.Transport},
 	}
 	p.wire.Patience = web.Patience{Timeout: 20 * time.Second, Tries: 2, WaitMin: 500 * time.Millisecond, WaitMax: 10 * time.Second}
-	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data")) // checkAdditional accepted it
+	// checkAdditional has already checked the text.
+	p.additionalData, _ = base64.StdEncoding.DecodeString(v.String("additional_authenticated_data"))
 	p.access = googleauth.New(v, v.Environment(), "https://www.googleapis.com/auth/cloud-platform", scope)
 	p.access.ImpersonateScopes = []string{scope} // as in OpenTofu
 	if o.Transport == nil {
@@ -129,7 +130,7 @@ func build(v attr.Values, o Options) (driver.KeyProvider, error) {
 	return p, nil
 }
 
-// Key has Cloud KMS decrypt the key in document, with one call after signing in.
+// Key asks Cloud KMS to decrypt the key in document, with a single call after signing in.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
@@ -146,8 +147,8 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	// The service always sends a checksum, but emulators may not. Without it, a damaged key is
-	// still noticed, because it opens nothing.
+	// Cloud KMS always sends a checksum, but emulators may not. Even without a checksum, a corrupted key is
+	// detected, because it cannot open the file.
 	if answer.Checksum != "" && string(answer.Checksum) != checksum(answer.Plaintext) {
 		return nil, errors.New("the answer of Cloud KMS was damaged on its way: its checksum does not match; try again")
 	}
@@ -157,7 +158,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	return answer.Plaintext, nil
 }
 
-// NewKey makes a random key and has Cloud KMS encrypt it.
+// NewKey creates a random key and asks Cloud KMS to encrypt it.
 func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	key := make([]byte, p.keyLength)
 	_, _ = rand.Read(key) // never fails
@@ -174,8 +175,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	if err != nil {
 		return nil, nil, err
 	}
-	// A damaged request or answer would lock the file for good, so all checksums are required.
-	// https://cloud.google.com/kms/docs/data-integrity-guidelines
+	// If the request or the response were corrupted, the file could never be opened again, so all checksums
+	// are required. See https://cloud.google.com/kms/docs/data-integrity-guidelines.
 	if !answer.PlaintextCame || !answer.AdditionalCame || string(answer.Checksum) != checksum(answer.Ciphertext) {
 		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
 	}
@@ -183,8 +184,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// Recognizes reports whether document is metadata of this kind: a ciphertext and nothing else.
-// Metadata of openbao has the same shape, but its ciphertext is a text of the transit engine.
+// Recognizes reports whether document is metadata of this kind: a ciphertext and nothing else. Metadata of
+// openbao has the same shape, but its ciphertext has the prefix of the transit engine.
 func (p *provider) Recognizes(document json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	m, err := parse(document)
@@ -206,9 +207,8 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// checksum returns the CRC32C of data in the form that Cloud KMS expects: a number of 64 bits,
-// which is a text in its JSON. It is sent for empty data, too, to tell that the data is meant to be
-// empty.
+// checksum returns the CRC32C of data in the form that Cloud KMS expects: a 64-bit number, which its JSON
+// encodes as a string. The checksum is sent even for empty data, to show that the data is meant to be empty.
 func checksum(data []byte) string {
 	return strconv.FormatUint(uint64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), 10)
 }

@@ -19,13 +19,13 @@ var (
 	errNotTheAPI  = errors.New("its answer does not come from OpenBao or Vault")
 )
 
-// cannotOpen is the error of a key that does not belong to the file.
+// cannotOpen is the error for a key that does not match the file.
 type cannotOpen struct{ error }
 
 func (e cannotOpen) Unwrap() error { return e.error }
 
-// explain returns the error for an error of the client in a request for a key or, if key is "",
-// in a login. It does not show the answer, because servers repeat parts of the request.
+// explain translates a client error in a request for a key, or in a login if key is empty. It does not repeat
+// the response, because servers include parts of the request in their errors.
 func (s *server) explain(ctx context.Context, err error, path, key string) error {
 	what := fmt.Sprintf("the server at %s", s.address)
 	if ctx.Err() != nil {
@@ -36,7 +36,7 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s does not answer within %v; check its address, and that it runs", what, s.timeout)
 	case errors.Is(err, errExposed):
-		return fmt.Errorf("%s: %w; check address", what, errExposed) // without the text of the client
+		return fmt.Errorf("%s: %w; check address", what, errExposed) // omits the client's error text
 	case errors.Is(err, errRedirected), errors.Is(err, errNotTheAPI):
 		return fmt.Errorf("%s: %w; check address", what, err)
 	case !ok:
@@ -58,7 +58,7 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		{Status: "5xx", Text: what + " cannot answer now" + status + ": it may be sealed, starting or overloaded; see its status"},
 		{Unless: !refused.RawError, Text: what + ": " + errNotTheAPI.Error() + status + "; check address and any proxy"},
 
-		{Unless: !isLogin, Status: "400 401 403", Wraps: driver.ErrNoKey, // the statuses for wrong credentials
+		{Unless: !isLogin, Status: "400 401 403", Wraps: driver.ErrNoKey, // statuses that mean wrong credentials
 			Text: what + " denies the login at " + at + status, Advice: "check the role and its credentials" + s.besides()},
 		{Unless: !isLogin, Text: what + " refuses the login at " + at + status + "; check mount_path and namespace"},
 
@@ -66,8 +66,8 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 		{Status: "400", Said: "missing client token", Wraps: denied.Wraps, Text: denied.Text, Advice: denied.Advice},
 		{Status: "404", Wraps: driver.ErrNoKey, Text: what + " has nothing at " + at, Advice: "check transit_engine_path and namespace"},
 
-		// keysutil.Policy.DecryptWithFactory in openbao/sdk/helper/keysutil/policy.go, and
-		// openbao/builtin/logical/transit/path_decrypt.go
+		// The messages come from keysutil.Policy.DecryptWithFactory in openbao/sdk/helper/keysutil/policy.go,
+		// and from openbao/builtin/logical/transit/path_decrypt.go.
 		{Status: "400", Said: "message authentication failed", Wraps: noFit,
 			Text: cannot + "the key is another one, or the metadata in the file was changed"},
 		{Status: "400", Said: "encryption key not found", Wraps: noFit,
@@ -82,8 +82,8 @@ func (s *server) explain(ctx context.Context, err error, path, key string) error
 	}, refused.StatusCode, "", strings.ToLower(strings.Join(refused.Errors, "\n"))).Err()
 }
 
-// besides returns the part of an error that tells that a login is used in place of the configured
-// token, as in OpenTofu. It returns "" if no token is configured.
+// besides returns a note that the login is used instead of the configured token, as in OpenTofu. It returns
+// an empty string if no token is configured.
 func (s *server) besides() string {
 	if s.token == "" {
 		return ""

@@ -14,12 +14,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-const maxJWT = 64 << 10 // bytes
+const maxJWT = 64 << 10 // in bytes
 
 type login struct {
-	path string         // the path of the auth method's login
-	body map[string]any // the parameters of the login
-	file string         // the file that is read for the jwt in the body; "" if the body has one or needs none
+	path string         // the API path of the login
+	body map[string]any // the login parameters
+	file string         // the file to read the jwt parameter from; empty if the body contains it or does not need it
 }
 
 type session struct {
@@ -31,8 +31,8 @@ func (s session) valid() bool {
 	return s.token != "" && (s.expires.IsZero() || time.Now().Before(s.expires))
 }
 
-// newLogin returns the login that an auth_ block configures, and nil if there is none. The auth
-// methods are documented in https://openbao.org/api-docs/auth/
+// newLogin returns the login that an auth_ block configures, or nil if there is none. The auth methods are
+// documented in https://openbao.org/api-docs/auth/.
 func newLogin(v attr.Values) *login {
 	for _, kind := range []string{"approle", "kubernetes", "jwt"} {
 		block, ok := v.Block("auth_" + kind)
@@ -59,7 +59,7 @@ func newLogin(v attr.Values) *login {
 	return nil
 }
 
-// run logs in with one request, and returns the session.
+// run logs in with a single request and returns the session.
 func (l *login) run(ctx context.Context, s *server) (session, error) {
 	body := maps.Clone(l.body)
 	if l.file != "" {
@@ -79,7 +79,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	}
 	out := session{token: secret.Auth.ClientToken}
 	if lease := time.Duration(secret.Auth.LeaseDuration) * time.Second; lease > 0 {
-		out.expires = time.Now().Add(lease - lease/10) // so that a new token is requested in time
+		out.expires = time.Now().Add(lease - lease/10) // early enough to get a new token in time
 	}
 	return out, nil
 }
@@ -96,8 +96,8 @@ func readToken(name string) (string, error) {
 	return token, nil
 }
 
-// fileError tells which file could not be read. It leaves out the rest of err, which may quote the
-// file.
+// fileError returns an error text that names the file that could not be read. It omits the rest of err, which
+// may quote the file.
 func fileError(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Sprintf("%s cannot be read: %v", cmp.Or(keyfile.Shown(e.Path), "a file that one of them names"), keyfile.Explain(e.Path, e))

@@ -1,9 +1,9 @@
-// Package openbao gets keys from the transit engine of OpenBao or of HashiCorp
-// Vault, whose API is the same.
+// Package openbao implements a key provider that gets keys from the transit engine of OpenBao or HashiCorp
+// Vault. Both have the same API.
 //
-// It has the options, the defaults, the environment variables and the metadata of OpenTofu's key
-// provider of the same name (opentofu/internal/encryption/keyprovider/openbao), and adds namespaces
-// and logins. The API is documented in https://openbao.org/api-docs/secret/transit/
+// Its options, defaults, environment variables and metadata are compatible with OpenTofu's key provider of
+// the same name (opentofu/internal/encryption/keyprovider/openbao). It also supports namespaces and logins.
+// The API is documented in https://openbao.org/api-docs/secret/transit/.
 package openbao
 
 import (
@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	maxCiphertext     = 64 << 10 // bytes; a wrapped key of 64 bytes takes about 140
-	maxAssociatedData = 64 << 10 // bytes of base64
-	maxKeyLength      = 1024     // bytes
+	maxCiphertext     = 64 << 10 // in bytes; a wrapped key of 64 bytes takes about 140
+	maxAssociatedData = 64 << 10 // in bytes of base64
+	maxKeyLength      = 1024     // in bytes
 )
 
-const kind = "an openbao key provider" // the name of the kind in errors
+const kind = "an openbao key provider" // the name of this kind in error messages
 
 // Block returns the openbao key provider.
 func Block() driver.Block[driver.KeyProvider] {
@@ -42,19 +42,19 @@ type provider struct {
 	transit        string
 	keyName        string
 	keyLength      int64
-	associatedData string // the associated data of new keys, in base64
+	associatedData string // the associated data for new keys, in base64
 }
 
 var _ driver.Warner = (*provider)(nil)
 
-// Close closes the connections to the server. A connection in use is closed after its request.
+// Close closes idle connections to the server. Connections in use are closed after their request.
 func (p *provider) Close() {
 	if transport := p.server.transport.Load(); transport != nil {
 		transport.CloseIdleConnections()
 	}
 }
 
-// Warning returns a warning if anybody on the way can read the token and the keys.
+// Warning returns a warning if an attacker on the network can read the token and the keys.
 func (p *provider) Warning() driver.Warning {
 	address, err := url.Parse(p.server.address)
 	switch {
@@ -67,10 +67,10 @@ func (p *provider) Warning() driver.Warning {
 	return driver.Warning{}
 }
 
-// metadata is the document that a file stores, with the names of OpenTofu's provider.go.
+// metadata is the document stored in a file. The names are the same as in OpenTofu's provider.go.
 type metadata struct {
-	Ciphertext     []byte `json:"ciphertext"`                // the text "vault:v1:…"
-	AssociatedData string `json:"associated_data,omitempty"` // base64
+	Ciphertext     []byte `json:"ciphertext"`                // text of the form "vault:v1:…"
+	AssociatedData string `json:"associated_data,omitempty"` // in base64
 }
 
 func build(v attr.Values) (driver.KeyProvider, error) {
@@ -82,17 +82,17 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	}, nil
 }
 
-// Key unwraps the key in document, after a login if one is configured. It uses the associated data
-// of the file, as OpenTofu does from 1.13 on, and once more without it if the server refuses that.
-// The configured associated data counts for new keys only.
+// Key unwraps the key in document, after a login if one is configured. It uses the file's associated data, as
+// OpenTofu does since version 1.13. If the server rejects the request, Key tries again without associated
+// data. The configured associated data applies only to new keys.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMessage) ([]byte, error) {
 	m, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
 	key, err := p.decrypt(ctx, m.Ciphertext, m.AssociatedData)
-	// Vault ignores associated data for data keys. OpenTofu stores the data in this case, too, and
-	// cannot open its file afterwards.
+	// Vault ignores associated data for data keys. OpenTofu stores the data even then, and cannot open the
+	// file afterwards.
 	if _, refused := errors.AsType[cannotOpen](err); refused && m.AssociatedData != "" {
 		if key, e := p.decrypt(ctx, m.Ciphertext, ""); e == nil {
 			return key, nil
@@ -106,7 +106,8 @@ func (p *provider) decrypt(ctx context.Context, ciphertext []byte, associatedDat
 	return key, err
 }
 
-// key returns the key in the answer to an operation of the transit engine, and the whole answer.
+// key performs an operation of the transit engine. It returns the key in the response, and the whole
+// response.
 func (p *provider) key(
 	ctx context.Context, operation string, body map[string]any, associatedData string,
 ) ([]byte, map[string]any, error) {
@@ -117,7 +118,7 @@ func (p *provider) key(
 	if err != nil {
 		return nil, nil, err
 	}
-	where := p.transit + "/" + operation + "/" + p.keyName // the client encodes it
+	where := p.transit + "/" + operation + "/" + p.keyName // the client escapes the path
 	answer, err := p.server.put(ctx, client, token, where, body)
 	if err != nil {
 		return nil, nil, p.server.explain(ctx, err, where, p.keyName)
@@ -145,8 +146,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	return key, document, err
 }
 
-// checkBound returns an error unless the server opens the new key with the associated data. Vault
-// ignores the data for data keys, and the file could not be opened with it afterwards.
+// checkBound returns an error unless the server can decrypt the new key with the associated data. Vault
+// ignores the data for data keys, so the file could not be opened with it later.
 func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {
@@ -175,7 +176,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
 		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
-	case !recognize.IsTransit(m.Ciphertext): // metadata of other kinds may also have a member ciphertext
+	case !recognize.IsTransit(m.Ciphertext): // other kinds may also store a ciphertext
 		return m, fmt.Errorf("%w: the metadata in the file does not come from a transit engine", driver.ErrNoKey)
 	case err != nil, len(m.AssociatedData) > maxAssociatedData:
 		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")
@@ -183,7 +184,7 @@ func parse(document json.RawMessage) (metadata, error) {
 	return m, nil
 }
 
-// plaintext returns the key in an answer, of 1 to 1024 bytes.
+// plaintext returns the key in a response, which must have 1 to 1024 bytes.
 func plaintext(answer map[string]any) ([]byte, error) {
 	text, _ := answer["plaintext"].(string)
 	if len(text) > base64.StdEncoding.EncodedLen(maxKeyLength) {

@@ -18,29 +18,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-const maxAnswer = 1 << 20 // bytes
+const maxAnswer = 1 << 20 // the maximum size of a response, in bytes
 
-// server holds the address of a server and the settings to reach it. The server is contacted when
-// the first key is needed. The API client would read the environment itself; here all settings come
-// from the table, so that the environment can be switched off.
+// server holds the address of a server and the settings for connecting to it. It connects when the first key
+// is needed. The API client would read the environment by itself; instead, all settings come from the table,
+// so that the environment can be switched off.
 type server struct {
-	address   string // the URL of the server, which errors show
+	address   string // the server's URL, which errors may show
 	namespace string
 	token     string
-	login     *login // nil if token is used
+	login     *login // nil to use token
 	timeout   time.Duration
 	retries   int
-	retryWait time.Duration // 0 leaves the choice to the client
+	retryWait time.Duration // zero for the client's default
 	proxy     *url.URL
 	tls       api.TLSConfig
 	redirects bool
-	world     world.World // the source of proxies and authorities
+	world     world.World // determines the proxies and certificate authorities
 
-	turn    chan struct{} // held while client and session are read or changed
+	turn    chan struct{} // a semaphore that guards client and session
 	client  *api.Client
 	session session
 
-	transport atomic.Pointer[http.Transport] // the transport of client
+	transport atomic.Pointer[http.Transport] // the client's transport; nil before it is created
 }
 
 func newServer(v attr.Values) *server {
@@ -65,8 +65,8 @@ func newServer(v attr.Values) *server {
 	return s
 }
 
-// duration parses the value of BAO_CLIENT_TIMEOUT: a duration of Go, or whole seconds. It must be
-// positive and at most an hour.
+// duration parses the value of BAO_CLIENT_TIMEOUT: a Go duration, or a whole number of seconds. The duration
+// must be positive and at most an hour.
 func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, e := strconv.Atoi(text); e == nil {
@@ -78,9 +78,9 @@ func duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// connect returns a new client, and sends nothing.
+// connect returns a new client. It sends no request.
 func (s *server) connect() (*api.Client, error) {
-	cfg := api.NewConfig() // reads no environment
+	cfg := api.NewConfig() // does not read the environment
 	if cfg.Error != nil {
 		return nil, cfg.Error
 	}
@@ -88,7 +88,7 @@ func (s *server) connect() (*api.Client, error) {
 	if s.retryWait > 0 {
 		cfg.MinRetryWait, cfg.MaxRetryWait = s.retryWait, s.retryWait
 	}
-	cfg.Timeout = 0 // put limits each request itself
+	cfg.Timeout = 0 // put applies the timeout to each request
 	if err := cfg.ConfigureTLS(&s.tls); err != nil {
 		return nil, errors.New("the certificates or the key that are configured for the server cannot be used: " + fileError(err))
 	}
@@ -120,13 +120,13 @@ func (s *server) connect() (*api.Client, error) {
 	return client, nil
 }
 
-// limitedTransport limits the size of answers, because the client reads them to their end. It also
-// refuses requests that others could read, unless that is true of the server's own address: the
-// client follows redirects with the token, and itself refuses only redirects from https to http.
+// limitedTransport limits the size of responses, because the client reads them completely. It also rejects
+// requests that an attacker on the network could read, unless that is true for the server's own address as
+// well: the client follows redirects with the token, and by itself rejects only redirects from https to http.
 type limitedTransport struct {
 	inner   http.RoundTripper
 	proxy   *url.URL
-	private bool // whether nobody else can read requests to the server's own address
+	private bool // whether requests to the server's own address are private
 }
 
 func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -140,7 +140,7 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// ready returns the client and the token to use. It logs in first if that is needed.
+// ready returns the client and the token to use. It logs in first if necessary.
 func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -168,7 +168,7 @@ func (s *server) ready(ctx context.Context) (*api.Client, string, error) {
 	return s.client, s.session.token, nil
 }
 
-// put sends one request and returns its answer, or an error of the client for [server.explain].
+// put sends a request and returns the response, or a client error to pass to [server.explain].
 func (s *server) put(ctx context.Context, client *api.Client, token, where string, body map[string]any) (*api.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -189,7 +189,7 @@ func (s *server) put(ctx context.Context, client *api.Client, token, where strin
 	}
 	secret, err := api.ParseSecret(response.Body)
 	switch {
-	case ctx.Err() != nil: // the answer is incomplete
+	case ctx.Err() != nil: // the response is incomplete
 		return nil, ctx.Err()
 	case err != nil || secret == nil:
 		return nil, errNotTheAPI

@@ -16,8 +16,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// both returns the names of environment variables for OpenBao and for Vault, in the order in which
-// the API client of OpenBao reads them.
+// both returns the OpenBao and Vault environment variables with the given names, in the order in which
+// OpenBao's API client reads them.
 func both(names ...string) []string {
 	var out []string
 	for _, n := range names {
@@ -26,7 +26,7 @@ func both(names ...string) []string {
 	return out
 }
 
-// These are reasons for [attr.Attr.Harmless].
+// Reasons for [attr.Attr.Harmless].
 const (
 	keyHarmless         = "It says which key the server is asked for, and not which server is asked."
 	certificateHarmless = "A certificate is shown to whatever server the code names, and proves nothing without its key."
@@ -49,7 +49,8 @@ func table() attr.Table {
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Check: attr.Whole(num, checkLength),
 				Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
 					"between. Defaults to `32`."},
-			// Not harmless: under another path, the request would write to an engine that is not transit.
+			// Not harmless: with another path, the request would write to an engine that is not a transit
+			// engine.
 			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"),
 				Check: attr.Is(isEngine, "the path of the engine is required, without /v1 before it, which belongs to the API"),
 				Doc:   "Where the transit engine is mounted. Defaults to `/transit`."},
@@ -59,7 +60,8 @@ func table() attr.Table {
 					"Vault does not bind keys, and OpenTofu reads such files from 1.13 on."},
 			{Name: "address", Type: str, Default: cty.StringVal(defaultAddress), Env: both("AGENT_ADDR", "ADDR"), Check: attr.Text(checkAddress),
 				Doc: "The address of the server. Defaults to `https://127.0.0.1:8200`."},
-			// Not harmless: another namespace has a login and an engine of its own, which get the secret, and make new keys.
+			// Not harmless: another namespace has its own login and engine, which would get the secret and
+			// create new keys.
 			{Name: "namespace", Type: str, Env: both("NAMESPACE"),
 				Doc: "The namespace of the transit engine and of the login. Defaults to the root namespace."},
 			{Name: "token", Type: str, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: both("TOKEN"), Doc: "The token."},

@@ -24,21 +24,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-const maxKeyFile = 1 << 20 // bytes
+const maxKeyFile = 1 << 20 // in bytes
 
 const sshKeyFile = "SOPS_AGE_SSH_PRIVATE_KEY_FILE"
 
-// ageKeys finds age identities: in the settings of the method, and where sops looks by default,
-// see https://getsops.io/docs/#encrypting-using-age.
+// ageKeys finds age identities in the method's settings, and where sops looks by default; see
+// https://getsops.io/docs/#encrypting-using-age.
 type ageKeys struct {
 	texts []string
 	files []string
 
-	textsFrom string // the variable that gives the texts; "" if the settings do
-	filesFrom string // the variable that names the files; "" if the settings do
+	textsFrom string // the environment variable that sets texts; empty if the settings do
+	filesFrom string // the environment variable that sets files; empty if the settings do
 
-	command []string // the command that prints identities; empty for none
-	useSSH  bool     // whether SSH keys in the home directory are identities, too
+	command []string // a command that prints identities; empty if there is none
+	useSSH  bool     // whether to use SSH keys in the home directory
 	env     attr.LookupEnv
 }
 
@@ -50,8 +50,8 @@ func newAgeKeys(v attr.Values) ageKeys {
 	}
 }
 
-// open opens a data key with all available identities. It reads their files at each call, because
-// they may be written later.
+// open decrypts a data key with all available identities. It reads the identity files on each call, because
+// they may be created later.
 func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed string) ([]byte, error) {
 	found, problems := a.identities()
 	if len(a.command) > 0 {
@@ -90,13 +90,14 @@ func openAge(sealed string, identities []age.Identity) ([]byte, error) {
 	return io.ReadAll(content)
 }
 
-// ageParts returns the number of recipients of an age file. Each of them is tried.
+// ageParts returns the number of recipients of an age file. Decryption tries each of them.
 func ageParts(sealed string) int {
 	file, _ := io.ReadAll(armor.NewReader(strings.NewReader(sealed)))
 	return bytes.Count(file, []byte("\n-> "))
 }
 
-// advise returns err with advice. If sops itself would have tried another key, the advice tells how to use it.
+// advise returns err with advice. If sops itself would have tried another key, the advice says how to use
+// that key.
 func (a ageKeys) advise(err error, advice, recipient string) error {
 	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH {
 		return fault.With(err, "use_ssh_keys = true tries the SSH keys of the home directory")
@@ -109,8 +110,8 @@ func (a ageKeys) advise(err error, advice, recipient string) error {
 	return fault.With(err, advice)
 }
 
-// run returns the identities that the user's program prints. It passes the recipient in the same
-// way as sops.
+// run returns the identities that the user's program prints. It passes the recipient to the program in the
+// same way as sops.
 func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]age.Identity, error) {
 	patience, err := runs.patience(kindAge, "set age_identities or age_identity_files")
 	if err != nil {
@@ -125,7 +126,7 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
 	case err != nil:
-		// The output of the program may be a key.
+		// The program's output may contain a key.
 		return nil, errors.New("age_identity_command: the program failed, or printed too much")
 	}
 	ids, err := parseAge(printed)
@@ -135,8 +136,8 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	return ids, nil
 }
 
-// identities returns all usable identities, and an error for each unusable one. The errors contain
-// no part of an identity.
+// identities returns all usable identities, and an error for each unusable one. The errors contain no part of
+// an identity.
 func (a ageKeys) identities() (found []age.Identity, problems []error) {
 	for i, text := range a.texts {
 		ids, err := parseAge([]byte(text))
@@ -163,13 +164,14 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		read(name, variable(sshKeyFile))
 	}
 	for _, name := range a.usual() {
-		ids, _ := readAge(name) // the file need not exist
+		ids, _ := readAge(name) // the file may not exist
 		found = append(found, ids...)
 	}
 	return found, problems
 }
 
-// variable returns the text for an environment variable in an error, and "" if name is empty.
+// variable describes an environment variable for an error message. It returns an empty string if name is
+// empty.
 func variable(name string) string {
 	if name == "" {
 		return ""
@@ -177,8 +179,8 @@ func variable(name string) string {
 	return "the environment variable " + name
 }
 
-// usual returns the paths at which sops looks by default. Sops's own key file counts only if no
-// identity is configured, because configured identities must be the only ones that open a file.
+// usual returns the paths where sops looks by default. It includes sops's own key file only if no identity is
+// configured. Otherwise, only the configured identities may open a file.
 func (a ageKeys) usual() []string {
 	var out []string
 	_, named := a.env.Get(sshKeyFile)
@@ -219,8 +221,8 @@ func readAge(name string) ([]age.Identity, error) {
 
 var errProtected = errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
 
-// parseAge returns the age identities in a key file, which may also have spaces between them, or
-// the SSH private key in it. Its errors continue a sentence about the file.
+// parseAge returns the age identities in a key file, which may also be separated by spaces, or the SSH
+// private key in it. Its errors are the end of a sentence about the file.
 func parseAge(content []byte) ([]age.Identity, error) {
 	text := strings.TrimSpace(string(content))
 	switch {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// In JSON and YAML, sops binds a value to the names above it, joined by colons, and the MAC to the
-// sequence of values. Neither covers the elements of a list as such, nor empty values. Brackets can
-// therefore be moved without a key: part of an object goes to the next element, "a": {"b": …}
-// becomes "a:b": …, and nulls fill the gaps. The method therefore accepts only objects as Terraform
-// and OpenTofu write them. The tests list the changes that remain possible.
+// In JSON and YAML, sops binds a value to the names above it, joined by colons, and computes the MAC over the
+// sequence of values. Neither protects the boundaries between list elements, or empty values. An attacker can
+// therefore move brackets without knowing a key: part of an object can move to the next element, "a": {"b":
+// …} can become "a:b": …, and nulls can fill the gaps. The method therefore accepts only objects in the form
+// that Terraform and OpenTofu write. The tests list the changes that are still possible.
 
-// arrange returns an error unless a decrypted state is arranged as Terraform and OpenTofu write it.
-// It replaces the marks of sensitive values by marks that do not depend on the arrangement. It
-// leaves other documents unchanged.
+// arrange returns an error unless a decrypted state has the form that Terraform and OpenTofu write. It
+// replaces the marks of sensitive values with marks that do not depend on the form. It leaves other documents
+// unchanged.
 func arrange(state object) error {
 	version := 0.0
 	switch v := state.get("version").(type) {
@@ -26,7 +26,7 @@ func arrange(state object) error {
 		return misplaced("version", "a number is required")
 	}
 	if version < 1 || version > 4 {
-		return nil // if it is meant to be a state, the reader of states refuses it
+		return nil // if this is meant to be a state, parsing it will fail later
 	}
 	if err := stateShape.check("", state); err != nil {
 		return err
@@ -50,10 +50,10 @@ func misplaced(where, what string) error {
 		"sops does not protect the order of lists in JSON and YAML, but it does in binary mode, where the file is one value", quote(where), what)
 }
 
-// shape describes an object of the state format as Terraform and OpenTofu write it.
+// shape describes an object in the state format, as Terraform and OpenTofu write it.
 type shape struct {
-	names []string // known names in their order; other names follow in any order
-	must  []string // the names that always have a value
+	names []string // known names in order; other names follow in any order
+	must  []string // names that always have a value
 }
 
 var (
@@ -66,8 +66,8 @@ var (
 		"sensitive_attributes"}, must: []string{"schema_version"}}
 )
 
-// each checks the elements of a list, which may be absent. If also is set, it replaces each element
-// by the result of also.
+// each checks the elements of a list, which may be missing. If also is not nil, each replaces every element
+// with the result of also.
 func (s shape) each(list any, where string, also func(object) (object, error)) error {
 	all, ok := list.([]any)
 	if !ok && list != nil {
@@ -93,8 +93,8 @@ func (s shape) each(list any, where string, also func(object) (object, error)) e
 	return nil
 }
 
-// check returns an error for a name that Terraform and OpenTofu do not write, such as a known name
-// in another case. It does not check the order of names.
+// check returns an error for a name that Terraform and OpenTofu do not write, such as a known name in a
+// different case. It does not check the order of the names.
 func (s shape) check(where string, branch object) error {
 	for _, item := range branch {
 		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, item.name) })
@@ -128,8 +128,8 @@ func (s shape) inOrder(where string, branch object) error {
 	return nil
 }
 
-// checkInstance returns an instance with its new marks, or an error if it is not arranged as
-// Terraform and OpenTofu write it.
+// checkInstance returns an instance with new marks of its sensitive attributes. It returns an error if the
+// instance does not have the form that Terraform and OpenTofu write.
 func checkInstance(instance object, unmarked bool) (object, error) {
 	const where = "instances of a resource"
 	attributes, ok := instance.get("attributes").(object)
@@ -150,9 +150,10 @@ func checkInstance(instance object, unmarked bool) (object, error) {
 	return instance, nil
 }
 
-// marks returns the paths of sensitive attributes. It ignores the structure of lists, which an
-// attacker could change: each name in a path marks the whole attribute of that name. Without
-// marks, or if a path leads to no value, all attributes are sensitive.
+// marks returns the paths of sensitive attributes. It ignores the list structure in the stored marks, which
+// an attacker could change: each name in a path marks the whole attribute with that name. If no name matches
+// an attribute, all attributes are sensitive. An empty list means that no attribute is sensitive, unless
+// unmarked is true because the state was written by a version without marks.
 func marks(stored any, attributes object, unmarked bool) any {
 	if list, ok := stored.([]any); ok && len(list) == 0 && !unmarked {
 		return list
@@ -174,10 +175,10 @@ func marks(stored any, attributes object, unmarked bool) any {
 	return paths
 }
 
-// names returns the texts below the single name "value", in any number of lists, because sops binds
-// them only to that name.
+// names returns the strings stored under the single name "value", at any depth of lists. Sops binds these
+// strings only to that name.
 func names(stored any) (all []string) {
-	_ = walk(stored, nil, func(value any, path []string) error { // this function never fails
+	_ = walk(stored, nil, func(value any, path []string) error { // the visit function never fails
 		if name, ok := value.(string); ok && len(path) == 1 && path[0] == "value" {
 			all = append(all, name)
 		}
@@ -186,8 +187,8 @@ func names(stored any) (all []string) {
 	return all
 }
 
-// checkSorted returns an error if an object in a list has names out of order, or if a name may have
-// come from inside a neighbouring object.
+// checkSorted returns an error if the names of an object in a list are out of order, or if a name may come
+// from inside a neighboring object.
 func checkSorted(value any, where string, inList bool) error {
 	switch v := value.(type) {
 	case []any:
@@ -211,8 +212,8 @@ func checkSorted(value any, where string, inList bool) error {
 	return nil
 }
 
-// namesAround returns the names of objects from which an attacker may have moved a name in
-// branch.
+// namesAround returns the names in branch whose objects may have lost a member to branch itself: an attacker
+// can turn "a": {"b": …} into "a:b": ….
 func namesAround(branch object) map[string]bool {
 	if !slices.ContainsFunc(branch, func(item member) bool { return strings.Contains(item.name, ":") }) {
 		return nil
@@ -227,10 +228,10 @@ func namesAround(branch object) map[string]bool {
 	return around
 }
 
-const maxColons = 64 // colons in a name that are checked
+const maxColons = 64 // the maximum number of colons to check in a name
 
-// fromInside reports whether name may consist of the name of an object around it, a colon, and
-// a name inside that object.
+// fromInside reports whether name may consist of the name of a neighboring object, a colon, and a name from
+// inside that object.
 func fromInside(name string, around map[string]bool) bool {
 	for i, n := 0, 0; len(around) > 0 && i < len(name) && n < maxColons; i++ {
 		if name[i] == ':' {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// valueCipher decrypts single values, whose form aes/cipher.go of the library of sops defines.
+// valueCipher decrypts single values. The format is defined in aes/cipher.go of the sops library.
 type valueCipher struct {
 	block cipher.Block
-	usual cipher.AEAD // the mode for initialization vectors of the length that sops writes
+	usual cipher.AEAD // for initialization vectors of the length that sops writes
 }
 
-const usualIV = 32 // bytes
+const usualIV = 32 // in bytes
 
 func newValueCipher(dataKey []byte) (*valueCipher, error) {
 	block, err := aes.NewCipher(dataKey)
@@ -29,8 +29,8 @@ func newValueCipher(dataKey []byte) (*valueCipher, error) {
 
 var errNoValue = errors.New("it is not what sops writes for a value")
 
-// open returns the value of a text such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]. For "", which
-// sops does not encrypt, it returns "". Its errors contain no part of the value.
+// open decrypts a value such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]. An empty string, which sops does
+// not encrypt, stays empty. Errors contain no part of the value.
 func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
 	if sealed == "" {
 		return "", nil
@@ -54,8 +54,8 @@ func (c *valueCipher) open(sealed string, additional []byte) (any, error) {
 	return typed(plain, kind)
 }
 
-// takeApart returns the data, initialization vector and tag of an encrypted value, and its type.
-// Like sops, it ignores text after the last bracket.
+// takeApart returns the data, initialization vector and tag of an encrypted value, and its type. Like sops,
+// it ignores text after the last bracket.
 func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	rest, ok := strings.CutPrefix(sealed, "ENC[AES256_GCM,data:")
 	end := strings.LastIndexByte(rest, ']')
@@ -75,9 +75,8 @@ func takeApart(sealed string) (parts [3][]byte, kind string, err error) {
 	return parts, rest, nil
 }
 
-// typed converts plain to the type that the file names. The type is not authenticated on its own: if
-// somebody changes it, the MAC of the file does not match, unless the value has the same text under
-// both types.
+// typed converts plain to the type that the file specifies. The type itself is not authenticated. If an
+// attacker changes it, the file's MAC does not match, unless the value has the same text in both types.
 func typed(plain []byte, kind string) (value any, err error) {
 	text := string(plain)
 	switch kind {
@@ -95,11 +94,11 @@ func typed(plain []byte, kind string) (value any, err error) {
 		value = t
 	case "comment":
 		return comment(text), nil
-	default: // also for "bytes", which sops never writes and cannot open
+	default: // includes "bytes", which sops never writes and cannot decrypt
 		err = errNoValue
 	}
 	if err != nil {
-		return nil, errNoValue // the errors of the parsers repeat the text
+		return nil, errNoValue // the parsers' errors repeat the text
 	}
 	return value, nil
 }

@@ -14,29 +14,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// group is a key group. Each of its keys opens the group's part of the data key.
+// group is a key group. Any key in a group can open the group's part of the data key.
 type group struct {
-	number int // from 1, as in the file
+	number int // counted from 1, as in the file
 	keys   []key
 }
 
-// key is one of the keys that a file names.
+// key is a key that a file names.
 type key struct {
 	name   string // the escaped name for messages
-	effort int    // the costs of using the key; the cheapest keys are tried first
+	effort int    // the cost of using the key; the cheapest keys are tried first
 	id     string // all parts of the file that the key depends on
 	open   func(context.Context) ([]byte, error)
 }
 
-// These are the efforts of using a key, from the least to the greatest.
+// The costs of using a key, in increasing order.
 const (
 	inMemory = iota
 	process
 	network
 )
 
-// groups returns the key groups of a file, the cheapest first. The open function of a key that is
-// not allowed returns an error without contacting a server.
+// groups returns a file's key groups, cheapest first. If the settings do not allow a key, its open function
+// returns an error without contacting a server.
 func (m *method) groups(doc *document) []group {
 	var out []group
 	runs := &programs{}
@@ -104,7 +104,7 @@ func identityOf(groups []group, threshold int) string {
 	return string(h.Sum(nil))
 }
 
-// dataKeyOf returns the data key of a file. It opens parts of the key until their number reaches threshold.
+// dataKeyOf returns a file's data key. It opens parts of the key until there are threshold parts.
 func dataKeyOf(ctx context.Context, groups []group, threshold int) ([]byte, error) {
 	var parts [][]byte
 	failed := &groupsError{needed: threshold, all: len(groups)}
@@ -139,7 +139,8 @@ func dataKeyOf(ctx context.Context, groups []group, threshold int) ([]byte, erro
 	return dataKey, nil
 }
 
-// part returns the part of the data key that the first usable key opens, or the errors of all keys that were tried.
+// part returns the group's part of the data key, from the first key that can open it. If none can, part
+// returns the errors of all keys that it tried.
 func (g group) part(ctx context.Context) (part []byte, failed []keyError) {
 	for _, k := range g.keys {
 		part, err := k.open(ctx)
@@ -154,11 +155,11 @@ func (g group) part(ctx context.Context) (part []byte, failed []keyError) {
 	return nil, failed
 }
 
-// groupsError lists the keys that failed, with their reasons. It wraps ErrNoKey only if all of the
-// reasons do: if a key timed out, for example, the file may be readable.
+// groupsError lists the keys that failed, with the reasons. It wraps ErrNoKey only if all reasons do: if a
+// key timed out, for example, the file may be readable later.
 type groupsError struct {
 	needed, opened, all int        // numbers of key groups
-	keys                []keyError // the failed keys
+	keys                []keyError // the keys that failed
 }
 
 type keyError struct {
@@ -167,11 +168,11 @@ type keyError struct {
 	err   error
 }
 
-const maxShown = 20 // keys in an error
+const maxShown = 20 // the maximum number of keys in a message
 
 func (e *groupsError) Error() string { return e.Tell(error.Error) }
 
-// Tell returns the text of Error, in which text makes the texts of the reasons.
+// Tell returns the text of Error, but words each reason by calling text.
 func (e *groupsError) Tell(text func(error) string) string {
 	var b strings.Builder
 	if !slices.ContainsFunc(e.keys, keyError.isFinal) {
@@ -195,10 +196,10 @@ func (e *groupsError) Tell(text func(error) string) string {
 	return b.String()
 }
 
-// isFinal reports whether a key failed for a reason that does not wrap ErrNoKey.
+// isFinal reports whether the reason does not wrap ErrNoKey.
 func (k keyError) isFinal() bool { return !errors.Is(k.err, driver.ErrNoKey) }
 
-// reason returns the error of a key without [driver.ErrNoKey], which a groupsError states once for all keys.
+// reason returns a key's error without the text of [driver.ErrNoKey], which a groupsError states only once.
 func (k keyError) reason() error {
 	if k.isFinal() {
 		return k.err
@@ -210,7 +211,7 @@ func (k keyError) reason() error {
 	return reason
 }
 
-// Unwrap returns the reasons, and ErrNoKey if none is final.
+// Unwrap returns the reasons. If none of them is final, it also returns ErrNoKey.
 func (e *groupsError) Unwrap() (all []error) {
 	if !slices.ContainsFunc(e.keys, keyError.isFinal) {
 		all = append(all, driver.ErrNoKey)

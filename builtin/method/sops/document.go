@@ -9,26 +9,26 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// These limits apply to a file. They are checked before any key is used.
+// Limits for a file, which are checked before any key is used.
 const (
 	maxGroups  = 64
-	maxKeys    = 128      // keys in all groups together
-	maxWrapped = 32 << 10 // bytes of an encrypted data key; a data key for many PGP keys takes several thousand
-	maxName    = 16 << 10 // bytes of a key's address, role and encryption context
-	keyLength  = 32       // bytes of a data key
+	maxKeys    = 128      // the maximum number of keys in all groups together
+	maxWrapped = 32 << 10 // the maximum size of an encrypted data key, in bytes; several thousand for many PGP keys
+	maxName    = 16 << 10 // the maximum size of a key's address, role and encryption context, in bytes
+	keyLength  = 32       // the length of a data key, in bytes
 )
 
-// document is a file that was parsed, and later decrypted in place.
+// document is a parsed file. It is decrypted in place.
 type document struct {
-	state     object // everything but the metadata
+	state     object // everything except the metadata
 	meta      metadata
 	groups    [][]masterKey
-	threshold int // the number of key groups that are needed
+	threshold int // the number of key groups required
 	selection *selection
-	binary    bool // whether sops encrypted the whole file as one value
+	binary    bool // whether sops encrypted the whole file as a single value
 }
 
-// load parses a file and checks everything that can be checked without a key.
+// load parses a file and does all checks that need no key.
 func load(file []byte, partial bool, cost *meter.Meter) (*document, error) {
 	all, err := read(file, cost)
 	if err != nil {
@@ -53,15 +53,15 @@ func load(file []byte, partial bool, cost *meter.Meter) (*document, error) {
 	return doc, err
 }
 
-// checkNames returns an error for two names of an object that differ only in case, if one of them has an empty
-// value: the MAC does not cover it, and a reader that ignores case could take it for the other.
-// It checks the names of the state format only, and not, for example, names of tags.
+// checkNames returns an error if two names of an object differ only in case, and at least one of them has an
+// empty value. The MAC does not protect an empty value, and a reader that ignores case could mistake it for
+// the other. Only names that are part of the state format are checked; tag names, for example, are not.
 func checkNames(value any, path []string) error {
 	branch, _ := value.(object)
 	if len(path) > 2 {
 		return nil
 	}
-	seen := map[string]bool{} // whether the value has content, by the folded name
+	seen := map[string]bool{} // whether the value has content, by lowercase name
 	for _, item := range branch {
 		folded, content := strings.ToLower(strings.ToUpper(item.name)), hasContent(item.value)
 		if other, twice := seen[folded]; twice && !(other && content) {
@@ -72,7 +72,7 @@ func checkNames(value any, path []string) error {
 	return nil
 }
 
-// hasContent reports whether a value contains anything that the MAC covers.
+// hasContent reports whether a value contains anything that the MAC protects.
 func hasContent(value any) bool {
 	switch v := value.(type) {
 	case object:
@@ -85,9 +85,9 @@ func hasContent(value any) bool {
 	return value != nil
 }
 
-// checkSealed returns an error for a value that is not encrypted, apart from empty texts and null,
-// which sops never encrypts, and from lists and objects. The MAC is a hash of all values one
-// after another, and does not cover their names.
+// checkSealed returns an error for a value that is not encrypted. It accepts lists, objects, and the values
+// that sops never encrypts: empty strings and null. The MAC is a hash of all values in sequence, and does not
+// protect their names.
 func checkSealed(value any, path []string) error {
 	switch v := value.(type) {
 	case nil, object, []any:
@@ -101,9 +101,9 @@ func checkSealed(value any, path []string) error {
 		"if sops was meant to leave it unencrypted, set allow_unencrypted_values = true", at(path))
 }
 
-// at returns a place in the file for a message.
+// at formats a location in the file for a message.
 func at(path []string) string { return quote(strings.Join(path, ".")) }
 
-const maxText = 200 // bytes of a text of the file that are shown
+const maxText = 200 // the maximum size in bytes of text from the file in a message
 
 func quote(text string) string { return outside.Quoted(text, maxText) }

@@ -15,31 +15,31 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// changed is the end of errors about a file that is not as sops wrote it.
+// changed is the end of error messages about a file that sops cannot have written.
 const changed = "somebody changed the file; restore an intact copy"
 
-// walker decrypts values in place and hashes them, like Tree.Decrypt in sops.go of the library.
+// walker decrypts values in place and hashes them, like Tree.Decrypt in the sops library (sops.go).
 type walker struct {
 	ctx       context.Context
 	cipher    *valueCipher
 	selection *selection
 	hash      hash.Hash
-	sealed    bool // whether only encrypted values are hashed
+	sealed    bool // whether to hash only encrypted values
 	cost      *meter.Meter
 
-	// path holds the names from the root to the current value, each with a colon after it. All
-	// values share it, because a copy for each would take quadratic time.
+	// path contains the names from the root to the current value, each followed by a colon. All values share
+	// it, because copying it for each value would take quadratic time.
 	path []byte
 }
 
-// decrypt decrypts all values in place and compares the MAC.
+// decrypt decrypts all values in place and checks the MAC.
 func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Meter) error {
 	c, err := newValueCipher(dataKey)
 	if err != nil {
 		return err
 	}
 	w := walker{ctx: ctx, cipher: c, selection: d.selection, hash: sha512.New(), sealed: d.meta.MACOnlyEncrypted, cost: cost}
-	if w.sealed { // the prefix distinguishes this kind of MAC
+	if w.sealed { // a prefix distinguishes this kind of MAC
 		start := sha256.Sum256([]byte("sops"))
 		w.hash.Write(start[:])
 	}
@@ -54,8 +54,8 @@ func (d *document) decrypt(ctx context.Context, dataKey []byte, cost *meter.Mete
 	return nil
 }
 
-// decrypt decrypts a value and all values inside it. Named tells whether the selection matches one
-// of the names on the path to the value.
+// decrypt decrypts a value and all values inside it. The parameter named is true if the selection matches a
+// name in the path to the value.
 func (w *walker) decrypt(value any, named bool) (any, error) {
 	var err error
 	switch v := value.(type) {
@@ -123,7 +123,7 @@ func (w *walker) leaf(value any, sealed bool) (any, error) {
 	return value, nil
 }
 
-// hashed returns the bytes of a value for the MAC, and none for a comment.
+// hashed returns the bytes of a value that the MAC is computed from. For a comment, there are none.
 func hashed(value any) ([]byte, error) {
 	switch v := value.(type) {
 	case string:

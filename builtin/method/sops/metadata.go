@@ -14,10 +14,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// metadata is the object that sops writes under its own name, as stores/stores.go of its library
-// defines it. Only the MAC and, with it, the time are authenticated.
+// metadata is the object that sops stores under its own name, as defined in stores/stores.go of the sops
+// library. Only the MAC and the time are authenticated, one together with the other.
 type metadata struct {
-	keyGroup             // the only key group of most files
+	keyGroup             // the key group, in files that have only one
 	KeyGroups []keyGroup `json:"key_groups"`
 	Threshold int        `json:"shamir_threshold"`
 
@@ -44,27 +44,27 @@ type keyGroup struct {
 	Age    []masterKey `json:"age"`
 }
 
-// masterKey is a key that encrypts the data key or a part of it. Each kind has fields of its own.
+// masterKey is a key that encrypts the data key, or part of it. Each kind uses different fields.
 type masterKey struct {
 	kind keyKind
 
 	Sealed string `json:"enc"`
 
-	Recipient   string `json:"recipient"` // age
-	Fingerprint string `json:"fp"`        // PGP
+	Recipient   string `json:"recipient"` // for age
+	Fingerprint string `json:"fp"`        // for PGP
 
-	ARN     string            `json:"arn"` // AWS
+	ARN     string            `json:"arn"` // for AWS
 	Role    string            `json:"role"`
 	Profile string            `json:"aws_profile"`
 	Context map[string]string `json:"context"`
 
-	ResourceID string `json:"resource_id"` // Google
+	ResourceID string `json:"resource_id"` // for Google Cloud
 
-	VaultURL string `json:"vault_url"` // Azure
+	VaultURL string `json:"vault_url"` // for Azure
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 
-	VaultAddress string `json:"vault_address"` // Vault
+	VaultAddress string `json:"vault_address"` // for Vault
 	EnginePath   string `json:"engine_path"`
 	KeyName      string `json:"key_name"`
 }
@@ -81,7 +81,7 @@ const (
 	kindAge
 )
 
-// keys returns all keys of a group, in the order in which sops has them.
+// keys returns all keys in a group, in the same order as sops.
 func (g keyGroup) keys() (all []masterKey) {
 	for kind, keys := range [][]masterKey{g.AWS, g.GCP, g.Huawei, g.Azure, g.Vault, g.PGP, g.Age} {
 		for _, k := range keys {
@@ -92,15 +92,15 @@ func (g keyGroup) keys() (all []masterKey) {
 	return all
 }
 
-// identity returns a text that two entries share only if opening them gives the same result.
+// identity returns a string that is equal for two keys only if opening them gives the same result.
 func (k masterKey) identity() string {
-	text, _ := json.Marshal(k) // never fails for a struct of texts
+	text, _ := json.Marshal(k) // never fails for a struct of strings
 	return fmt.Sprintf("%d %s", k.kind, text)
 }
 
 // extract removes the metadata from the file's values, and stores both in d.
 func (d *document) extract(file object, cost *meter.Meter) error {
-	// The error of the decoder may repeat parts of the file.
+	// The decoder's error may repeat parts of the file.
 	unreadable := fmt.Errorf("%w: its sops metadata is missing or cannot be read", driver.ErrDamaged)
 	i := slices.IndexFunc(file, func(m member) bool { return m.name == "sops" })
 	if i < 0 {
@@ -111,7 +111,7 @@ func (d *document) extract(file object, cost *meter.Meter) error {
 	if err := write(&text, file[i].value); err != nil {
 		return unreadable
 	}
-	// Each element of a list becomes a masterKey, even null, so commas bound their number.
+	// Each list element becomes a masterKey, even null, so the number of commas limits the number of keys.
 	if err := cost.Charge(meter.Rebuilt*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in its sops metadata"); err != nil {
 		return err
 	}
@@ -151,7 +151,8 @@ func (d *document) checkMetadata() error {
 	if err := checkKeys(d.groups); err != nil {
 		return err
 	}
-	// Shamir's method requires at least two parts. Without a threshold, the parts of all groups are needed.
+	// Shamir's secret sharing requires at least two parts. Without a threshold, the parts of all groups are
+	// required.
 	groups := len(d.groups)
 	d.threshold = d.meta.Threshold
 	switch {
@@ -165,8 +166,7 @@ func (d *document) checkMetadata() error {
 	return nil
 }
 
-// parts returns the number of keys that the data key is encrypted for in one entry. Sops itself
-// writes one.
+// parts returns the number of keys that an entry's data key is encrypted for. Sops itself always writes one.
 func (k masterKey) parts() int {
 	n := 1
 	switch k.kind {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// checkOutputs returns an error unless each output has a value and a type, and Terraform would
-// write such a value for the type.
+// checkOutputs returns an error unless each output has a value and a type, and Terraform would write such a
+// value for that type.
 func checkOutputs(outputs any) error {
 	branch, ok := outputs.(object)
 	if !ok && hasContent(outputs) {
@@ -36,11 +36,11 @@ func checkOutputs(outputs any) error {
 	return nil
 }
 
-// maxOutput is the greatest nesting of an output and of its type. It is limited because each level
+// maxOutput is the maximum nesting depth of an output and its type. The depth is limited because each level
 // checks again whether the objects below it are empty.
 const maxOutput = 200
 
-// nesting returns the number of levels of objects and lists in a value.
+// nesting returns the nesting depth of objects and lists in a value.
 func nesting(value any) int {
 	deepest := 0
 	switch v := value.(type) {
@@ -77,8 +77,8 @@ func isOutput(output object) bool {
 	return found == 2
 }
 
-// kind returns the name and the inside of a type such as "string", ["list", "string"] or ["object",
-// {…}], and "" for any other value.
+// kind returns the name and the inner part of a type such as "string", ["list", "string"] or ["object", {…}].
+// The name is empty for any other value.
 func kind(typ any) (name string, inner any) {
 	switch t := typ.(type) {
 	case string:
@@ -106,7 +106,7 @@ func kind(typ any) (name string, inner any) {
 	return "", nil
 }
 
-// conforms reports whether Terraform would write value for a type.
+// conforms reports whether Terraform would write value for the given type.
 func conforms(value, typ any) bool {
 	if value == nil {
 		return true
@@ -114,7 +114,7 @@ func conforms(value, typ any) bool {
 	switch name, inner := kind(typ); name {
 	case "string":
 		_, isText := value.(string)
-		_, isTime := value.(time.Time) // a time in YAML
+		_, isTime := value.(time.Time) // YAML can contain times
 		return isText || isTime
 	case "number":
 		_, isInt := value.(int)
@@ -139,7 +139,7 @@ func conforms(value, typ any) bool {
 	return false
 }
 
-// isType reports whether typ is a type at all its levels, with the attributes of objects in order.
+// isType reports whether typ is a valid type at all levels, with object attributes in sorted order.
 func isType(typ any) bool {
 	switch name, inner := kind(typ); name {
 	case "":
@@ -157,7 +157,7 @@ func isType(typ any) bool {
 	return true
 }
 
-// isWrapper reports whether an object consists of a value of dynamic type and its type.
+// isWrapper reports whether an object consists of a dynamically typed value and its type.
 func isWrapper(v object) bool {
 	return len(v) == 2 && v[0].name == "value" && v[1].name == "type" && isType(v[1].value)
 }
@@ -172,7 +172,7 @@ func listConforms(value, element any) bool {
 		switch name {
 		case "list", "set", "map", "tuple", "object":
 			if v == nil {
-				return false // anybody could insert a null between two elements
+				return false // an attacker could insert a null between two elements
 			}
 		}
 		if !conforms(v, element) {
@@ -210,13 +210,13 @@ func objectConforms(value, types any) bool {
 	})
 }
 
-// An object that was divided between two elements of a list leaves nulls, or other empty values,
-// in both. Where Terraform itself writes such elements, they look the same as an attacker's, and
-// are refused.
+// If an attacker splits an object into two list elements, both contain nulls or other empty values where
+// content moved away. Terraform may write such elements, too. They cannot be distinguished from an
+// attacker's, so they are rejected.
 
-// mayHaveMoved reports whether a value is empty, but may have had content that somebody moved
-// elsewhere. It returns false for null of dynamic type, because content would have its type beside
-// it, and for a value whose type allows only empty values.
+// mayHaveMoved reports whether a value is empty, but may have had content that an attacker moved elsewhere.
+// It returns false for a dynamically typed null, because content would be accompanied by its type, and for a
+// value whose type only allows empty values.
 func mayHaveMoved(value, typ any) bool {
 	name, inner := kind(typ)
 	switch name {
@@ -228,7 +228,7 @@ func mayHaveMoved(value, typ any) bool {
 	return !hasContent(value)
 }
 
-// vacant reports whether an object has attributes but no content, so that anybody may have added it.
+// vacant reports whether an object has attributes but no content, so that an attacker may have inserted it.
 func vacant(value, types any) bool {
 	all, _ := value.(object)
 	inner, _ := types.(object)
@@ -240,15 +240,15 @@ func vacant(value, types any) bool {
 	return len(all) > 0
 }
 
-// divided reports whether somebody may have divided one object into two neighbouring ones, with
-// empty values in place of the content that moved. The two objects must conform to their types.
+// divided reports whether an attacker may have split one object into the two neighboring objects a and b,
+// with empty values where content moved away. Both objects must conform to their types.
 func divided(a, b, typeA, typeB any) bool {
 	joins, gaps := rejoins(a, b, typeA, typeB)
 	return joins && gaps
 }
 
-// rejoins reports whether two values may be the parts of one value that somebody divided, and
-// whether the division may have left an empty value.
+// rejoins reports whether two values may be parts of one value that an attacker split, and whether the split
+// may have left empty values.
 func rejoins(a, b, typeA, typeB any) (joins, gaps bool) {
 	kindA, innerA := kind(typeA)
 	kindB, innerB := kind(typeB)
@@ -264,13 +264,13 @@ func rejoins(a, b, typeA, typeB any) (joins, gaps bool) {
 	second, _ := b.(object)
 	inA, _ := innerA.(object)
 	inB, _ := innerB.(object)
-	end := -1 // the last attribute of a with content
+	end := -1 // the last attribute of a that has content
 	for i := range first {
 		if hasContent(first[i].value) {
 			end = i
 		}
 	}
-	start := slices.IndexFunc(second, func(item member) bool { return hasContent(item.value) }) // the counterpart in b
+	start := slices.IndexFunc(second, func(item member) bool { return hasContent(item.value) }) // the first one of b
 	sameName := func(x, y member) bool { return x.name == y.name }
 	if end < 0 || start < end || !slices.EqualFunc(first, second, sameName) {
 		return false, false

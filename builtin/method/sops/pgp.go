@@ -19,18 +19,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-const maxPart = 1024 // bytes of a data key or a part of it
+const maxPart = 1024 // the maximum size of a data key, or part of one, in bytes
 
-// pgpKeys opens data keys that are encrypted for PGP keys: with the keys of the method in this
-// process, or with the user's gpg. Sops's library would read keyrings of old versions, prompt on
-// a terminal, and pass the whole environment to gpg.
+// pgpKeys opens data keys that are encrypted for PGP keys, either in this process, with the method's own
+// keys, or with the user's gpg. The sops library would read keyrings of old versions, prompt on a terminal,
+// and pass the whole environment to gpg.
 type pgpKeys struct {
-	own    func() (openpgp.EntityList, error) // the method's private keys, unlocked once; nil if there are none
+	own    func() (openpgp.EntityList, error) // returns the method's private keys, unlocked once; nil if there are none
 	useGPG bool
 	gpg    string
 
-	world world.World // the world of gpg
-	why   string      // a suffix for errors: why gpg does not get the user's environment; "" if it does
+	world world.World // the environment of gpg
+	why   string      // why gpg does not get the user's environment, to append to errors; may be empty
 }
 
 func newPGPKeys(v attr.Values) pgpKeys {
@@ -68,8 +68,8 @@ func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byt
 	return nil, own
 }
 
-// unlock returns the private keys of the method. The errors in this file leave out the library's
-// texts, some of which repeat parts of a key.
+// unlock returns the method's private keys. The errors in this file omit the library's messages, some of
+// which repeat parts of a key.
 func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err error) {
 	for i, text := range armoured {
 		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
@@ -89,7 +89,7 @@ func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err 
 	return ring, nil
 }
 
-// openHere opens sealed with the method's own keys.
+// openHere opens a data key with the method's own keys.
 func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	ring, err := p.own()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	}
 	limit := int64(maxPart)
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
-	// A message that no private key opened may be from anybody.
+	// If no private key was used to decrypt the message, it may come from anyone.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
 		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add the private key of one of its recipients")
 	}
@@ -112,7 +112,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	return dataKey, nil
 }
 
-// pgpParts returns the number of keys that a message is encrypted for. Each of them is tried.
+// pgpParts returns the number of keys that a message is encrypted for. Decryption tries each of them.
 func pgpParts(sealed string) int {
 	block, err := armor.Decode(strings.NewReader(sealed))
 	if err != nil {
@@ -130,10 +130,10 @@ func pgpParts(sealed string) int {
 	}
 }
 
-const encryptedKey = 1 // the packet tag of an encrypted session key: RFC 9580, section 5
+const encryptedKey = 1 // the packet tag of an encrypted session key; see RFC 9580, section 5
 
-// askGPG opens sealed with gpg, whose status lines tell why it failed:
-// https://github.com/gpg/gnupg/blob/master/doc/DETAILS
+// askGPG opens a data key with gpg. If that fails, the status lines say why; see
+// https://github.com/gpg/gnupg/blob/master/doc/DETAILS.
 func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]byte, error) {
 	patience, err := runs.patience(kindPGP, "set pgp_private_keys")
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// programs limits the runs of the user's programs for one file. Each key of the file may start a
-// program, which may take time and ask the user for a passphrase.
+// programs limits how often and how long the user's programs run for one file. Each key in the file may start
+// a program, which may take time and ask the user for a passphrase.
 type programs struct {
 	runs     map[keyKind]int
-	deadline time.Time // the deadline of all runs; zero before the first run
+	deadline time.Time // the deadline for all runs; zero before the first run
 }
 
 const (
-	maxRuns = 10 // runs for the keys of one kind
+	maxRuns = 10 // the maximum number of runs for keys of the same kind
 
-	// programPatience limits the time of all runs together. It is long, because the user may be
-	// asked for a passphrase or a smart card.
+	// programPatience is the time limit for all runs together. It is long, because the user may be asked for
+	// a passphrase or a smart card.
 	programPatience = time.Minute
 )
 
-// patience returns the longest time of the next run for a key of a kind, and counts the run. It
-// returns an error if no further run is allowed; instead tells how to do without the program.
+// patience returns the time limit for the next run for a key of the given kind, and counts the run. It
+// returns an error if no more runs are allowed. The parameter instead says how to do without the program.
 func (p *programs) patience(kind keyKind, instead string) (time.Duration, error) {
 	if p.runs[kind] == maxRuns {
 		return 0, fmt.Errorf("a program was run for %d keys of this kind already, which is the most for one file; %s", maxRuns, instead)
@@ -40,7 +40,7 @@ func (p *programs) patience(kind keyKind, instead string) (time.Duration, error)
 	return left, nil
 }
 
-// program returns a program of the user. It gets the environment of w, without our secrets.
+// program returns a program to run for the user. It gets the environment of w, without our secrets.
 func program(w world.World, patience time.Duration, limit int, stdin io.Reader, arguments ...string) world.Program {
 	return world.Program{Args: arguments, Environ: w.Environ(), Stdin: stdin, Patience: patience, Limit: limit}
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// selection decides which values are encrypted: the ones below a matching name, or all others.
+// selection determines which values are encrypted: either those below a matching name, or all others.
 type selection struct {
 	matches func(name string) bool
-	seals   bool  // whether values below matching names are encrypted; otherwise, all others are
-	perByte int64 // the number of instructions of the regular expression, which bounds the costs of each byte
+	seals   bool  // true if values below matching names are encrypted; false if all others are
+	perByte int64 // the number of instructions in the regular expression, which limits the cost per byte
 
-	known map[string]bool // the results for names that were matched before; states have few names
+	known map[string]bool // the results for names so far; states have few different names
 	cost  *meter.Meter
 }
 
 const (
-	instructions   = 32 // instructions that match a byte for one unit of the meter
-	perInstruction = 2  // units for compiling one instruction
+	instructions   = 32 // the number of instructions, each run for one byte, that one unit pays for
+	perInstruction = 2  // the units for compiling one instruction
 )
 
 // has reports whether a name matches.
@@ -41,8 +41,8 @@ func (s *selection) has(name string) (bool, error) {
 	return s.known[name], nil
 }
 
-// selects returns the selection that the rules in the file make. The rules are not authenticated.
-// If partial is false, it ignores them, and every value must be encrypted.
+// selects returns the selection that follows from the file's rules. The rules are not authenticated, so if
+// partial is false, they are ignored, and all values must be encrypted.
 func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) {
 	s := &selection{seals: m.EncryptedSuffix != "" || m.EncryptedRegex != "", known: map[string]bool{}, cost: cost}
 	pattern := m.EncryptedRegex + m.UnencryptedRegex // at most one of the rules is set
@@ -54,15 +54,15 @@ func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) 
 		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; " +
 			"use encrypted_regex and the like")
 	case pattern == "":
-		suffix = cmp.Or(suffix, "_unencrypted") // the suffix that sops uses without any rule
+		suffix = cmp.Or(suffix, "_unencrypted") // the suffix that sops uses if there is no rule
 		s.matches = func(name string) bool { return strings.HasSuffix(name, suffix) }
 		return s, nil
 	}
 	return s, s.compile(pattern)
 }
 
-// compile compiles an expression. It refuses one that is too long or has too many instructions,
-// which a repetition multiplies.
+// compile compiles a regular expression. It rejects expressions that are too long or have too many
+// instructions, which repetitions multiply.
 func (s *selection) compile(pattern string) error {
 	const what = "the instructions of the regular expression that selects its values"
 	if err := s.cost.Charge(int64(len(pattern)), what); err != nil {
@@ -84,7 +84,7 @@ func (s *selection) compile(pattern string) error {
 	return nil
 }
 
-// instructionsOf returns an upper bound for the number of instructions that an expression is compiled to.
+// instructionsOf returns an upper bound for the number of instructions that an expression compiles to.
 func instructionsOf(e *syntax.Regexp) int64 {
 	n := int64(1 + len(e.Rune))
 	for _, part := range e.Sub {

@@ -24,24 +24,23 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// services calls the key services that are allowed. Each method named after a service either
-// refuses a key, or returns a function that asks the service; nothing is contacted before that
-// function is called.
+// services calls the key services that the settings allow. The methods aws, gcp, azure and vault either
+// reject a key or return a function that calls the service. They do not contact the service themselves.
 type services struct {
-	address string // the address of the method, for errors
+	address string // the method's address, for errors
 	blocks  []driver.Block[driver.KeyProvider]
-	env     attr.LookupEnv // the environment; nil if the clouds must not be asked
+	env     attr.LookupEnv // nil if environment variables must not be used, so that the clouds cannot be called
 
-	vaults                   []string // normalized names of Vault's engines, see vaultOf
+	vaults                   []string // normalized names of transit engines; see vaultOf
 	vaultToken, vaultSpace   string
 	ownToken                 bool // whether vaultToken comes from the configuration, not from a variable
 	awsKeys, roles, profiles []string
 	gcpKeys                  []string
-	azureVaults              []string // normalized URLs of Azure's vaults
+	azureVaults              []string // normalized URLs of Azure vaults
 	useMSI                   bool
-	allowCommands            bool // whether commands that credentials in the environment name may run
+	allowCommands            bool // whether to run commands that the environment's credentials name
 
-	unprotected *atomic.Pointer[driver.Warning] // the warning of a key service that was called; nil for none
+	unprotected *atomic.Pointer[driver.Warning] // the warning of a key service that was called; nil if there is none
 }
 
 func newServices(v attr.Values, blocks []driver.Block[driver.KeyProvider]) services {
@@ -95,9 +94,9 @@ func parseVault(address string) (vault string, ok bool) {
 	return vaultOf(o, engine), ok && (rest == "" || engineName.MatchString(strings.Trim(engine, "/")))
 }
 
-// split returns the names in texts, between commas and without spaces, because a variable of
-// terraform-backend-git holds several. A key of AWS may be followed by the role to assume; a key of
-// Vault is a URL with a path.
+// split returns the names in texts, separated by commas and without spaces, because a variable of
+// terraform-backend-git contains several. An AWS key may be followed by the role to assume. A Vault key is a
+// URL with a path.
 func split(all []string) []string {
 	var out []string
 	for _, text := range all {
@@ -108,10 +107,10 @@ func split(all []string) []string {
 
 const (
 	anyKey   = "*"  // allows all keys of a cloud
-	maxNamed = 1024 // bytes of a name that an error repeats
+	maxNamed = 1024 // the maximum size in bytes of a name in an error
 )
 
-// permit returns an error if the list of an attribute does not contain a name in the file.
+// permit returns an error unless the list in an attribute contains a name from the file.
 func permit(attribute string, allowed []string, named string) error {
 	if slices.Contains(allowed, named) {
 		return nil
@@ -124,8 +123,8 @@ func permit(attribute string, allowed []string, named string) error {
 		line)
 }
 
-// permitCloud works like permit, and also accepts "*", because these requests send no secret to a
-// stranger.
+// permitCloud works like permit, but the list may contain "*", because requests to the clouds do not send
+// secrets to unknown servers.
 func permitCloud(attribute string, allowed []string, named string) error {
 	if slices.Contains(allowed, anyKey) {
 		return nil
@@ -133,8 +132,8 @@ func permitCloud(attribute string, allowed []string, named string) error {
 	return permit(attribute, allowed, named)
 }
 
-// origin returns the scheme, host and port of an address, normalized, and false if the address is
-// not the URL of a server or has a path.
+// origin returns the normalized scheme, host and port of a URL. It returns false if address is not a server
+// URL or has a path.
 func origin(address string) (string, bool) {
 	u := recognize.Server(address)
 	if u == nil || strings.Trim(u.EscapedPath(), "/") != "" {
@@ -146,20 +145,20 @@ func origin(address string) (string, bool) {
 
 type opener = func(context.Context) ([]byte, error)
 
-// These patterns match names of engines and keys, which become a part of the path of a request.
-// Names of dots alone do not match: they would lead the request elsewhere, such as to sys/seal.
+// These patterns match names of engines and keys, which become part of a request path. They do not match
+// names that consist only of dots, which would redirect the request, for example to sys/seal.
 var (
 	engineName = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*(/[0-9A-Za-z_-][0-9A-Za-z_.-]*)*$`)
 	transitKey = lazyregexp.New(`^[0-9A-Za-z_-][0-9A-Za-z_.-]*$`)
 )
 
-// vaultKind is the kind of the key provider that asks Vault and OpenBao. No other kind may get a
+// vaultKind is the kind of key provider that calls Vault and OpenBao. It is the only kind that may get a
 // secret of the configuration.
 const vaultKind = "openbao"
 
-// vaultOf returns the name of an engine in allowed_vault_addresses: the URL of the server for the
-// default path "transit", otherwise with the path. Another path may belong to another kind of
-// engine, to which the request would write.
+// vaultOf returns the name of an engine in allowed_vault_addresses: the server URL, followed by the path
+// unless it is the default "transit". An engine with another path may be of another kind, and the request
+// would write to it.
 func vaultOf(server, engine string) string {
 	if engine = strings.Trim(engine, "/"); engine == "" || engine == "transit" {
 		return server
@@ -201,22 +200,22 @@ func (s services) vault(k masterKey) (opener, error) {
 	}, nil
 }
 
-// savedToken returns the token that "vault login" saved, and "" if there is none. The server tells
-// if it requires a token.
+// savedToken returns the token that "vault login" saved, or an empty string if there is none. If the server
+// requires a token, its response will say so.
 func savedToken() string {
 	token, _ := keyfile.ReadText("~/.vault-token")
 	return strings.TrimSpace(string(token))
 }
 
-// set sets an attribute, unless value is empty.
+// set sets an attribute unless value is empty.
 func set(attrs map[string]cty.Value, name, value string) {
 	if value != "" {
 		attrs[name] = cty.StringVal(value)
 	}
 }
 
-// awsKey matches ARNs of keys and aliases. The region becomes a part of a host name.
-// https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html
+// awsKey matches ARNs of keys and aliases. The region becomes part of a host name. See
+// https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html.
 var awsKey = lazyregexp.New(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-9]+:(?:key|alias)/[0-9A-Za-z/_-]+$`)
 
 func (s services) aws(k masterKey) (opener, error) {
@@ -274,8 +273,8 @@ func (s services) gcp(k masterKey) (opener, error) {
 	}, map[string]any{"ciphertext": wrapped})
 }
 
-// azureVault matches the URLs of vaults and managed HSMs in Microsoft's own domains:
-// https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers
+// azureVault matches URLs of vaults and managed HSMs in Microsoft's own domains; see
+// https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates#dns-suffixes-for-object-identifiers.
 var azureVault = lazyregexp.New(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:azure\.net|azure\.cn|usgovcloudapi\.net):443$`)
 
 func (s services) azure(k masterKey) (opener, error) {
@@ -283,7 +282,7 @@ func (s services) azure(k masterKey) (opener, error) {
 	if !ok {
 		return nil, errors.New("the file does not name the URL of an Azure vault")
 	}
-	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // "*" allows only Microsoft's hosts
+	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // "*" is for Microsoft's hosts only
 		if err := permit("allowed_azure_vaults", s.azureVaults, address); err != nil {
 			return nil, err
 		}
@@ -298,7 +297,7 @@ func (s services) azure(k masterKey) (opener, error) {
 		"key_length":     cty.NumberIntVal(keyLength),
 		"use_msi":        cty.BoolVal(s.useMSI),
 	}
-	// sops reads the variables of Azure's SDK, and OpenTofu reads others.
+	// Sops uses the variables of Azure's SDK; OpenTofu uses others.
 	for attr, name := range map[string]string{
 		"tenant_id": "AZURE_TENANT_ID", "client_id": "AZURE_CLIENT_ID", "client_secret": "AZURE_CLIENT_SECRET",
 		"client_certificate_path": "AZURE_CLIENT_CERTIFICATE_PATH", "client_certificate_password": "AZURE_CLIENT_CERTIFICATE_PASSWORD",
@@ -318,8 +317,8 @@ func (s services) azure(k masterKey) (opener, error) {
 	return s.cloud("azure_vault", attrs, map[string]any{"ciphertext": wrapped, "key_version": k.Version, "algo": "RSA-OAEP-256"})
 }
 
-// cloud works like ask, with the identity that the environment gives. It returns an error if the
-// environment must not be used.
+// cloud works like ask, with the identity from the environment. It returns an error if the environment must
+// not be used.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
 		return nil, fmt.Errorf("%w: this key service is used with the identity that the environment gives, and "+
@@ -328,8 +327,7 @@ func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (op
 	return s.ask(kind, attrs, stored)
 }
 
-// ask returns a function that calls a key service through the key provider of
-// its kind.
+// ask returns a function that calls a key service through the key provider of the given kind.
 func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	i := slices.IndexFunc(s.blocks, func(b driver.Block[driver.KeyProvider]) bool { return b.Name == kind })
 	if i < 0 {
@@ -342,8 +340,8 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 	return func(ctx context.Context) ([]byte, error) {
 		block := s.blocks[i]
 		entry := unstable.NewEntry(s.address+" ("+kind+")", block.Table, attrs)
-		// Unless the token is the configuration's, these settings count as the environment's, so
-		// variables may complete them.
+		// Unless the token comes from the configuration, treat these settings as part of the environment, so
+		// that variables may complete them.
 		for name, setting := range entry.Settings {
 			setting.FromEnvironment = kind != vaultKind || !s.ownToken
 			entry.Settings[name] = setting
@@ -357,7 +355,7 @@ func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (open
 			return nil, err
 		}
 		if c, ok := provider.(driver.Closer); ok {
-			defer c.Close() // the key provider is used only here
+			defer c.Close() // the key provider is not used elsewhere
 		}
 		key, err := provider.Key(ctx, nil, document)
 		if w, ok := provider.(driver.Warner); ok {

@@ -1,10 +1,10 @@
-// Package sops reads whole files that were encrypted by sops.
+// Package sops implements a method that decrypts files encrypted with sops. It can only read.
 //
-// It reads the format, the key groups and the MAC of github.com/getsops/sops:
-// https://getsops.io/docs/. It does not use sops's library, for three reasons: the library uses
-// every server, role and profile that a file names, takes settings and secrets from the environment
-// of the process, and links the SDKs of all clouds. This method first checks that its settings
-// allow each key of the file, and calls key services through the key providers of the program.
+// It supports the format, key groups and MAC of github.com/getsops/sops; see https://getsops.io/docs/. It
+// does not use the sops library, which uses every server, role and profile that a file names, takes settings
+// and secrets from the environment of the process, and links the SDKs of all clouds. This method first checks
+// that its settings allow each key in the file, and calls key services through the program's own key
+// providers.
 package sops
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Block returns the sops method. Services are the key providers through which it asks the key
-// services of a file: aws_kms, gcp_kms, azure_vault and openbao, found by their names. It asks no
-// service without a key provider.
+// Block returns the sops method. The key providers in services, which are found by name, are used to call the
+// key services in a file: aws_kms, gcp_kms, azure_vault and openbao. Key services without a key provider are
+// not called.
 func Block(services ...driver.Block[driver.KeyProvider]) driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: table(),
@@ -37,7 +37,7 @@ type method struct {
 	services services
 	partial  bool // whether unencrypted values are allowed
 
-	dataKeys *memo.Secrets // data keys by the hash that [identityOf] returns
+	dataKeys *memo.Secrets // data keys, by the hash from [identityOf]
 }
 
 var (
@@ -52,13 +52,12 @@ func build(v attr.Values, blocks []driver.Block[driver.KeyProvider]) (driver.Met
 	}, nil
 }
 
-const maxDataKeys = 1000 // data keys that a method remembers
+const maxDataKeys = 1000 // the maximum number of data keys to remember
 
-// Close forgets the data keys of files.
+// Close forgets all data keys.
 func (m *method) Close() { m.dataKeys.Clear() }
 
-// Warning returns the warning of a key service that this method has called, for this or another
-// file.
+// Warning returns the warning of a key service that this method has called for any file.
 func (m *method) Warning() driver.Warning {
 	if w := m.services.unprotected.Load(); w != nil {
 		return *w
@@ -68,8 +67,8 @@ func (m *method) Warning() driver.Warning {
 
 var yamlMark = lazyregexp.New(`(?m)^(sops|"sops"|'sops')\s*:\s*$`)
 
-// recognizes reports whether file is a JSON object, or looks like a YAML
-// mapping, with the metadata of sops in it.
+// recognizes reports whether file is a JSON object, or looks like a YAML mapping, that contains sops
+// metadata.
 func recognizes(file []byte) bool {
 	switch {
 	case !bytes.Contains(file, []byte("sops")):
@@ -81,7 +80,7 @@ func recognizes(file []byte) bool {
 				LastModified *string `json:"lastmodified"`
 			} `json:"sops"`
 		}
-		_ = json.Unmarshal(file, &top) // a file that is not JSON leaves top empty
+		_ = json.Unmarshal(file, &top) // if the file is not JSON, top stays empty
 		return top.Sops.MAC != nil || top.Sops.LastModified != nil
 	}
 	return len(file) <= maxYAML && yamlMark.Match(file) && bytes.Contains(file, []byte("lastmodified"))
@@ -92,8 +91,8 @@ func isJSON(file []byte) bool {
 	return len(file) > 0 && file[0] == '{'
 }
 
-// Decrypt opens a file: it finds the format and the data key, decrypts the values, and checks
-// the MAC. A YAML file becomes JSON.
+// Decrypt decrypts a file: it determines the format, gets the data key, decrypts the values and checks the
+// MAC. It converts YAML to JSON.
 func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	cost := meter.For(ctx, len(file))
 	doc, err := load(file, m.partial, cost)

@@ -12,7 +12,7 @@ import (
 const doc = "Files encrypted by [sops](https://getsops.io) as JSON, YAML or binary, also by terraform-backend-git. A key service is " +
 	"called only for what the lists `allowed_…` name."
 
-// These are reasons for [attr.Attr.Harmless]. The only secret that is sent is vault_token.
+// Reasons for [attr.Attr.Harmless]. The only secret that is ever sent is vault_token.
 const (
 	identityHarmless = "It is used here and never sent."
 	cloudHarmless    = "The clouds are asked with the identity of the environment, and get no secret of the code."
@@ -45,7 +45,7 @@ func table() attr.Table {
 				"`gpg`."},
 		{Name: "vault_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",
 			"BAO_TOKEN"}, Doc: "The token for Vault or OpenBao. It is sent to allowed addresses only."},
-		{Name: "vault_namespace", Type: cty.String, // not harmless: another namespace has an engine of its own
+		{Name: "vault_namespace", Type: cty.String, // not harmless: another namespace has its own engine
 			Env: []string{"VAULT_NAMESPACE", "BAO_NAMESPACE"}, Doc: "The namespace of the transit engine."},
 		{Name: "azure_use_msi", Type: cty.Bool, Default: cty.False, Harmless: cloudHarmless, Env: []string{"ARM_USE_MSI"}, Doc: "Whether to " +
 			"sign in to Azure as the managed identity of this machine. Defaults to `false`."},

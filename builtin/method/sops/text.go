@@ -15,14 +15,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// JSON and YAML become a tree, and the tree becomes JSON. The library of sops
-// has packages for that, which are not used here: they follow any depth and
-// every alias, accept names that occur twice, and write in quadratic time.
+// This file converts JSON and YAML to a tree, and the tree to JSON. It does not use the packages of the sops
+// library for this: they follow any depth and all aliases, accept duplicate names, and take quadratic time to
+// write.
 
-// These limits apply to a file.
+// Limits for a file.
 const (
-	maxYAML  = 16 << 20 // bytes; parsing takes a multiple of it
-	maxDepth = 1000     // levels of objects and lists
+	maxYAML  = 16 << 20 // in bytes; parsing takes a multiple of it
+	maxDepth = 1000     // the maximum nesting depth of objects and lists
 )
 
 // reader charges a meter for the values that it reads.
@@ -59,7 +59,7 @@ func (r *reader) file(file []byte) (any, error) {
 	return value, err
 }
 
-// next returns the next value of the JSON, at a depth.
+// next reads the next JSON value, at the given depth.
 func (r *reader) next(depth int) (any, error) {
 	if err := r.count(depth); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *reader) next(depth int) (any, error) {
 	}
 }
 
-// number converts a number in the same way as sops, which decodes it to a Go number before it encrypts it.
+// number converts a number in the same way as sops, which decodes it to a Go number before encrypting it.
 func number(text json.Number) (any, error) {
 	if n, err := text.Int64(); err == nil {
 		return int(n), nil
@@ -105,9 +105,8 @@ func number(text json.Number) (any, error) {
 	return f, nil
 }
 
-// member reads the value under a name, and adds both to an object. It refuses a name that occurs
-// twice: the MAC does not cover empty values, so anybody could add a second {"outputs": {}}, which
-// readers would prefer.
+// member reads the value of a name, and adds both to an object. It rejects duplicate names: the MAC does not
+// protect empty values, so an attacker could add a second {"outputs": {}}, which readers would prefer.
 func (r *reader) member(of *object, seen map[string]bool, name string, value func() (any, error)) error {
 	r.path = append(r.path, name)
 	if seen[name] {
@@ -127,8 +126,9 @@ func (r *reader) count(depth int) error {
 	return r.cost.Charge(1, "its values")
 }
 
-// yaml returns the value of one document of YAML. It leaves out comments, which the MAC does not
-// cover and JSON does not have, and refuses aliases, with which a few lines become gigabytes.
+// yaml returns the value of a YAML file, which must contain a single document. It drops comments, which the
+// MAC does not protect and JSON does not have. It rejects aliases, because they can expand a few lines to
+// gigabytes.
 func (r *reader) yaml(file []byte) (any, error) {
 	if len(file) > maxYAML {
 		return nil, fmt.Errorf("the file has %d bytes; as YAML, at most %d are read", len(file), maxYAML)
@@ -186,7 +186,8 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 	return nil, errors.New("the file holds a YAML alias, which is not read here")
 }
 
-// emit returns the values as JSON, with numbers as sops writes them, or the content of a binary file.
+// emit returns the values as JSON, with numbers in the same form as sops. For a binary file, it returns the
+// content.
 func (d *document) emit() ([]byte, error) {
 	if d.binary {
 		if content, ok := d.state[0].value.(string); ok {

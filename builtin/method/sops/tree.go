@@ -1,8 +1,7 @@
 package sops
 
-// object is an object of JSON, or a mapping of YAML, in the order of the file.
-// A value is an object, a []any, or one of nil, string, bool, int, float64,
-// time.Time and comment.
+// object is a JSON object or YAML mapping, in the order of the file. A value is an object, a []any, nil, or a
+// string, bool, int, float64, time.Time or comment.
 type object []member
 
 type member struct {
@@ -10,10 +9,10 @@ type member struct {
 	value any
 }
 
-// comment is a value that sops took for a comment of YAML when it encrypted it.
+// comment is a value that sops treated as a YAML comment when it encrypted the file.
 type comment string
 
-// get returns the value under a name, and nil if there is none.
+// get returns the value of a name, or nil if there is none.
 func (o object) get(name string) any {
 	for _, item := range o {
 		if item.name == name {
@@ -23,8 +22,8 @@ func (o object) get(name string) any {
 	return nil
 }
 
-// walk calls visit for a value and for all values inside it. The path holds the names of objects
-// that lead to a value, and visit must not keep it.
+// walk calls visit for a value and all values inside it. The path contains the object names that lead to the
+// value; visit must not retain it.
 func walk(value any, path []string, visit func(value any, path []string) error) error {
 	if err := visit(value, path); err != nil {
 		return err
@@ -46,7 +45,7 @@ func walk(value any, path []string, visit func(value any, path []string) error) 
 	return nil
 }
 
-// withoutComments returns a value without the comments in its lists, where YAML may have them.
+// withoutComments removes comments from the lists in a value. In YAML, lists may contain comments.
 func withoutComments(value any) any {
 	switch v := value.(type) {
 	case object:

@@ -1,5 +1,5 @@
 // Program outside prints the output vpc_id of the state on standard input, which may be
-// encrypted, as a tool would that read plain states before.
+// encrypted.
 package main
 
 import (

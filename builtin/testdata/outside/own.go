@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// ownBlock is a key provider of this program: HKDF-SHA-256 over a secret.
+// ownBlock returns a key provider of this program: HKDF-SHA-256 over a secret.
 func ownBlock() driver.Block[driver.KeyProvider] {
 	return driver.Block[driver.KeyProvider]{
 		Table: attr.Table{Name: "own", Doc: "Derives the key from a secret.", Attrs: []attr.Attr{

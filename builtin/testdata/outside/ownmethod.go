@@ -12,7 +12,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// ownMethodBlock is a method of this program: AES-GCM with a random nonce in front.
+// ownMethodBlock returns a method of this program: AES-GCM, with a random nonce at the start
+// of the ciphertext.
 func ownMethodBlock() driver.Block[driver.Method] {
 	return driver.Block[driver.Method]{
 		Table: attr.Table{Name: "own", Doc: "AES-GCM.", Attrs: []attr.Attr{
@@ -22,7 +23,7 @@ func ownMethodBlock() driver.Block[driver.Method] {
 	}
 }
 
-// ownMethod is the address of the key provider that it uses.
+// ownMethod is the method. Its value is the address of its key provider.
 type ownMethod string
 
 func (m ownMethod) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
-// plain returns the plaintext of a state that may be encrypted. A tool that reads
-// plain states passes each through it, and parses the result instead.
+// plain returns the plaintext of a state that may be encrypted. A tool that reads plaintext
+// states calls it for each state, and parses the result instead.
 func plain(ctx context.Context, file []byte) ([]byte, error) {
 	opened, err := encryption.Open(ctx, light.Registry(), file, encryption.Environment(os.LookupEnv))
 	if errors.Is(err, encryption.ErrNotConfigured) {

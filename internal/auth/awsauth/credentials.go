@@ -13,12 +13,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// maxToken is the largest token file. STS accepts 20000 characters:
-// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
-const maxToken = 64 << 10 // bytes
+// maxToken is the maximum size of a token file, in bytes. STS accepts 20000 characters; see
+// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html.
+const maxToken = 64 << 10
 
-// ownCredentials returns the credentials of the settings, with which the SDK looks for no others: the
-// access key, or anonymous ones if a web identity will replace them. It returns nil if there are none.
+// ownCredentials returns credentials that keep the SDK from looking for others: the access key in the
+// settings, or anonymous credentials if a web identity will replace them. It returns nil if the settings
+// contain neither.
 func (s Settings) ownCredentials() aws.CredentialsProvider {
 	v := s.values
 	switch {
@@ -30,9 +31,9 @@ func (s Settings) ownCredentials() aws.CredentialsProvider {
 	return nil
 }
 
-// assume returns cfg with the credentials of the roles, in the order of hashicorp/aws-sdk-go-base: an
-// access key takes precedence over a web identity, and a role is assumed with either. It sends no
-// request. Each cache renews its credentials before they expire.
+// assume returns cfg with the credentials of the assumed roles. As in hashicorp/aws-sdk-go-base, an access
+// key takes precedence over a web identity, and a role is assumed with either. No request is sent yet. The
+// credentials are cached and renewed before they expire.
 func (s Settings) assume(cfg aws.Config) aws.Config {
 	if s.web != nil && s.values.String("access_key") == "" {
 		cfg.Credentials = aws.NewCredentialsCache(s.webProvider(cfg, s.web))
@@ -57,8 +58,8 @@ func (s Settings) roleProvider(cfg aws.Config) aws.CredentialsProvider {
 	})
 }
 
-// sts returns a client of STS with the credentials of cfg. If the settings have no endpoint, the SDK
-// uses AWS_ENDPOINT_URL_STS, provided it may read the environment.
+// sts returns an STS client with the credentials in cfg. If the settings contain no endpoint, the SDK uses
+// AWS_ENDPOINT_URL_STS, provided that it may read the environment.
 func (s Settings) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) {
 		o.Region = cmp.Or(s.values.String("sts_region"), o.Region)
@@ -69,8 +70,8 @@ func (s Settings) sts(cfg aws.Config) *sts.Client {
 	})
 }
 
-// GetIdentityToken returns the token. It reads the file at each call, because another program renews
-// the token in it.
+// GetIdentityToken returns the token. It reads the token file on each call, because another program renews
+// the token.
 func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	if w.token != "" {
 		return []byte(w.token), nil
@@ -85,7 +86,7 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	return token, nil
 }
 
-// tokenFileError is an error of reading a token file. Its text may be shown.
+// tokenFileError is an error from reading a token file. Its text is safe to show.
 type tokenFileError struct{ error }
 
 func optional(text string) *string {

@@ -29,19 +29,18 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// Is reports whether the cause is target, for errors of a context only. There is no Unwrap, because
-// the text of the cause repeats answers of servers and programs.
+// Is reports whether the cause is a context error equal to target. There is no Unwrap method, because the
+// cause may quote responses from servers and output from programs.
 func (f *failure) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) &&
 		errors.Is(f.cause, target) //nolint:errorlint // it is compared by errors.Is
 }
 
-// Failure returns an error with a text that replaces the text of its cause.
+// Failure returns an error with the given text, which replaces the text of its cause.
 func Failure(text string, cause error) error { return &failure{text: text, cause: cause} }
 
-// CommonReason returns the meaning of an error code that every service of AWS has, and "" for other
-// codes:
-// https://docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html
+// CommonReason returns the meaning of an error code that all AWS services use, or an empty string for other
+// codes. See https://docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html.
 func CommonReason(code string) string {
 	return answers.Find([]answers.Row{
 		{Code: "ThrottlingException Throttling LimitExceededException RequestLimitExceeded TooManyRequestsException",
@@ -55,7 +54,7 @@ func CommonReason(code string) string {
 	}, 0, code, "").Text
 }
 
-// explainSettings returns the error for a failure to load the SDK's configuration.
+// explainSettings translates an error from loading the SDK's configuration.
 func (s Settings) explainSettings(err error) error {
 	text := "the AWS settings in the environment or in the shared files are not valid" + s.inProfile()
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
@@ -67,8 +66,8 @@ func (s Settings) explainSettings(err error) error {
 	return Failure(text, err)
 }
 
-// inProfile returns advice to check the profile, whose settings may be incomplete, and "" without a
-// profile.
+// inProfile returns advice to check the profile, whose settings may be incomplete. It returns an empty string
+// if no profile is used.
 func (s Settings) inProfile() string {
 	profile, _ := s.values.Environment().Get("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 	if profile = cmp.Or(s.profile, profile); profile == "" {
@@ -77,7 +76,8 @@ func (s Settings) inProfile() string {
 	return fmt.Sprintf("; check the profile %q, which may have an access key without its secret: aws configure list --profile %[1]q", profile)
 }
 
-// namedBy returns a text about the variable of the SDK that names the profile, and "" if none does.
+// namedBy returns a clause about the environment variable that selects the profile, or an empty string if
+// none does.
 func (s Settings) namedBy() string {
 	for _, name := range []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE"} {
 		if _, set := s.values.Environment().Get(name); set && s.profile == "" {
@@ -87,8 +87,8 @@ func (s Settings) namedBy() string {
 	return ""
 }
 
-// checkFiles returns advice if a profile is missing in the shared files. The SDK takes a missing
-// file for an empty one.
+// checkFiles returns advice for a profile that is missing in the shared files. The SDK treats a missing file
+// as an empty one.
 func (s Settings) checkFiles() string {
 	defaults := slices.Concat(awsconfig.DefaultSharedConfigFiles, awsconfig.DefaultSharedCredentialsFiles)
 	isMissing := func(path string) bool { return !recognize.Exists(path) && !slices.Contains(defaults, path) }
@@ -101,8 +101,8 @@ func (s Settings) checkFiles() string {
 	return "check its name, and what aws configure list-profiles prints"
 }
 
-// noInstance returns the reason why there are no credentials, for an error of the metadata service of
-// EC2, which the SDK asks last.
+// noInstance explains why there are no credentials after the EC2 metadata service, which the SDK asks last,
+// has returned an error.
 func (s Settings) noInstance(err error) string {
 	switch missing, set := s.halfKey(); {
 	case missing != "":
@@ -123,8 +123,8 @@ func (s Settings) has(variable string) bool {
 	return set
 }
 
-// halfKey returns the names of the missing and of the set variable if only one half of an access key is
-// set, and "" otherwise.
+// halfKey returns the names of the missing and the set environment variable if only half of an access key is
+// set. Otherwise it returns empty strings.
 func (s Settings) halfKey() (missing, set string) {
 	lookup := s.values.Environment()
 	_, id := lookup.Get("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY")
@@ -138,8 +138,8 @@ func (s Settings) halfKey() (missing, set string) {
 	return "", ""
 }
 
-// explainSTS returns the error for a failure to get credentials. It is final, because another key
-// provider would not help.
+// explainSTS translates an error from getting credentials. The result is final, because another key provider
+// would not help.
 func (s Settings) explainSTS(what string, err error) error {
 	op, isOp := errors.AsType[*smithy.OperationError](err)
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
@@ -178,10 +178,10 @@ func (s Settings) explainSTS(what string, err error) error {
 	return Failure(what, err)
 }
 
-// signedOut matches errors of package ssocreds. The names of roles may contain SSO.
+// signedOut matches errors from package ssocreds. SSO alone may also be part of a role name.
 var signedOut = lazyregexp.New(`SSO (token|session)\b`)
 
-// missingFile returns a text about a variable of the SDK that names a file that does not exist, and ""
+// missingFile returns a text about an SDK environment variable that names a missing file, or an empty string
 // if there is none.
 func (s Settings) missingFile() string {
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
@@ -192,7 +192,7 @@ func (s Settings) missingFile() string {
 	return ""
 }
 
-// NoAnswer returns the reason why a request got no answer of AWS.
+// NoAnswer returns the reason why a request got no valid response from AWS.
 func NoAnswer(err error) string {
 	resp, answered := errors.AsType[*smithyhttp.ResponseError](err)
 	if answered && resp.Response != nil && resp.HTTPStatusCode() > 0 && !errors.Is(err, context.Canceled) && !netfail.IsTimeout(err) {
@@ -205,7 +205,7 @@ func NoAnswer(err error) string {
 	return reason
 }
 
-// Code returns the code of an error, or the name of a service, escaped and cut for an error.
+// Code escapes and shortens an error code or a service name for an error message.
 func Code(code string) string { return outside.Line(code, maxCode) }
 
-const maxCode = 64 // bytes of a code that are shown
+const maxCode = 64 // the maximum size of a code in a message, in bytes

@@ -35,11 +35,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// requestTimeout limits one attempt. Services answer in milliseconds, and the SDK has no limit.
+// requestTimeout is the time limit for one attempt. Services respond in milliseconds, and the SDK itself has
+// no limit.
 const requestTimeout = 30 * time.Second
 
-// Load returns the configuration of the clients. It also gets credentials and checks their account, so
-// that errors of signing in are distinct from errors of the service.
+// Load returns the configuration for AWS clients. It also retrieves credentials and checks their account, so
+// that sign-in errors can be distinguished from service errors.
 func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	cfg, err := s.load(ctx)
 	if err != nil {
@@ -55,15 +56,15 @@ func (s Settings) Load(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// CloseIdle closes the connections of the client in a configuration of Load. A connection in use is
-// closed after its request.
+// CloseIdle closes the idle connections of the client in a configuration from Load. Connections in use are
+// closed after their request.
 func CloseIdle(client aws.HTTPClient) {
 	if c, ok := client.(limitedClient); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// Retrieve returns credentials that have not expired, or an error whose text may be shown.
+// Retrieve returns credentials that have not expired. The text of an error is safe to show.
 func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvider) (aws.Credentials, error) {
 	keys, err := credentials.Retrieve(ctx)
 	if err != nil {
@@ -72,8 +73,8 @@ func (s Settings) Retrieve(ctx context.Context, credentials aws.CredentialsProvi
 	return keys, err
 }
 
-// load returns the configuration of the clients, without hashicorp/aws-sdk-go-base, which assumes each
-// role twice, may write to the process's environment, and always reads the environment's proxies.
+// load returns the configuration for AWS clients. It does not use hashicorp/aws-sdk-go-base, which assumes
+// each role twice, may modify the environment of the process, and always uses the environment's proxies.
 func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	buildable, err := s.httpClient()
 	if err != nil {
@@ -98,13 +99,13 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, s.explainSettings(err)
 	}
-	// The SDK has made its own client, which also trusts AWS_CA_BUNDLE. Here, that variable is only the
+	// The SDK has created its own client, which also trusts AWS_CA_BUNDLE. Here, that variable is only the
 	// default of custom_ca_bundle.
 	cfg.HTTPClient = client
-	// The resolver was only meant for the clients within the chain. With it, other clients would ignore
-	// AWS_ENDPOINT_URL_* of their service.
+	// The resolver was only for the clients in the SDK's credential chain. With it, other clients would
+	// ignore AWS_ENDPOINT_URL_* for their service.
 	cfg.EndpointResolverWithOptions = nil //nolint:staticcheck // see options
-	cfg.APIOptions = nil                  // limitAnswers is removed, because states are longer than answers of the chain
+	cfg.APIOptions = nil                  // no limitAnswers, because states are larger than the chain's responses
 	if s.ownCredentials() == nil {
 		if cfg, err = s.withoutOurSecrets(cfg); err != nil {
 			return aws.Config{}, err
@@ -114,8 +115,8 @@ func (s Settings) load(ctx context.Context) (aws.Config, error) {
 }
 
 func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.LoadOptions) error, error) {
-	// The clients of the chain are copies of this client, whose connections nobody can close. They send
-	// few requests, so they keep no connections.
+	// The clients in the SDK's credential chain use copies of this client, whose connections cannot be
+	// closed. They send few requests, so they need not keep connections.
 	client = client.WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithRegion(s.Region),
@@ -147,7 +148,7 @@ func (s Settings) options(client *awshttp.BuildableClient) ([]func(*awsconfig.Lo
 		options = append(options, awsconfig.WithCredentialsProvider(p))
 	}
 	if s.STSEndpoint != "" || s.OwnEndpoints {
-		// No other option applies to the STS clients that profiles with roles use.
+		// No other option affects the STS clients that are used for profiles with roles.
 		options = append(options, awsconfig.WithEndpointResolverWithOptions(s.chainResolver())) //nolint:staticcheck // see above
 	}
 	return options, nil
@@ -165,9 +166,9 @@ func (s Settings) sharedFiles() (config, credentials []string, err error) {
 	return config, credentials, err
 }
 
-// chainResolver sends the STS clients that the SDK makes for profiles with roles to the configured
-// endpoint. If the environment must not choose servers, these clients, and the ones that sign in
-// for a profile, use AWS's own endpoints.
+// chainResolver returns a resolver for the clients that the SDK creates for profiles. It directs STS clients
+// to the configured endpoint. If the environment must not choose servers, the STS clients and those for
+// signing in use AWS's own endpoints.
 func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint:staticcheck // see options
 	return func(service, region string, _ ...any) (aws.Endpoint, error) { //nolint:staticcheck // see options
 		if service == sts.ServiceID {
@@ -183,8 +184,8 @@ func (s Settings) chainResolver() aws.EndpointResolverWithOptionsFunc { //nolint
 	}
 }
 
-// ownEndpoint returns AWS's own endpoint for a service of the SDK's chain. For other services it
-// returns an error, upon which the SDK chooses the endpoint.
+// ownEndpoint returns AWS's own endpoint for a service in the SDK's credential chain. For other services, it
+// returns an error that lets the SDK choose the endpoint.
 func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint, error) {
 	ctx, fips, dual := context.Background(), s.values.Bool("use_fips_endpoint"), s.values.Bool("use_dualstack_endpoint")
 	switch {
@@ -205,7 +206,7 @@ func (s Settings) ownEndpoint(service, region string) (smithyendpoints.Endpoint,
 	return smithyendpoints.Endpoint{}, &aws.EndpointNotFoundError{} //nolint:staticcheck // see options
 }
 
-// Transport returns a new transport with the proxies and the trusted authorities of the settings.
+// Transport returns a new transport with the proxies and certificate authorities in the settings.
 func (s Settings) Transport() (*http.Transport, error) {
 	s.Exposed = nil
 	client, err := s.httpClient()
@@ -215,7 +216,7 @@ func (s Settings) Transport() (*http.Transport, error) {
 	return client.GetTransport(), nil
 }
 
-// httpClient returns a new client with the proxies and the trusted authorities of the settings.
+// httpClient returns a new client with the proxies and certificate authorities in the settings.
 func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	tlsConfig := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -235,8 +236,8 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	find := proxies.ProxyFunc()
 	return awshttp.NewBuildableClient().WithTimeout(s.Timeout).WithTransportOptions(func(t *http.Transport) {
 		t.TLSClientConfig = trust.Config(s.World, tlsConfig)
-		t.Proxy = func(req *http.Request) (*url.URL, error) { // this function sees each request of each client
-			if service := awsmiddleware.GetServiceID(req.Context()); service != imds.ServiceID { // the metadata service is near, and has no TLS
+		t.Proxy = func(req *http.Request) (*url.URL, error) { // called for each request of each client
+			if service := awsmiddleware.GetServiceID(req.Context()); service != imds.ServiceID { // the metadata service is local
 				s.Exposed.Note(service, req.URL)
 			}
 			return find(req.URL)
@@ -244,16 +245,15 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 	}), nil
 }
 
-// maxAnswer is the largest answer, in bytes. Answers of KMS and STS have a few kilobytes.
+// maxAnswer is the maximum size of a response, in bytes. KMS and STS responses have a few kilobytes.
 const maxAnswer = 1 << 20
 
-// limitedClient reads answers to their end at once, because the SDK closes the body of a request as
-// soon as the answer begins, and net/http may then close the connection. The body of an answer of more
-// than maxAnswer bytes, of which the SDK would use the beginning, returns an error.
+// limitedClient reads each response completely before returning it, because the SDK closes the request body
+// as soon as the response begins, and net/http may then close the connection. If the response has more than
+// maxAnswer bytes, its body returns an error, because the SDK would use a truncated response.
 type limitedClient struct{ *http.Client }
 
-// limited returns the SDK's own client, with a transport whose connections can be
-// closed.
+// limited returns the SDK's own client with a transport whose connections can be closed.
 func limited(client *awshttp.BuildableClient) (limitedClient, error) {
 	own, ok := client.Freeze().(*http.Client)
 	if !ok {
@@ -273,7 +273,7 @@ func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-	case r.Context().Err() != nil: // net/http may take bytes for an answer that arrive while it closes the connection
+	case r.Context().Err() != nil: // net/http may mistake bytes from a closing connection for the response
 		err = r.Context().Err()
 	case len(text) > maxAnswer:
 		err = errLong
@@ -289,9 +289,9 @@ func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// limitAnswers limits the answers to the clients of the SDK's own chain (instances, containers,
-// SSO and STS), as limitedClient does for others. With a bundle of certificates, the SDK does not
-// accept another client there.
+// limitAnswers limits the responses to the clients in the SDK's credential chain (instances, containers, SSO
+// and STS), as limitedClient does for other clients. If a certificate bundle is set, the SDK does not accept
+// a different client for the chain.
 func limitAnswers(stack *middleware.Stack) error {
 	limit := func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 		out middleware.DeserializeOutput, metadata middleware.Metadata, err error,
@@ -305,7 +305,7 @@ func limitAnswers(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("limitAnswers", limit), middleware.After)
 }
 
-// limitedBody is a body that returns errLong if it has more than left bytes.
+// limitedBody is a response body that returns errLong after left bytes.
 type limitedBody struct {
 	io.ReadCloser
 	left int
@@ -319,13 +319,13 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failedBody is the body of an answer that could not be read.
+// failedBody is the body of a response that could not be read.
 type failedBody struct{ err error }
 
 func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
 
-// checkAccount returns an error if the settings do not allow the account of the credentials. It looks
-// up the account only if they restrict it.
+// checkAccount returns an error if the settings do not allow the credentials' account. It looks up the
+// account only if the settings restrict it.
 func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	allowed, forbidden := s.values.Strings("allowed_account_ids"), s.values.Strings("forbidden_account_ids")
 	if len(allowed) == 0 && len(forbidden) == 0 {

@@ -24,11 +24,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// loadWithoutEnvironment returns the configuration of the clients from the settings and the shared
-// files only. The SDK's own loader always reads the environment.
+// loadWithoutEnvironment returns the configuration for AWS clients, using only the settings and the shared
+// files. The SDK's own loader always reads the environment.
 //
-// The SDK still reads four variables, which no option replaces. They change how long it waits for an
-// answer (AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026), and the runtime and the trace in its headers.
+// The SDK still reads four environment variables that no option overrides. They affect how long it waits for
+// a response (AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026), and the runtime and trace in its headers.
 func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPClient) (aws.Config, error) {
 	profile, err := s.loadProfile(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPCli
 		RetryMode:        cmp.Or(s.retryMode, profile.RetryMode),
 		Logger:           logging.Nop{},
 		APIOptions:       []func(*middleware.Stack) error{AnonymousClient},
-		// The clients look up endpoints and their variants first in these options, then in the profile.
+		// The clients look up endpoints and their variants in these options first, then in the profile.
 		ConfigSources: []any{awsconfig.LoadOptions{UseDualStackEndpoint: dualStack, UseFIPSEndpoint: fips}, profile},
 	}
 	if cfg.Credentials = s.ownCredentials(); cfg.Credentials == nil {
@@ -57,8 +57,8 @@ func (s Settings) loadWithoutEnvironment(ctx context.Context, client aws.HTTPCli
 	return cfg, err
 }
 
-// AnonymousClient removes the parts of requests in which the SDK reveals its environment:
-// AWS_EXECUTION_ENV, and the trace of a Lambda function.
+// AnonymousClient removes the parts of requests that reveal the environment: AWS_EXECUTION_ENV and the trace
+// of a Lambda function.
 func AnonymousClient(stack *middleware.Stack) error {
 	for _, id := range []string{"UserAgent", "RecursionDetection"} {
 		if _, ok := stack.Build.Get(id); ok {
@@ -70,9 +70,9 @@ func AnonymousClient(stack *middleware.Stack) error {
 	return nil
 }
 
-// loadProfile reads the profile from the shared files. A missing default profile counts as an empty
-// one. If the configuration sets keys, only files that it names are read, because files in the home
-// folder could send signed requests to another endpoint.
+// loadProfile reads the profile from the shared files. A missing default profile is treated as empty. If the
+// configuration sets keys, loadProfile reads only files that the configuration names, because files in the
+// home directory could redirect signed requests to another endpoint.
 func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, error) {
 	keys := handsKeys(s.values)
 	if keys && len(s.configFiles)+len(s.credentialsFiles) == 0 {
@@ -87,7 +87,7 @@ func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 	}
 	name := cmp.Or(s.profile, "default")
 	profile, err := awsconfig.LoadSharedConfigProfile(ctx, name, func(o *awsconfig.LoadSharedConfigOptions) {
-		// An empty list means no files. Nil would mean the SDK's own defaults.
+		// An empty list means no files; nil would mean the SDK's defaults.
 		o.ConfigFiles, o.CredentialsFiles = append([]string{}, configFiles...), append([]string{}, credentialsFiles...)
 		o.Logger = logging.Nop{}
 	})
@@ -100,8 +100,8 @@ func (s Settings) loadProfile(ctx context.Context) (awsconfig.SharedConfig, erro
 	return profile, nil
 }
 
-// orHome returns files, or, if there are none, the file ofHome. It returns no files if there is no home
-// directory either.
+// orHome returns files, or the file ofHome if there are none. If the home directory is not known, it returns
+// files unchanged.
 func orHome(files []string, ofHome string) []string {
 	if path, err := world.ExpandHome(ofHome); err == nil && len(files) == 0 {
 		return []string{path}
@@ -109,9 +109,10 @@ func orHome(files []string, ofHome string) []string {
 	return files
 }
 
-// profileCredentials returns the credentials of a profile, in the order of the SDK's own chain: from
-// its source profile, its keys, a token file, a program or the instance, with its role assumed. It
-// returns an error for kinds that the SDK can only set up from the environment.
+// profileCredentials returns the credentials in a profile. In the order of the SDK's own chain, they come
+// from the source profile, the keys, a token file, a program or the instance. If the profile has a role, it
+// is assumed. The function returns an error for kinds of credentials that the SDK can only set up from the
+// environment.
 func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	var err error
 	switch {
@@ -165,7 +166,7 @@ func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.Cre
 	}), nil
 }
 
-// instance returns a provider of the keys of an EC2 instance's role. It sets all options that the
+// instance returns a provider for the credentials of an EC2 instance's role. It sets all options that the
 // client would otherwise look up.
 func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 	o := imds.Options{
@@ -176,7 +177,7 @@ func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 		o.ClientEnableState = s.imds
 	}
 	if o.Endpoint == "" {
-		// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
+		// See https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html.
 		o.Endpoint = "http://169.254.169.254"
 		if o.EndpointMode == imds.EndpointModeStateIPv6 {
 			o.Endpoint = "http://[fd00:ec2::254]"
@@ -185,9 +186,9 @@ func (s Settings) instance(cfg aws.Config) aws.CredentialsProvider {
 	return ec2rolecreds.New(func(r *ec2rolecreds.Options) { r.Client = imds.New(o) })
 }
 
-// program returns a builder for the command that runs the credential_process of a profile. Unlike the
-// SDK's command, it has neither our secrets in its environment nor a terminal, at which nobody would
-// answer.
+// program returns a builder for the command that runs a profile's credential_process. Unlike the SDK's
+// command, this command does not get our secrets in its environment, and has no terminal, because nobody
+// would answer there.
 func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	return func(ctx context.Context) (*exec.Cmd, error) {
 		shell, flag := "sh", "-c"
@@ -198,8 +199,8 @@ func (s Settings) program(command string) processcreds.NewCommandBuilderFunc {
 	}
 }
 
-// withoutOurSecrets returns cfg, in which s.program runs the program of a profile if the credentials
-// come from one. The SDK itself would pass the whole environment to the program.
+// withoutOurSecrets returns cfg. If the credentials come from a profile's program, it makes s.program run
+// that program, because the SDK itself would pass the whole environment to it.
 func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 	var env awsconfig.EnvConfig
 	var profile awsconfig.SharedConfig
@@ -211,8 +212,8 @@ func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 			profile = found
 		}
 	}
-	// The order of the SDK's chain: a profile of the settings, the environment,
-	// then any profile.
+	// The order is that of the SDK's chain: a profile in the settings, the environment, then any other
+	// profile.
 	if s.profile == "" && (env.Credentials.HasKeys() || env.WebIdentityTokenFilePath != "") || !runsProgram(profile) {
 		return cfg, nil
 	}
@@ -221,8 +222,8 @@ func (s Settings) withoutOurSecrets(cfg aws.Config) (aws.Config, error) {
 	return cfg, err
 }
 
-// runsProgram reports whether the credentials of a profile come from a program, which a profile may
-// name as the last of several ways.
+// runsProgram reports whether a profile's credentials come from a program. A profile may name a program after
+// several other kinds of credentials, which take precedence.
 func runsProgram(p awsconfig.SharedConfig) bool {
 	for p.Source != nil {
 		p = *p.Source
@@ -230,13 +231,13 @@ func runsProgram(p awsconfig.SharedConfig) bool {
 	return p.CredentialProcess != "" && !p.Credentials.HasKeys() && p.CredentialSource == "" && p.WebIdentityTokenFile == "" && !usesBrowser(p)
 }
 
-// usesBrowser reports whether a profile has a session that was begun in a browser.
+// usesBrowser reports whether a profile uses a session that was started in a browser.
 func usesBrowser(p awsconfig.SharedConfig) bool {
 	return p.SSOSessionName+p.SSORegion+p.SSOAccountID+p.SSOStartURL+p.SSORoleName+p.LoginSession != ""
 }
 
-// EndpointOf returns the endpoint of a service for which there is no client of the SDK. As in the SDK,
-// it comes from variables or from the profile, and otherwise is AWS's own, whose host begins with the
+// EndpointOf returns the endpoint of a service that the SDK has no client for. As in the SDK, it comes from
+// environment variables or the profile. The default is AWS's own endpoint, whose host name begins with the
 // text host.
 func (s Settings) EndpointOf(ctx context.Context, service, host string) (string, error) {
 	cfg, err := s.Load(ctx)
@@ -244,7 +245,7 @@ func (s Settings) EndpointOf(ctx context.Context, service, host string) (string,
 		return "", err
 	}
 	endpoint := cfg.BaseEndpoint
-	for _, source := range slices.Backward(cfg.ConfigSources) { // the first one wins
+	for _, source := range slices.Backward(cfg.ConfigSources) { // backward, so that the first source wins
 		if from, ok := source.(interface {
 			GetServiceBaseEndpoint(ctx context.Context, service string) (string, bool, error)
 		}); ok {
@@ -257,13 +258,13 @@ func (s Settings) EndpointOf(ctx context.Context, service, host string) (string,
 	if endpoint != nil {
 		return *endpoint, nil
 	}
-	own, err := s.ownEndpoint(sts.ServiceID, s.Region) // AWS's own hosts of a region end with the same domain
+	own, err := s.ownEndpoint(sts.ServiceID, s.Region) // AWS's own hosts in a region share a domain
 	own.URI.Host = strings.Replace(own.URI.Host, "sts", host, 1)
 	return own.URI.String(), err
 }
 
-// SetEndpoint sets the endpoint of a client if the SDK would otherwise take it from the
-// environment, which it must not read. Nil stands for AWS's own endpoint.
+// SetEndpoint sets a client's endpoint if the SDK would otherwise take it from the environment, but must not.
+// Nil means AWS's own endpoint.
 func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service string, to **string) {
 	if s.World.ReadsEnvironment() && !s.OwnEndpoints {
 		return
@@ -272,7 +273,7 @@ func (s Settings) SetEndpoint(ctx context.Context, cfg aws.Config, service strin
 	for _, source := range cfg.ConfigSources {
 		profile, ok := source.(awsconfig.SharedConfig)
 		if !ok || aws.ToBool(profile.IgnoreConfiguredEndpoints) || profile.Profile != cmp.Or(s.profile, "default") {
-			continue // the profile of AWS_PROFILE provides credentials, but no endpoints
+			continue // AWS_PROFILE may select credentials, but not endpoints
 		}
 		if endpoint, found, err := profile.GetServiceBaseEndpoint(ctx, service); err == nil && found {
 			*to = &endpoint

@@ -1,6 +1,6 @@
-// Package awsauth configures access to AWS. It has the arguments that all key providers and sources on
-// AWS have in common, and the configuration of AWS's clients. Names, defaults and variables are
-// OpenTofu's: opentofu/internal/backend/remote-state/s3.
+// Package awsauth configures access to AWS. It contains the arguments that all AWS key providers and sources
+// share, and configures the AWS clients. Names, defaults and environment variables are the same as in
+// OpenTofu (opentofu/internal/backend/remote-state/s3).
 package awsauth
 
 import (
@@ -27,56 +27,56 @@ const (
 	defaultAttempts = 5
 	maxAttempts     = 1000
 
-	// The limits of OpenTofu and of STS:
-	// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+	// The limits are OpenTofu's and those of STS; see
+	// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
 	minSession = 15 * time.Minute
 	maxSession = 12 * time.Hour
 )
 
-// Settings holds the settings of clients of AWS, and the credentials for them. The SDK looks up
-// settings that are zero in the shared files, and in the environment if it may be read.
+// Settings holds settings and credentials for AWS clients. The SDK looks up settings that are zero in the
+// shared files, and also in the environment if it may be read.
 type Settings struct {
 	Region  string
-	Timeout time.Duration // the limit of one attempt, without the time to read a long answer
-	MaxWait time.Duration // longest wait between attempts; 0 leaves it to the SDK
+	Timeout time.Duration // the time limit for one attempt, excluding the time to read a large response
+	MaxWait time.Duration // the maximum delay between attempts; 0 for the SDK's default
 
-	World        world.World // the World in which the SDK looks for credentials
+	World        world.World // where the SDK may look for credentials
 	OwnEndpoints bool        // whether the environment must not choose endpoints
 
-	STSEndpoint string // URL of STS; "" leaves the choice to the SDK
+	STSEndpoint string // the URL of STS; empty for the SDK's default
 
-	Exposed *netfail.Exposed // services that were called without encryption
+	Exposed *netfail.Exposed // the services that were called without encryption
 
-	values  attr.Values // the values of the block
-	command error       // reason why the program of a profile must not run; nil if it may
+	values  attr.Values // the values in the block
+	command error       // why a profile's program must not run; nil if it may
 
 	attempts                       int
 	retryMode                      aws.RetryMode
 	httpProxy, httpsProxy, noProxy string
 	profile                        string
 	configFiles, credentialsFiles  []string
-	role                           *stscreds.AssumeRoleOptions // without a client
+	role                           *stscreds.AssumeRoleOptions // does not set Client
 	web                            *webIdentity
 	imds                           imds.ClientEnableState
 	imdsMode                       imds.EndpointModeState
 }
 
-// Unverified reports whether any certificate is accepted.
+// Unverified reports whether any server certificate is accepted.
 func (s Settings) Unverified() bool { return s.values.Bool("insecure") }
 
-// webIdentity is a role to assume with a token of another identity provider.
+// webIdentity is a role that is assumed with a token from another identity provider.
 type webIdentity struct {
 	role             *stscreds.AssumeRoleOptions
 	token, tokenFile string
-	from             string // the variable that names the file, "" if the settings do
+	from             string // the environment variable that names the file; empty if the settings do
 }
 
-// Parse returns the settings of a block with the attributes of [CredentialAttrs] and [NetworkAttrs],
-// for a region.
+// Parse returns the settings in a block with the attributes from [CredentialAttrs] and [NetworkAttrs], for
+// the given region.
 func Parse(v attr.Values, region string) (Settings, error) {
 	s := Settings{
 		Region: region, Timeout: requestTimeout, Exposed: new(netfail.Exposed), World: world.For(v.Environment(), false),
-		OwnEndpoints: v.Environment() == nil || v.Hands(), // variables that the SDK reads itself choose no endpoint
+		OwnEndpoints: v.Environment() == nil || v.Hands(), // variables that only the SDK reads must not choose endpoints
 		values:       v, profile: v.String("profile"),
 		command:     v.LeadsToCommand("profile", "shared_config_files", "shared_credentials_files"),
 		configFiles: v.Strings("shared_config_files"), credentialsFiles: v.Strings("shared_credentials_files"),
@@ -85,38 +85,37 @@ func Parse(v attr.Values, region string) (Settings, error) {
 	if endpoints, ok := v.Block("endpoints"); ok {
 		s.STSEndpoint = recognize.WithScheme(endpoints.String("sts"))
 	}
-	// In OpenTofu, 0 means "not set". The SDK counts attempts, not retries.
+	// In OpenTofu, 0 means that the argument is not set. The SDK counts attempts, not retries.
 	s.attempts = cmp.Or(int(v.Int("max_retries")), defaultAttempts)
 	s.retryMode, _ = aws.ParseRetryMode(v.String("retry_mode"))
-	// If https_proxy is not set, http_proxy also serves HTTPS, as in OpenTofu. An empty https_proxy
+	// If https_proxy is not set, http_proxy applies to HTTPS as well, as in OpenTofu. An empty https_proxy
 	// means no proxy.
 	if s.httpProxy != "" && !v.Has("https_proxy") {
 		s.httpsProxy = s.httpProxy
 	}
-	// OpenTofu 1.12 inverts skip_metadata_api_check (aws_kms/config.go), unlike its own S3
-	// backend. This package follows the S3 backend.
+	// In OpenTofu 1.12, the key provider inverts skip_metadata_api_check (aws_kms/config.go), but the S3
+	// backend does not. This package does what the S3 backend does.
 	if v.Has("skip_metadata_api_check") {
 		s.imds = imds.ClientEnabled
 		if v.Bool("skip_metadata_api_check") {
 			s.imds = imds.ClientDisabled
 		}
 	}
-	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // an empty text leaves it unset
+	_ = s.imdsMode.SetFromString(v.String("ec2_metadata_service_endpoint_mode")) // ignores an empty text
 	return s, s.parseCredentials(v)
 }
 
-// isPath reports whether text is not the content of a file, which the SDK would take for the path of a
-// missing file.
+// isPath returns false for the content of a file, which the SDK would mistake for the path of a missing file.
 func isPath(text string) bool { return !recognize.IsContent(text) }
 
-// These are the default paths of the user's shared files.
+// The default paths of the user's shared files.
 const (
 	homeConfig      = "~/.aws/config"
 	homeCredentials = "~/.aws/credentials"
 )
 
-// handsKeys reports whether the configuration sets the credentials of the clients. They then read
-// neither the environment nor files that the configuration does not name.
+// handsKeys reports whether the configuration sets the clients' credentials. If so, the clients read neither
+// the environment nor files that the configuration does not name.
 func handsKeys(v attr.Values) bool {
 	return v.Hands("secret_key", "token", "assume_role_with_web_identity.web_identity_token")
 }
@@ -170,8 +169,8 @@ func isPolicy(text string) bool {
 	return err == nil && strings.HasPrefix(a.Resource, "policy/")
 }
 
-// FillProxies sets absent proxies in s from the environment, even for blocks that take no other value
-// from it, because proxies belong to the machine.
+// FillProxies sets missing proxies in s from the environment. It does so even for blocks that otherwise must
+// not use the environment, because proxies belong to the machine.
 func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	fill := func(to *string, names ...string) error {
 		*to, _ = lookup.Get(names...)
@@ -194,8 +193,8 @@ func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	return fill(&s.httpProxy, "HTTP_PROXY", "http_proxy")
 }
 
-// isProxy reports whether text is the URL of a proxy, or "". Like the library that uses it, it accepts
-// a proxy without a scheme.
+// isProxy reports whether text is a proxy URL or empty. Like the library that uses the proxy, it accepts an
+// address without a scheme.
 func isProxy(text string) bool {
 	return web.CheckProxy(text) == nil || !strings.Contains(text, "://") && web.CheckProxy("http://"+text) == nil
 }

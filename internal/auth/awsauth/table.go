@@ -9,31 +9,31 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 )
 
-// These are reasons for [attr.Attr.Harmless].
+// Reasons for [attr.Attr.Harmless].
 const (
 	metadataHarmless = "The metadata service is told no secret of the code: what it answers is an identity of its own."
 	variantHarmless  = "The hosts are AWS's own, as those are that are asked without it."
 	retriesHarmless  = "How often something is tried changes neither what is sent nor where."
 )
 
-// HarmlessRegion is the reason why a variable may set a region for which [IsCommercial] is true.
+// HarmlessRegion is the reason why an environment variable may set a region for which [IsCommercial] is true.
 const HarmlessRegion = "Regions of AWS's own partition have hosts of AWS, to which the secrets of the code are sent in any case."
 
-// IsCommercial reports whether a region belongs to the partition "aws". China, GovCloud and others
-// have hosts and accounts of their own. The pattern comes from the SDK:
-// aws-sdk-go-v2/internal/endpoints/awsrulesfn/partitions.json
+// IsCommercial reports whether a region belongs to the partition "aws". China, GovCloud and other partitions
+// have separate hosts and accounts. The pattern comes from the SDK
+// (aws-sdk-go-v2/internal/endpoints/awsrulesfn/partitions.json).
 func IsCommercial(region string) bool { return commercial.MatchString(region) }
 
 var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
-// These are error texts of checks.
+// Error messages for invalid values.
 const (
 	pathRequired  = "the path of a file is required, and this is the content of one; write it to a file, and give its path"
 	roleRequired  = "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader"
 	proxyRequired = "this must be a URL such as http://proxy.example.com:3128"
 )
 
-// CredentialAttrs returns the attributes for credentials. Their documentation names the service.
+// CredentialAttrs returns the attributes for credentials. Their documentation mentions the service.
 func CredentialAttrs(service string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "access_key", Type: cty.String, Group: "keys", RequiredWith: "secret_key",
@@ -46,8 +46,8 @@ func CredentialAttrs(service string) []attr.Attr {
 			Doc: "The session token of a temporary access key; in the environment, `AWS_SESSION_TOKEN`."},
 		{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, EntryInFiles: []string{"shared_config_files", "shared_credentials_files"},
 			Doc: "A profile of the shared configuration files. It takes precedence over credentials in the environment, and over `AWS_PROFILE`."},
-		// Both kinds of files may set endpoints, but credentials files only for profiles that are in no
-		// configuration file.
+		// Both kinds of files may set endpoints. Credentials files can do so only for profiles that are not
+		// in a configuration file.
 		{Name: "shared_config_files", Type: cty.List(cty.String), Secrecy: attr.NamesSecret, UnlessGroup: "keys",
 			EntryInFiles: []string{"shared_credentials_files"}, Check: attr.Is(isPath, pathRequired),
 			Env: []string{"AWS_SHARED_CONFIG_FILE", "AWS_CONFIG_FILE"}, Doc: "Paths of shared configuration files. Defaults to `~/.aws/config`."},
@@ -99,7 +99,8 @@ func CredentialAttrs(service string) []attr.Attr {
 	}
 }
 
-// roleAttrs returns first, and the attributes that both ways to assume a role have in common.
+// roleAttrs returns the attributes in first, followed by the attributes that both ways of assuming a role
+// share.
 func roleAttrs(first ...attr.Attr) []attr.Attr {
 	return append(first,
 		attr.Attr{Name: "duration", Type: cty.String, Check: attr.Is(isSession, "a duration from 15m to 12h is required"),
@@ -112,9 +113,9 @@ func roleAttrs(first ...attr.Attr) []attr.Attr {
 	)
 }
 
-// NetworkAttrs returns the attributes for connections to the services. The text what is the
-// documentation's word for the data that others get if certificates are not verified. The block
-// endpoints has an attribute for each service with an endpoint.
+// NetworkAttrs returns the attributes for connections to AWS services. The parameter what names the data that
+// others can read if certificates are not verified, for the documentation. The block endpoints has an
+// attribute for each service that has an endpoint.
 func NetworkAttrs(what string, endpoints attr.Attr) []attr.Attr {
 	return []attr.Attr{
 		endpoints,

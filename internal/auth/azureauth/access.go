@@ -1,6 +1,6 @@
-// Package azureauth signs in to Azure. It uses the settings that Terraform's azurerm backend and
-// OpenTofu's azure_vault key provider share, in their order of precedence, and does not read the
-// environment if it is switched off.
+// Package azureauth signs in to Azure. Its settings, and their order of precedence, are those shared by
+// Terraform's azurerm backend and OpenTofu's azure_vault key provider. It does not read the environment if
+// that is switched off.
 package azureauth
 
 import (
@@ -30,19 +30,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Access holds the settings for signing in. [New] returns one.
+// Access holds the settings for signing in. Use [New] to create one.
 type Access struct {
-	Transport  policy.Transporter // carries every request; nil for the client of [HTTPClient]
-	RetryDelay time.Duration      // wait before the second attempt; 0 leaves it to the SDK
-	Cloud      Cloud              // zero if a metadata host describes the cloud, see [Access.FindCloud]
-	Pipeline   string             // the service connection of Azure Pipelines that returns tokens; "" for none
+	Transport  policy.Transporter // for all requests; nil for the client from [HTTPClient]
+	RetryDelay time.Duration      // the delay before the second attempt; 0 for the SDK's default
+	Cloud      Cloud              // zero if a metadata host describes the cloud; see [Access.FindCloud]
+	Pipeline   string             // the Azure Pipelines service connection that issues tokens; may be empty
 
-	values attr.Values // values of the attributes in [Attrs]
-	world  world.World // World of clients that receive no secret of the configuration
+	values attr.Values // the values of the attributes in [Attrs]
+	world  world.World // for clients that receive no secret of the configuration
 }
 
-// Open returns the credential of the first way to sign in that is set, in OpenTofu's order. It returns
-// an error if the settings of that way are incomplete.
+// Open returns the credential for the first configured way to sign in, in OpenTofu's order. It returns an
+// error if the settings for that way are incomplete.
 func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	var err error
 	if a.Cloud, err = a.FindCloud(ctx); err != nil {
@@ -50,7 +50,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	}
 	for _, way := range a.ways() {
 		if way.set {
-			// These variables decide where the client library signs in, with every kind of credential.
+			// These variables choose where the client library signs in, for all kinds of credentials.
 			secret := a.values.Hands("client_secret", "client_certificate", "client_certificate_password", "oidc_token", "oidc_request_token")
 			if err := a.world.Beside(secret).Refuse(world.AzureSignIn); err != nil {
 				return nil, err
@@ -70,7 +70,7 @@ type way struct {
 	make func() (azcore.TokenCredential, error)
 }
 
-// ways returns the ways to sign in, in the order of precedence. The Azure CLI is the last.
+// ways returns the ways to sign in, in order of precedence. The Azure CLI comes last.
 func (a Access) ways() []way {
 	useOIDC := a.values.Bool("use_oidc")
 	return []way{
@@ -83,8 +83,8 @@ func (a Access) ways() []way {
 	}
 }
 
-// half returns a text about the missing part of a service principal whose secret or certificate
-// is set, and "" if no part is missing.
+// half returns an error text if a service principal has a secret or certificate, but its tenant or client ID
+// is missing. Otherwise it returns an empty string.
 func (a Access) half() string {
 	for _, name := range []string{"client_secret", "client_secret_file_path", "client_certificate", "client_certificate_path"} {
 		switch {
@@ -104,7 +104,7 @@ func (a Access) hasOneOf(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return a.values.String(name) != "" })
 }
 
-// asClient returns a function that passes the IDs of the tenant and of the client to with.
+// asClient returns a function that calls with(tenant, id) with the configured tenant and client IDs.
 func (a Access) asClient(with func(tenant, id string) (azcore.TokenCredential, error)) func() (azcore.TokenCredential, error) {
 	return func() (azcore.TokenCredential, error) {
 		id, err := a.either("client_id", a.values.String("client_id"), "client_id_file_path")
@@ -115,7 +115,7 @@ func (a Access) asClient(with func(tenant, id string) (azcore.TokenCredential, e
 	}
 }
 
-// UsesCLI reports whether the Azure CLI is the first way to sign in that is set.
+// UsesCLI reports whether the Azure CLI is the only configured way to sign in.
 func (a Access) UsesCLI() bool {
 	ways := a.ways()
 	return a.values.Bool("use_cli") && !slices.ContainsFunc(ways[:len(ways)-1], func(w way) bool { return w.set })
@@ -175,10 +175,10 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	}))
 }
 
-// withManagedIdentity returns the credential of the managed identity. The SDK finds out in which
-// service of Azure it runs. On a virtual machine, msi_endpoint replaces the fixed address.
+// withManagedIdentity returns the credential of the managed identity. The SDK detects the Azure service that
+// it runs in. On a virtual machine, msi_endpoint replaces the fixed address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
-	// https://learn.microsoft.com/azure/app-service/overview-managed-identity
+	// See https://learn.microsoft.com/azure/app-service/overview-managed-identity.
 	if err := a.world.Refuse(world.AzureIdentity); err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	return c, nil
 }
 
-// credential returns c. It replaces an error of the SDK, which may quote a setting.
+// credential returns c. It replaces errors from the SDK, because they may quote settings.
 func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredential, error) {
 	if err != nil {
 		return nil, errors.New("the settings to authenticate with Azure are not usable; check tenant_id, client_id and the cloud")
@@ -215,8 +215,8 @@ func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredentia
 	return c, nil
 }
 
-// either returns the setting called name: direct, or the content of the file that the attribute file
-// names. If both are set, they must be equal.
+// either returns the setting called name, which is either direct or the content of the file that the
+// attribute file names. If both are set, they must be equal.
 func (a Access) either(name, direct, file string) (string, error) {
 	path := a.values.String(file)
 	if path == "" {
@@ -235,7 +235,7 @@ func (a Access) either(name, direct, file string) (string, error) {
 	return content, nil
 }
 
-// identityTransport sends the requests for the fixed address of a virtual machine's managed identity to
+// identityTransport redirects requests from the fixed address of a virtual machine's managed identity to
 // endpoint.
 type identityTransport struct {
 	policy.Transporter
@@ -259,9 +259,9 @@ func (t identityTransport) Do(request *http.Request) (*http.Response, error) {
 	return t.Transporter.Do(moved)
 }
 
-// requestOIDC returns a token for Azure, which it gets from the CI service.
-// https://docs.github.com/actions/reference/security/oidc
-// https://learn.microsoft.com/rest/api/azure/devops/distributedtask/oidctoken/create
+// requestOIDC requests a token for Azure from the CI service. See
+// https://docs.github.com/actions/reference/security/oidc and
+// https://learn.microsoft.com/rest/api/azure/devops/distributedtask/oidctoken/create.
 func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	u, err := url.Parse(a.values.String("oidc_request_url"))
 	if err != nil {
@@ -279,7 +279,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 		query.Set("api-version", "7.1")
 		query.Set("serviceConnectionId", a.Pipeline)
 		header.Set("Accept", "application/json")
-		header.Set("X-Tfs-Fedauthredirect", "Suppress") // requests a refusal instead of a sign-in page
+		header.Set("X-Tfs-Fedauthredirect", "Suppress") // asks for an error instead of a sign-in page
 	case !u.Query().Has("audience"):
 		query.Set("audience", audience(a.Cloud.Configuration))
 	}
@@ -298,8 +298,8 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// audience returns the audience of a token. The national clouds have their own.
-// https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
+// audience returns the audience of a token. The national clouds have separate audiences; see
+// https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations.
 func audience(c cloud.Configuration) string {
 	switch c.ActiveDirectoryAuthorityHost {
 	case cloud.AzureChina.ActiveDirectoryAuthorityHost:
@@ -310,8 +310,7 @@ func audience(c cloud.Configuration) string {
 	return "api://AzureADTokenExchange"
 }
 
-// ask sends a request and decodes the JSON document in the answer into answer. A status other than 200
-// is an error.
+// ask sends a request and decodes the JSON response into answer. Any status other than 200 is an error.
 func (a Access) ask(ctx context.Context, method, address string, header http.Header, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {

@@ -18,27 +18,27 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// cli is a credential that gets tokens from the Azure CLI. The SDK's own credential would start the CLI
-// through a shell, and with our secrets in its environment.
+// cli is a credential that gets tokens from the Azure CLI. It replaces the SDK's own credential, which would
+// start the CLI through a shell and with our secrets in its environment.
 type cli struct {
 	Access
 
-	// tokens by arguments, with line breaks between them. Several clients share the tokens, because az
-	// is slow.
+	// tokens holds tokens by the CLI's arguments, which are joined by newlines. Several clients share them,
+	// because az is slow.
 	tokens memo.Memo[string, azcore.AccessToken]
 }
 
 const (
-	cliPatience = 30 * time.Second // limit for one run of az
-	cliMargin   = 2 * time.Minute  // a token that expires sooner is not used again
+	cliPatience = 30 * time.Second // the time limit for one run of az
+	cliMargin   = 2 * time.Minute  // a token that expires sooner is not reused
 )
 
-// cliArgument matches texts that may become an argument. On Windows, az is a batch file, whose
-// arguments a shell interprets.
+// cliArgument matches texts that are safe to pass as arguments. On Windows, az is a batch file, so a shell
+// interprets its arguments.
 var cliArgument = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 
 func (a Access) withCLI() (azcore.TokenCredential, error) {
-	if half := a.half(); half != "" { // the CLI could have another account
+	if half := a.half(); half != "" { // the CLI may be signed in to a different account
 		return nil, errors.New(half)
 	}
 	if _, err := world.Find("az"); err != nil {
@@ -54,8 +54,8 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 	return &cli{Access: a}, nil
 }
 
-// Subscription returns the ID of the current subscription of the Azure CLI.
-// https://learn.microsoft.com/cli/azure/account#az-account-show
+// Subscription returns the ID of the Azure CLI's current subscription. See
+// https://learn.microsoft.com/cli/azure/account#az-account-show.
 func (a Access) Subscription(ctx context.Context) (string, error) {
 	out, err := a.az(ctx, "account", "show", "-o", "json")
 	if err != nil {
@@ -70,14 +70,15 @@ func (a Access) Subscription(ctx context.Context) (string, error) {
 	return answer.ID, nil
 }
 
-// GetToken returns an access token for a resource.
-// https://learn.microsoft.com/cli/azure/account#az-account-get-access-token
+// GetToken returns an access token for a resource. See
+// https://learn.microsoft.com/cli/azure/account#az-account-get-access-token.
 func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if len(options.Scopes) != 1 {
 		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
 	}
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
-	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" { // options has the tenant of the challenge
+	// The challenge sets options.TenantID.
+	if tenant := cmp.Or(c.values.String("tenant_id"), options.TenantID); tenant != "" {
 		arguments = append(arguments, "--tenant", tenant)
 	}
 	if subscription := c.values.String("subscription_id"); subscription != "" {
@@ -98,8 +99,8 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	})
 }
 
-// az runs the Azure CLI of the machine and returns its output. The arguments must have been checked. If
-// only TF_ENCRYPTION makes it run, the CLI gets none of its variables, because they could choose
+// az runs the user's Azure CLI and returns its output. The caller must have checked the arguments. If the CLI
+// runs only because of TF_ENCRYPTION, it gets none of its own variables, because they could choose other
 // programs that it starts.
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
 	bare, why := a.values.LeadsToCommand() != nil, ""
@@ -130,10 +131,10 @@ func parseCLI(out []byte) (azcore.AccessToken, error) {
 	return azcore.AccessToken{Token: answer.Token, ExpiresOn: expires}, nil
 }
 
-// Error is the reason why there is no token. Its text may be shown.
+// Error is the reason why there is no token. Its text is safe to show.
 type Error struct{ reason string }
 
 func (e *Error) Error() string { return fmt.Sprintf("no access token: %s", e.reason) }
 
-// NonRetriable tells the SDK not to try again.
+// NonRetriable tells the SDK not to retry.
 func (*Error) NonRetriable() {}

@@ -15,9 +15,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-const maxAnswer = 1 << 20 // bytes
+const maxAnswer = 1 << 20 // the maximum size of a response, in bytes
 
-// ClientOptions returns the options for clients of Azure's services. Answers are cut after a megabyte.
+// ClientOptions returns the options for Azure clients. Responses are truncated after a megabyte.
 func (a Access) ClientOptions() policy.ClientOptions {
 	transport := a.Transport
 	if transport == nil {
@@ -31,8 +31,7 @@ func (a Access) ClientOptions() policy.ClientOptions {
 	}
 }
 
-// HTTPClient returns a client that uses the proxies of the environment only if the environment may be
-// read.
+// HTTPClient returns a client that uses the environment's proxies only if the environment may be read.
 func HTTPClient(w world.World) *http.Client {
 	client := &http.Client{CheckRedirect: noRedirect}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok && !w.ReadsEnvironment() {
@@ -44,12 +43,12 @@ func HTTPClient(w world.World) *http.Client {
 	return client
 }
 
-// noRedirect makes a client return a redirect as the answer. None of the services redirects, and
-// requests are meant for one address only.
+// noRedirect makes a client return redirects instead of following them. No Azure service redirects, and
+// requests are meant for a single address.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// limitedTransport protects the SDK from answers of more than a megabyte, from deep nesting, and
-// from malformed challenges.
+// limitedTransport protects the SDK from responses of more than a megabyte, from deep nesting and from
+// malformed challenges.
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
@@ -72,16 +71,16 @@ func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// unknownHost is the error for a host that does not exist, for which another attempt is useless.
+// unknownHost is the error for a host that does not exist. There is no point in trying again.
 type unknownHost struct{ error }
 
 func (e unknownHost) Unwrap() error { return e.error }
 
-// NonRetriable tells the SDK not to try again.
+// NonRetriable tells the SDK not to retry.
 func (unknownHost) NonRetriable() {}
 
-// Refusal returns the body of a refusal, cut after a megabyte, or where it is nested too deeply. The
-// SDK indents the JSON of each refusal, which would turn kilobytes of brackets into hundreds of
+// Refusal returns the body of an error response, truncated after a megabyte or where it is nested too deeply.
+// The SDK indents the JSON of each error response, which would turn kilobytes of brackets into hundreds of
 // megabytes.
 func Refusal(body io.ReadCloser) io.ReadCloser {
 	return &shallow{ReadCloser: outside.Limit(body, maxAnswer)}
@@ -92,7 +91,7 @@ type shallow struct {
 	depth int
 }
 
-const maxDepth = 16 // levels of a refusal; Azure's refusals have three
+const maxDepth = 16 // the maximum nesting depth of an error response; Azure's have three levels
 
 func (s *shallow) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
@@ -110,8 +109,8 @@ func (s *shallow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wellFormed reports whether the authorization of a challenge is an address with a path. Azkeys
-// takes the text after the third slash for the tenant.
+// wellFormed reports whether the authorization in a challenge is a URL with a path. Azkeys uses the text
+// after the third slash as the tenant.
 func wellFormed(challenge string) bool {
 	for part := range strings.FieldsSeq(challenge) {
 		if address, ok := strings.CutPrefix(part, "authorization="); ok && address != `""` {

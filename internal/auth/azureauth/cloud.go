@@ -13,21 +13,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// Cloud holds the addresses of one of Azure's clouds: for signing in, and of its services.
+// Cloud holds the addresses of an Azure cloud, for signing in and for its services.
 type Cloud struct {
-	cloud.Configuration // without services
+	cloud.Configuration // does not set Services
 
-	// ResourceManager is the URL of the resource manager, such as https://host, and
-	// ResourceManagerAudience the audience of tokens for it. They are "" if a metadata host does not
-	// tell them.
+	// ResourceManager is the URL of the resource manager, such as https://host. ResourceManagerAudience is
+	// the audience of tokens for it. Both are empty if the metadata host does not provide them.
 	ResourceManager, ResourceManagerAudience string
 
-	// StorageSuffix is the end of the hosts of storage services, such as core.windows.net in
-	// account.blob.core.windows.net. It is "" if a metadata host does not tell it.
+	// StorageSuffix is the domain of storage services, such as core.windows.net in
+	// account.blob.core.windows.net. It is empty if the metadata host does not provide it.
 	StorageSuffix string
 }
 
-// clouds returns the cloud with a name that OpenTofu knows, and false for other names.
+// clouds returns the cloud that OpenTofu knows by the given name. It returns false for an unknown name.
 func clouds(environment string) (Cloud, bool) {
 	switch environment {
 	case "", "public", "global", "canary":
@@ -44,8 +43,7 @@ func known(c cloud.Configuration, manager, suffix string) Cloud {
 	return Cloud{Configuration: c, ResourceManager: manager, ResourceManagerAudience: manager, StorageSuffix: suffix}
 }
 
-// FindCloud returns the configured cloud. It may send a request to the metadata
-// host.
+// FindCloud returns the configured cloud. It may send a request to the metadata host.
 func (a Access) FindCloud(ctx context.Context) (Cloud, error) {
 	host := a.values.String("metadata_host")
 	if host == "" || a.Cloud.ActiveDirectoryAuthorityHost != "" {
@@ -78,5 +76,5 @@ func (a Access) FindCloud(ctx context.Context) (Cloud, error) {
 	return c, nil
 }
 
-// hostName matches a host name of several labels, with an optional port.
+// hostName matches a host name with at least two labels, and an optional port.
 var hostName = lazyregexp.New(`^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+(:[0-9]{1,5})?$`)

@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 )
 
-// Explain returns an error, whose text may be shown, for a failure to get an access token. It returns
-// nil if err is another error.
+// Explain translates an error from getting an access token, so that its text is safe to show. It returns nil
+// for all other errors.
 func Explain(err error) error {
 	if failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
 		text := "no access token: Azure does not accept the credentials, or cannot be reached"
@@ -30,7 +30,7 @@ func Explain(err error) error {
 	return nil
 }
 
-// Reason returns the reason why there is no usable answer, in a text that may be shown.
+// Reason returns the reason why there is no usable response. The text is safe to show.
 func Reason(err error) string {
 	if known := knownReason(err); known != "" {
 		return known
@@ -38,8 +38,8 @@ func Reason(err error) string {
 	return netfail.Reason(err, "")
 }
 
-// knownReason returns the parts of an error that are known to be harmless. Other parts may contain
-// addresses with tokens, or answers of servers.
+// knownReason returns a reason if the error contains a text that is known to be harmless, or else an empty
+// string. Other texts may contain addresses with tokens, or server responses.
 func knownReason(err error) string {
 	return cmp.Or(answers.Find([]answers.Row{
 		{Said: "doesn't match the requested domain", Text: "it wants a token for another domain"},

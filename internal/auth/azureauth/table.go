@@ -11,15 +11,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// These are reasons for [attr.Attr.Harmless].
+// Reasons for [attr.Attr.Harmless].
 const (
 	nameHarmless = "A client ID is a name, which proves nothing without the secret."
 	flagHarmless = "It chooses between ways to sign in, and all of them lead to the same Microsoft."
 )
 
-// Attrs returns the attributes for authentication. The credentials of a client are the group "client";
-// the IDs of the client and its tenant are not secrets. The map env replaces the common variables of
-// some attributes.
+// Attrs returns the attributes for signing in. The group "client" contains the client's credentials; the
+// client and tenant IDs are not secrets. The map env overrides the environment variables of some attributes.
 func Attrs(env map[string][]string) []attr.Attr {
 	attrs := []attr.Attr{
 		{Name: "tenant_id", Type: cty.String, Form: attr.Name, Env: []string{"ARM_TENANT_ID"},
@@ -88,7 +87,7 @@ func isHost(text string) bool {
 	return err == nil && u.Host == text
 }
 
-// New returns the Access for the values of [Attrs]. It returns an error for mistakes that can be found
+// New returns the Access for the values of [Attrs]. It returns an error for mistakes that can be detected
 // without I/O.
 func New(v attr.Values, w world.World) (Access, error) {
 	a := Access{values: v, world: w}

@@ -1,5 +1,4 @@
-// Package googleauth gets access tokens for Google Cloud from the credentials
-// of key providers and sources.
+// Package googleauth gets access tokens for Google Cloud, using the credentials in key providers and sources.
 package googleauth
 
 import (
@@ -25,27 +24,27 @@ import (
 
 // Access holds the settings for signing in.
 type Access struct {
-	Credentials string // JSON, or the path of a file with it; may be empty
-	From        string // variable that contains the credentials; "" if the settings do
-	Token       string // access token, which takes precedence over Credentials
-	Impersonate string // the service account to act as; may be empty
+	Credentials string // JSON, or the path of a JSON file; may be empty
+	From        string // the environment variable that sets Credentials; empty if the settings do
+	Token       string // an access token, which takes precedence over Credentials
+	Impersonate string // the service account to impersonate; may be empty
 	Delegates   []string
 
-	Scopes            []string // scopes of the tokens
-	ImpersonateScopes []string // scopes of the tokens of Impersonate
+	Scopes            []string // the scopes of tokens
+	ImpersonateScopes []string // the scopes of tokens for Impersonate
 
-	Universe     string // domain of the cloud; "" for [DefaultUniverse]
-	QuotaProject string // project that pays, in place of the one in the credentials; may be empty
+	Universe     string // the domain of the cloud; empty for [DefaultUniverse]
+	QuotaProject string // the project to bill instead of the one in the credentials; may be empty
 
-	// World is the user's World, or the empty one. Secret is true if the configuration sets Credentials
-	// or Token; the World is then reduced, unless the credentials contain no secret.
+	// World is either the user's World or the zero World. Secret is true if the configuration sets
+	// Credentials or Token. In that case, World is restricted, unless the credentials contain no secret.
 	World   world.World
 	Secret  bool
-	Command error // reason why the program of Credentials must not run; nil if it may
+	Command error // why the program in Credentials must not run; nil if it may
 }
 
-// Open finds the credentials and gets a first token with them, so that a
-// mistake in them is not reported as a failed read.
+// Open finds the credentials and gets a first token, so that mistakes in the credentials are not reported as
+// failed reads.
 func (a Access) Open(ctx context.Context) (*Bearer, error) {
 	for _, account := range append([]string{a.Impersonate}, a.Delegates...) {
 		if account != "" && !strings.Contains(account, "@") {
@@ -73,7 +72,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 	}
 	options := &credentials.DetectOptions{
 		Scopes:           a.Scopes,
-		UseSelfSignedJWT: a.Impersonate == "", // saves a request for a token, as in the SDK's own detection
+		UseSelfSignedJWT: a.Impersonate == "", // saves a token request, as in the SDK's own detection
 		Logger:           Silence(),
 		UniverseDomain:   a.Universe,
 		Client:           &http.Client{Transport: transport(a.World), Timeout: tokenTimeout},
@@ -97,7 +96,7 @@ func (a Access) base(ctx context.Context) (*auth.Credentials, error) {
 		return nil, err
 	}
 	if certificate {
-		options.Client = nil // the SDK makes its own client with the certificate
+		options.Client = nil // the SDK creates its own client with the certificate
 	}
 	var creds *auth.Credentials
 	if program != nil {
@@ -120,11 +119,11 @@ func (a Access) named(err error) error {
 	return fmt.Errorf("credentials: %w", err)
 }
 
-// unusable returns an error for credentials of the two frequent types that are incomplete.
-// https://google.aip.dev/auth/4112, https://google.aip.dev/auth/4113
+// unusable returns an error for credentials of the two most common types that are incomplete. See
+// https://google.aip.dev/auth/4112 and https://google.aip.dev/auth/4113.
 func unusable(document []byte) error {
 	var fields map[string]any
-	_ = json.Unmarshal(document, &fields) // it was JSON before
+	_ = json.Unmarshal(document, &fields) // document is valid JSON
 	needs := []string{"client_email", "private_key", "token_uri"}
 	if fields["type"] == string(credentials.AuthorizedUser) {
 		needs = []string{"client_id", "client_secret", "refresh_token"}
@@ -144,8 +143,8 @@ func (t staticToken) Token(context.Context) (*auth.Token, error) {
 	return &auth.Token{Value: string(t), Type: "Bearer"}, nil
 }
 
-// detect returns the credentials of the metadata server. Outside of Google's cloud, the SDK may wait
-// for a server that does not exist, and cannot be cancelled; detect stops waiting when ctx is done.
+// detect returns the credentials from the metadata server. Outside of Google Cloud, the SDK may wait for a
+// server that does not exist, and cannot be cancelled, so detect stops waiting when ctx is done.
 func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	found := make(chan *auth.Credentials, 1)
 	go func() {
@@ -167,8 +166,8 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 	}
 }
 
-// readCredentials returns the JSON in text, or in the file whose path text is, as in OpenTofu. It also
-// returns the type of the credentials, which the SDK requires.
+// readCredentials returns the JSON in text, or in the file at the path text, as in OpenTofu. It also returns
+// the type of the credentials, which the SDK requires.
 func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	document, err := ReadPathOrContents(text)
 	if err != nil {
@@ -193,8 +192,8 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	return nil, "", errors.New("this JSON is not of a known type of Google credentials, such as service_account")
 }
 
-// notCredentials returns the error for a text that is not credentials. It repeats the text only if
-// that is certainly the path of a file.
+// notCredentials returns the error for a text that does not contain credentials. It repeats the text only if
+// it is certainly a file path.
 func notCredentials(text string) error {
 	if recognize.IsPath(text) {
 		return fmt.Errorf("there is no file %q with the JSON of Google credentials; check its path, and in which folder "+
@@ -212,10 +211,10 @@ func notCredentials(text string) error {
 	return errors.New("this is neither JSON nor the path of a file that holds JSON; check it, and that it is whole")
 }
 
-// ReadPathOrContents returns the content of the file whose path text is, or text itself if there is no
-// such file.
+// ReadPathOrContents returns the content of the file at the path text, or text itself if there is no such
+// file.
 func ReadPathOrContents(text string) ([]byte, error) {
-	// No error contains the path, because it may be the secret itself.
+	// Errors must not contain the path, because it may be a secret that was set by mistake.
 	if path, err := world.ExpandHome(text); err == nil {
 		if _, err := os.Stat(path); err == nil {
 			content, err := keyfile.ReadText(path)
@@ -225,6 +224,6 @@ func ReadPathOrContents(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// Silence returns a logger that logs nothing. With GOOGLE_SDK_GO_LOGGING_LEVEL in the environment, the
-// SDK's own logger prints requests and answers, keys included.
+// Silence returns a logger that discards everything. If GOOGLE_SDK_GO_LOGGING_LEVEL is set, the SDK's own
+// logger prints requests and responses, including keys.
 func Silence() *slog.Logger { return slog.New(slog.DiscardHandler) }

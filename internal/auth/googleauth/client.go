@@ -18,18 +18,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// DefaultUniverse is the domain of Google's own cloud.
+// DefaultUniverse is the domain of Google's public cloud.
 const DefaultUniverse = "googleapis.com"
 
-// tokenTimeout is the timeout of the SDK's own client for tokens.
+// tokenTimeout is the time limit for a token request. The SDK's own client has the same limit.
 const tokenTimeout = 30 * time.Second
 
-// transport returns a transport for requests for tokens. It is a copy of http.DefaultTransport. Tokens
-// last for an hour, so it keeps no connections.
+// transport returns a transport for token requests, which is a copy of http.DefaultTransport. It does not
+// keep connections, because tokens are valid for an hour.
 func transport(w world.World) http.RoundTripper {
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
-		return http.DefaultTransport // a transport that the program has set
+		return http.DefaultTransport // a transport set by the program
 	}
 	t := standard.Clone()
 	if w == (world.World{}) {
@@ -40,14 +40,14 @@ func transport(w world.World) http.RoundTripper {
 	return t
 }
 
-// Bearer is an account that authenticates requests with tokens.
+// Bearer authenticates an account's requests with tokens.
 type Bearer struct {
 	access Access
 	creds  *auth.Credentials
 }
 
-// Header returns the headers of an authenticated request: a token, and the project that pays, if a
-// variable or the credentials name one. Its errors do not repeat answers of servers.
+// Header returns the headers for an authenticated request: a token, and the project to bill, if an
+// environment variable or the credentials name one. Errors do not repeat server responses.
 func (b Bearer) Header(ctx context.Context) (http.Header, error) {
 	token, err := b.creds.Token(ctx)
 	if err != nil {
@@ -57,15 +57,14 @@ func (b Bearer) Header(ctx context.Context) (http.Header, error) {
 	var file struct {
 		QuotaProject string `json:"quota_project_id"`
 	}
-	_ = json.Unmarshal(b.creds.JSON(), &file) // an error does not matter: there may be no JSON
+	_ = json.Unmarshal(b.creds.JSON(), &file) // ignores errors, because there may be no JSON
 	if project := cmp.Or(b.access.QuotaProject, file.QuotaProject); project != "" {
 		header.Set("X-Goog-User-Project", project)
 	}
 	return header, nil
 }
 
-// Post sends a question in JSON, with the repetitions of [web.Wire.Ask], and returns the answer of
-// any status.
+// Post sends a JSON request, with the retries of [web.Wire.Ask]. It returns responses with any status.
 func (b Bearer) Post(ctx context.Context, wire web.Wire, url string, question any) (status int, answer []byte, err error) {
 	header, err := b.Header(ctx)
 	if err != nil {
@@ -84,8 +83,8 @@ func (b Bearer) Post(ctx context.Context, wire web.Wire, url string, question an
 	return wire.Ask(ctx, http.MethodPost, url, header)
 }
 
-// impersonated provides the tokens of a service account that base may impersonate.
-// https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken
+// impersonated provides tokens for a service account that base may impersonate. See
+// https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken.
 type impersonated struct {
 	access Access
 	base   Bearer

@@ -13,10 +13,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// wellKnownFile returns the path of the file in which gcloud stores the application default
-// credentials, and "" if it does not exist. Like the home directory, the file belongs to the user, not
-// to the environment.
-// https://cloud.google.com/docs/authentication/application-default-credentials#personal
+// wellKnownFile returns the path of the file where gcloud stores the application default credentials, or an
+// empty string if it does not exist. Like the home directory, this file belongs to the user, not to the
+// environment. See https://cloud.google.com/docs/authentication/application-default-credentials#personal.
 func wellKnownFile() string {
 	dir, err := world.ConfigDir()
 	path := filepath.Join(dir, "gcloud", "application_default_credentials.json")
@@ -26,7 +25,7 @@ func wellKnownFile() string {
 	return path
 }
 
-// file holds the members of credentials that decide how they may be used.
+// file holds the members of credentials that determine how the credentials may be used.
 type file struct {
 	Type         string `json:"type"`
 	Universe     string `json:"universe_domain"`
@@ -37,21 +36,21 @@ type file struct {
 		Program       *program        `json:"executable"`
 		Certificate   json.RawMessage `json:"certificate"`
 	} `json:"credential_source"`
-	Inner json.RawMessage `json:"source_credentials"` // credentials that impersonate an account
+	Inner json.RawMessage `json:"source_credentials"` // the credentials that impersonate an account
 }
 
 func (f file) hasCertificate() bool {
 	return len(f.Source.Certificate) > 0 && string(f.Source.Certificate) != "null"
 }
 
-// hasSecret reports whether the credentials contain a secret, and not only the place of a token.
+// hasSecret reports whether the credentials contain a secret, rather than just the location of a token.
 func (f file) hasSecret() bool {
 	return f.Type != string(credentials.ExternalAccount) || f.ClientSecret != "" || len(f.Source.Headers) > 0
 }
 
-// check returns an error for credentials for which the SDK would read forbidden parts of the
-// environment, and for credentials of another cloud. It returns the program that provides the tokens,
-// if there is one, and whether a certificate authenticates.
+// check returns an error for credentials that would make the SDK read forbidden parts of the environment, and
+// for credentials of another cloud. It returns the program that provides tokens, or nil if there is none, and
+// whether a certificate is used to authenticate.
 func (a Access) check(document []byte) (run *program, certificate bool, err error) {
 	var f file
 	if json.Unmarshal(document, &f) != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// Explain returns the error for a failure to get a token. It is final, because a fallback would hide
-// that the credentials are wrong.
+// Explain translates an error from getting a token. The result is final, because a fallback would hide that
+// the credentials are wrong.
 func (a Access) Explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return web.Final("waiting for a Google access token: %w", ctx.Err())

@@ -19,26 +19,26 @@ import (
 const (
 	defaultProgramTime = 30 * time.Second
 	maxProgramTime     = 2 * time.Minute
-	maxProgramAnswer   = 1 << 20 // bytes
+	maxProgramAnswer   = 1 << 20 // in bytes
 )
 
-// program is a program that prints tokens, which Google exchanges for its own. The SDK would run it
-// with the whole environment, our secrets included.
-// https://google.aip.dev/auth/4117#determining-the-subject-token-in-executable-sourced-credentials
+// program prints tokens that Google exchanges for its own. The SDK would run the program with the whole
+// environment, including our secrets. See
+// https://google.aip.dev/auth/4117#determining-the-subject-token-in-executable-sourced-credentials.
 type program struct {
 	Command       string `json:"command"`
 	TimeoutMillis int    `json:"timeout_millis"`
 	OutputFile    string `json:"output_file"`
 
-	impersonated string // the service account that the tokens will be for; may be empty
+	impersonated string // the service account that the tokens are for; may be empty
 	world        world.World
 }
 
-// errProgram is the error for a program that printed no valid token. It contains no output, which may
-// be secret.
+// errProgram means that the program did not print a valid token. It does not contain the output, which may be
+// secret.
 var errProgram = errors.New("credentials: the program (executable) gives no token")
 
-// withProgram returns credentials whose tokens a program provides.
+// withProgram returns credentials that get tokens from a program.
 func withProgram(p program, document []byte, options *credentials.DetectOptions) (*auth.Credentials, error) {
 	var f struct {
 		Audience              string `json:"audience"`
@@ -69,8 +69,8 @@ func withProgram(p program, document []byte, options *credentials.DetectOptions)
 	})
 }
 
-// SubjectToken returns the token in the output file while it is valid, and otherwise the token of a new
-// run of the program.
+// SubjectToken returns the token in the output file if it is still valid; otherwise it runs the program to
+// get a new one.
 func (p program) SubjectToken(ctx context.Context, request *externalaccount.RequestOptions) (string, error) {
 	if allowed, _ := p.world.Lookup("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"); allowed != "1" {
 		return "", errors.New("credentials: a program (executable) runs only with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment")
@@ -94,7 +94,7 @@ func (p program) SubjectToken(ctx context.Context, request *externalaccount.Requ
 }
 
 func (p program) run(ctx context.Context, request *externalaccount.RequestOptions) ([]byte, error) {
-	arguments := strings.Fields(p.Command) // Google's rule: no shell, and no quotes
+	arguments := strings.Fields(p.Command) // Google's rule: no shell, no quotes
 	if len(arguments) == 0 {
 		return nil, errProgram
 	}
@@ -120,13 +120,13 @@ func (p program) run(ctx context.Context, request *externalaccount.RequestOption
 	return answer, err
 }
 
-// parseProgram returns the token in an answer, and false if there is no valid one.
+// parseProgram returns the token in a program's output. It returns false if there is no valid token.
 func parseProgram(answer []byte) (string, bool) {
 	var a struct {
 		Version   int    `json:"version"`
 		Success   bool   `json:"success"`
 		TokenType string `json:"token_type"`
-		Expires   int64  `json:"expiration_time"` // Unix time; 0 if absent
+		Expires   int64  `json:"expiration_time"` // Unix time; 0 if missing
 		IDToken   string `json:"id_token"`
 		SAML      string `json:"saml_response"`
 	}

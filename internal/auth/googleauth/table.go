@@ -9,8 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Attrs returns the attributes for authentication at Google. The variables are the default of the
-// attribute credentials.
+// Attrs returns the attributes for signing in to Google. The default of the attribute credentials comes from
+// the given environment variables.
 func Attrs(variables ...string) []attr.Attr {
 	return []attr.Attr{
 		{Name: "credentials", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Group: "identity",
@@ -29,11 +29,11 @@ func Attrs(variables ...string) []attr.Attr {
 	}
 }
 
-// quotaVar is Google's variable for the project that pays.
+// quotaVar is Google's variable for the project to bill.
 const quotaVar = "GOOGLE_CLOUD_QUOTA_PROJECT"
 
-// New returns the Access for the values of [Attrs], with the scopes of the tokens. The lookup env is
-// nil if the environment must not be read.
+// New returns the Access for the values of [Attrs] and the given token scopes. Env is nil if the environment
+// must not be read.
 func New(v attr.Values, env attr.LookupEnv, scopes ...string) Access {
 	a := Access{
 		Credentials: v.String("credentials"), From: v.Variable("credentials"), Token: v.String("access_token"),

@@ -1,5 +1,5 @@
-// Package logs silences the logs of libraries, because secrets leak through logs, and CLIs copy
-// the output of a provider to theirs.
+// Package logs silences the logs of libraries. Logs may contain secrets, and CLIs copy a provider's output to
+// their own logs.
 package logs
 
 import (
@@ -11,19 +11,18 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// Silence switches off the logs of libraries in this process, even if variables switch them on. It must
-// be called in the first lines of main, because none of these switches is safe for concurrent use.
-// Google's clients get a logger of their own, see [googleauth.Silence]; clients of AWS and Kubernetes
-// log nothing by default.
+// Silence disables the logs of libraries in this process, even if environment variables enable them. It must
+// be called at the start of main, because none of its changes is safe for concurrent use. Google's clients
+// get a separate logger; see [googleauth.Silence]. The AWS and Kubernetes clients log nothing by default.
 func Silence() {
-	// net/http logs unsolicited responses of servers, which may hold a part of
-	// a state or of a key, and with GODEBUG=http2debug=2 each header.
+	// net/http logs unsolicited responses, which may contain parts of a state or a key. With
+	// GODEBUG=http2debug=2, it also logs all headers.
 	log.SetOutput(io.Discard)
-	// AZURE_SDK_GO_LOGGING=all logs addresses, some of them with a SAS token.
+	// AZURE_SDK_GO_LOGGING=all logs URLs, some of which contain a SAS token.
 	azure.SetListener(nil)
-	// GRPC_GO_LOG_SEVERITY_LEVEL=info logs failures of the connection between the CLI and us.
+	// GRPC_GO_LOG_SEVERITY_LEVEL=info logs errors in the connection to the CLI.
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
-	// plugin-go writes each message to this directory, readable by everyone, even the provider's
-	// configuration and the results of ephemeral resources.
+	// plugin-go writes all messages to this directory, including the provider's configuration and the results
+	// of ephemeral resources, and makes them readable to everyone.
 	_ = os.Unsetenv("TF_LOG_SDK_PROTO_DATA_DIR")
 }

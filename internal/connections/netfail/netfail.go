@@ -1,5 +1,5 @@
-// Package netfail explains why a connection failed. It replaces the texts of clients, some of
-// which quote answers of a server or a proxy, and others the URL with its query.
+// Package netfail explains why a connection failed. It replaces the error messages of clients, which may
+// quote responses from a server or proxy, or a URL with its query.
 package netfail
 
 import (
@@ -22,10 +22,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-const maxReason = 300 // bytes of an error that are shown
+const maxReason = 300 // the maximum size of an error text in a message, in bytes
 
-// Reason returns the reason why there was no answer. The text trust is advice for trusting an authority
-// that the system does not know, such as "set ca_file in a consul block of credentials"; "" for none.
+// Reason returns the reason why there was no response. The parameter trust is advice for trusting a
+// certificate authority that the system does not know, such as "set ca_file in a consul block of
+// credentials". It may be empty.
 func Reason(err error, trust string) string {
 	if known := KnownReason(err, trust); known != "" {
 		return known
@@ -33,14 +34,14 @@ func Reason(err error, trust string) string {
 	return Invalid
 }
 
-// KnownReason works like [Reason], but returns "" for errors that do not concern the network.
+// KnownReason works like [Reason], but returns an empty string for errors that are not network errors.
 func KnownReason(err error, advice string) string {
 	var (
 		network, isOp  = errors.AsType[*net.OpError](err)
 		lookup, isDNS  = errors.AsType[*net.DNSError](err)
 		errno, isErrno = errors.AsType[syscall.Errno](err)
 	)
-	switch refused := find[*trust.Error](err); { // this program refused the connection
+	switch refused := find[*trust.Error](err); { // this program itself refused the connection
 	case refused != nil:
 		return refused.Error()
 	case errors.Is(err, context.Canceled):
@@ -68,8 +69,8 @@ func KnownReason(err error, advice string) string {
 	return reasonInText(err.Error(), advice)
 }
 
-// isOfProxy reports whether a host that was looked up belongs to a proxy, because it is not the host of
-// the request.
+// isOfProxy reports whether a host that was looked up is a proxy, because it differs from the host of the
+// request.
 func isOfProxy(err error, host string) bool {
 	request, ok := errors.AsType[*url.Error](err)
 	if !ok {
@@ -80,8 +81,8 @@ func isOfProxy(err error, host string) bool {
 	return err == nil && u.Hostname() != "" && host != "" && name(u.Hostname()) != name(host)
 }
 
-// IsTimeout reports whether the answer did not come in time. It returns false if connecting took too
-// long, because the server then cannot be reached.
+// IsTimeout reports whether a response did not arrive in time. It returns false if the connection timed out,
+// because the server then cannot be reached at all.
 func IsTimeout(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false
@@ -90,7 +91,7 @@ func IsTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || ok && slow.Timeout()
 }
 
-// IsTLS reports whether err is an error of TLS, so that another attempt would fail in the same way.
+// IsTLS reports whether err is a TLS error, so that another attempt would fail in the same way.
 func IsTLS(err error) bool {
 	return find[*trust.Error](err) != nil || certificateError(err) != nil || isPlain(err) || isAlert(err)
 }
@@ -110,7 +111,7 @@ func reasonOfTLS(err error, trust string) string {
 	return NoHandshake + ": " + shown(op.Error())
 }
 
-// These are results of [Reason], or the beginnings of results.
+// Results of [Reason], or the beginnings of results.
 const (
 	NoAnswer         = "there was no complete answer"
 	NotInTime        = NoAnswer + " in time"
@@ -119,15 +120,15 @@ const (
 	BrokeOff         = "the connection broke off before the answer was complete"
 	Invalid          = "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
 	Cancelled        = "the request was cancelled"
-	NotFound         = " cannot be found; check its name, and proxies" // after the host
+	NotFound         = " cannot be found; check its name, and proxies" // follows the host
 	NotTLS           = "the server does not speak TLS; check the port and the scheme"
 	NoHandshake      = "the TLS handshake failed"
 	NotTrusted       = "the server's certificate is not trusted"
-	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // the remedy follows
+	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // advice follows
 )
 
-// reasonInText returns the parts of an error's text that are known to be harmless, for clients
-// whose errors are only texts.
+// reasonInText returns a reason if text contains a message that is known to be harmless. It is for clients
+// whose errors are only text.
 func reasonInText(text, trust string) string {
 	return answers.Find([]answers.Row{
 		{Said: "certificate signed by unknown authority", Unless: trust == "", Text: UnknownAuthority + trust},
@@ -135,7 +136,7 @@ func reasonInText(text, trust string) string {
 		{Said: "certificate has expired", Text: NotTrusted + ": certificate has expired"},
 		{Said: "certificate is valid for", Text: NotTrusted + ": certificate is valid for another host"},
 		{Said: "first record does not look like a TLS handshake", Text: NotTLS},
-		// The bytes are a TLS alert: the server could not read the request.
+		// These bytes are a TLS alert: the server could not understand the request.
 		{Said: `malformed HTTP response "\x15\x03`, Text: "the server speaks TLS at this port; use https://"},
 		{Said: "no such host", Text: "the host" + NotFound},
 		{Said: "connection refused", Text: NotReached + ": connection refused"},
@@ -149,9 +150,8 @@ func reasonInText(text, trust string) string {
 
 func shown(s string) string { return outside.Line(s, maxReason) }
 
-// certificateError returns the error in err about a certificate that is not trusted, nil if there is
-// none. Some clients verify certificates themselves, without the error of crypto/tls that wraps such
-// errors.
+// certificateError returns the error in err about an untrusted certificate, or nil if there is none. Some
+// clients verify certificates themselves, so their errors are not wrapped in the error type of crypto/tls.
 func certificateError(err error) error {
 	if wrapped, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return wrapped.Err
@@ -160,7 +160,7 @@ func certificateError(err error) error {
 		find[x509.SystemRootsError](err))
 }
 
-// find returns the error of type E in err, nil if there is none.
+// find returns the error of type E in err, or nil if there is none.
 func find[E error](err error) error {
 	if found, ok := errors.AsType[E](err); ok {
 		return found
@@ -168,53 +168,52 @@ func find[E error](err error) error {
 	return nil
 }
 
-// isPlain reports whether the server did not speak TLS.
+// isPlain reports whether the server does not use TLS.
 func isPlain(err error) bool {
 	_, ok := errors.AsType[tls.RecordHeaderError](err)
 	return ok || errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// isAlert reports whether one side ended the connection with an alert of TLS,
-// such as "bad certificate".
+// isAlert reports whether either side closed the connection with a TLS alert, such as "bad certificate".
 func isAlert(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && (op.Op == "remote error" || op.Op == "local error")
 }
 
-// These are the titles of warnings about working connections.
+// Titles of warnings about connections that work.
 const (
 	NotVerified  = "Unverified connection"
 	NotEncrypted = "Unencrypted connection"
 )
 
-// Warning is a warning about a successful read, such as a weakness of the connection.
+// Warning is a warning about a successful read, such as an insecure connection.
 type Warning struct {
 	Title string // a few words
-	Text  string // complete sentences
+	Text  string // one or more complete sentences
 }
 
-// Unverified returns the warning about a server, called whose, that was not verified. The text harm
-// describes the harm that others on the way can do.
+// Unverified returns the warning that a server's certificate was not verified. The parameter whose names the
+// server, and harm says what an attacker on the network can do.
 func Unverified(whose, because, harm string) Warning {
 	return Warning{NotVerified, "The certificate of " + whose + " was not verified, because " + because +
 		". Anybody on the way can " + harm + "."}
 }
 
-// Unencrypted returns the warning about a connection without TLS. The text what names the data
-// that was sent over it.
+// Unencrypted returns the warning about a connection without TLS. The parameter what names the data that was
+// sent over it.
 func Unencrypted(what, because, harm string) Warning {
 	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the way can " + harm + "."}
 }
 
-// Exposed records which services were called without encryption, for callers that cannot know it
-// beforehand, because variables and profiles choose endpoints, too. Nil records nothing.
+// Exposed records which services were called without encryption. It is for callers that cannot know this in
+// advance, because environment variables and profiles may choose endpoints. A nil Exposed records nothing.
 type Exposed struct {
 	mu       sync.Mutex
 	services []string
 }
 
-// Note records the service of a request if others can read the request. A request without the name of a
-// service is ignored, because it goes to a nearby service, such as a container's own.
+// Note records the service of a request if others can read the request. It ignores requests without a service
+// name, because they go to a local service, such as a container's.
 func (e *Exposed) Note(service string, u *url.URL) {
 	if e == nil || service == "" || !IsExposed(u, nil) {
 		return
@@ -227,7 +226,7 @@ func (e *Exposed) Note(service string, u *url.URL) {
 	}
 }
 
-// Services returns the names of the services that were called without encryption.
+// Services returns the names of all services that were called without encryption.
 func (e *Exposed) Services() []string {
 	if e == nil {
 		return nil
@@ -237,7 +236,7 @@ func (e *Exposed) Services() []string {
 	return slices.Clone(e.services)
 }
 
-// Warning returns the warning about these services, and the zero value if there are none.
+// Warning returns the warning about the recorded services, or a zero Warning if there are none.
 func (e *Exposed) Warning() Warning {
 	services := e.Services()
 	if len(services) == 0 {
@@ -246,15 +245,16 @@ func (e *Exposed) Warning() Warning {
 	return Unencrypted("The credentials were", "the endpoint of "+strings.Join(services, ", and that of ")+" begins with http", "read them")
 }
 
-// IsLoopback reports whether connections to host stay on this machine. The name localhost stands for
-// this machine (RFC 6761). In capitals, it does not count, because Go's clients would then use a proxy.
+// IsLoopback reports whether connections to host stay on this machine. The name localhost always refers to
+// this machine (RFC 6761), but only in lowercase, because Go's clients would use a proxy for any other
+// spelling.
 func IsLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// IsExposed reports whether others can read requests to u and replace the answers: the connection
-// is not encrypted, and leaves this machine. Proxy is a proxy that is used even for this machine;
-// nil for none, and for a proxy that a variable names.
+// IsExposed reports whether others can read requests to u and replace the responses: the connection is not
+// encrypted and leaves this machine. The parameter proxy is a proxy that is used even for this machine. It is
+// nil if there is none, or if an environment variable sets it.
 func IsExposed(u, proxy *url.URL) bool {
 	return u.Scheme == "http" && (!IsLoopback(u.Hostname()) || proxy != nil && !IsLoopback(proxy.Hostname()))
 }

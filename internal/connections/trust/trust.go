@@ -1,4 +1,4 @@
-// Package trust restricts the authorities that verified connections trust.
+// Package trust restricts which certificate authorities are trusted.
 package trust
 
 import (
@@ -8,19 +8,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Error is the error for a connection that was refused because a variable adds authorities although the
-// environment is off.
+// Error means that a connection was refused because an environment variable adds certificate authorities
+// although the environment is off.
 type Error struct{ error }
 
-// NonRetriable tells the SDK of Azure not to try again.
+// NonRetriable tells the Azure SDK not to retry.
 func (*Error) NonRetriable() {}
 
-// RetryableError tells the SDK of AWS not to try again.
+// RetryableError tells the AWS SDK not to retry.
 func (*Error) RetryableError() bool { return false }
 
-// Check returns an error if the environment is off, but variables add authorities to the
-// system's. Go reads these variables itself, once for all connections of the process, except where
-// the system verifies certificates.
+// Check returns an error if the environment is off, but environment variables add certificate authorities to
+// the system's. Go itself reads these variables, once for all connections of the process, except on systems
+// that verify certificates themselves.
 func Check(w world.World) error {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return nil
@@ -31,8 +31,8 @@ func Check(w world.World) error {
 	return nil
 }
 
-// Config returns c, or a new one if it is nil, whose connections fail with the error of [Check] before
-// anything is sent, unless they have authorities of their own or are not verified.
+// Config returns c, or a new configuration if c is nil. If [Check] returns an error, connections fail with
+// this error before anything is sent, unless c sets its own certificate authorities or disables verification.
 func Config(w world.World, c *tls.Config) *tls.Config {
 	if c == nil {
 		c = &tls.Config{MinVersion: tls.VersionTLS12}

@@ -11,28 +11,28 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// ReadBody reads a body of at most limit bytes, and decompresses it. Net/http must not decompress
-// it, because it would hide the length and the checksum of the sent bytes, which are written to
-// sum.
+// ReadBody reads and decompresses a response body of at most limit bytes. It writes the bytes before
+// decompression to sum. The HTTP client must not decompress the body itself, because it would hide the length
+// and checksum of these bytes.
 func ReadBody(resp *http.Response, limit int64, sum io.Writer) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, Final("%w", meter.TooLarge(limit))
 	}
 	data, err := Decode(io.TeeReader(resp.Body, sum), resp.Header, resp.ContentLength, limit)
-	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may take later bytes for an answer
+	if resp.Request != nil && resp.Request.Context().Err() != nil { // net/http may mistake later bytes for the response
 		return nil, resp.Request.Context().Err()
 	}
 	return data, err
 }
 
-// Decode reads a body of size bytes, -1 if the size is unknown, and decompresses it by its header,
-// to at most limit bytes. Errors that [Own] returns concern the data itself; others concern the
-// connection, so that another try may help.
+// Decode reads a body of size bytes (-1 if the size is unknown) and decompresses it as its header says, to at
+// most limit bytes. Errors that [Own] recognizes are about the data itself. All others are about the
+// connection, so that another attempt may help.
 func Decode(body io.Reader, header http.Header, size, limit int64) ([]byte, error) {
 	sent := &sentBody{r: body}
 	data, err := decode(sent, encodings(header), size, limit)
 	switch {
-	case sent.err != nil: // the first error, and not its consequences
+	case sent.err != nil: // the original error rather than its consequences
 		return nil, sent.err
 	case err != nil:
 		return nil, Final("%w", err)
@@ -40,7 +40,7 @@ func Decode(body io.Reader, header http.Header, size, limit int64) ([]byte, erro
 	return data, nil
 }
 
-// sentBody is a reader that records the error of the connection.
+// sentBody is a reader that records connection errors.
 type sentBody struct {
 	r   io.Reader
 	err error
@@ -54,8 +54,8 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// encodings returns the encodings in a header that change the bytes of an answer. Stores keep other
-// words there, too, such as aws-chunked, utf-8 or none, which have no effect.
+// encodings returns the content encodings in a header that change the bytes of a response. Stores also put
+// other words there that have no effect, such as aws-chunked, utf-8 or none.
 func encodings(header http.Header) (found []string) {
 	for name := range strings.SplitSeq(strings.ToLower(strings.Join(header.Values("Content-Encoding"), ",")), ",") {
 		switch name = strings.TrimSpace(name); name {
@@ -84,8 +84,8 @@ func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, erro
 	return data, nil
 }
 
-// gunzip decompresses a body. It limits the decompressed bytes, because a few kilobytes can unpack to
-// gigabytes, and the compressed ones, because any number can unpack to nothing.
+// gunzip decompresses a body. It limits the decompressed size, because a few kilobytes can expand to
+// gigabytes, and the compressed size, because any amount of data can decompress to nothing.
 func gunzip(sent io.Reader, size, limit int64) ([]byte, error) {
 	packed, err := meter.Read(sent, size, meter.PackedLimit(limit))
 	if meter.IsTooLarge(err) {

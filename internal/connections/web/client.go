@@ -1,5 +1,5 @@
-// Package web sends HTTP requests without an SDK, for sources, stores and key providers. It limits
-// waits and the number of attempts, reads answers, and explains missing ones.
+// Package web sends HTTP requests without an SDK, for sources, stores and key providers. It limits delays and
+// attempts, reads responses, and explains failed requests.
 package web
 
 import (
@@ -17,50 +17,51 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// Patience holds the limits of a request and its repetitions.
+// Patience limits a request and its retries.
 type Patience struct {
-	Timeout          time.Duration // limit of one attempt
-	Tries            int           // attempts after the first
+	Timeout          time.Duration // the time limit for one attempt
+	Tries            int           // the maximum number of retries
 	WaitMin, WaitMax time.Duration
-	Attr             string // attribute that sets Timeout; "" if there is none
+	Attr             string // the attribute that sets Timeout; may be empty
 }
 
-// Wire sends requests to a service, and repeats them if that may help.
+// Wire sends requests to a service, and retries them if that may help.
 type Wire struct {
 	Patience
 	Transport http.RoundTripper
-	Backoff   retryablehttp.Backoff // nil for [Backoff]
+	Backoff   retryablehttp.Backoff // nil for the function [Backoff]
 
-	// Authorize adds credentials to a request, and its body if they depend on it. It is called for each
-	// attempt and for each redirect, because signatures contain the time, and credentials belong to one
-	// origin. Its errors are shown if [Final] made them. It may be nil.
+	// Authorize adds credentials to a request, and its body if the credentials depend on the body. It is
+	// called for every attempt and every redirect, because signatures contain the time, and credentials
+	// belong to a single origin. The text of its errors is shown only if [Final] or [Again] created them.
+	// Authorize may be nil.
 	Authorize func(*http.Request) error
 
-	// Redirects tells to follow redirects. Transport must then decide for each request which
-	// credentials its own URL receives. If it is false, a redirect is an answer like any other.
+	// Redirects is true if redirects are followed. Transport must then decide for each request which
+	// credentials the URL may receive. Otherwise, a redirect is returned like any other response.
 	Redirects bool
 
-	// Trust is advice for trusting an authority that the system does not know, such as "set ca_file in
-	// a consul block of credentials"; "" for none.
+	// Trust is advice for trusting a certificate authority that the system does not know, such as "set
+	// ca_file in a consul block of credentials". It may be empty.
 	Trust string
 
-	// Unreached is advice for the case that no server answers at the address; it may be "".
+	// Unreached is advice for when no server responds at the address. It may be empty.
 	Unreached string
 }
 
-// Get sends a GET to from, repeats it if that may help, and passes the answer to read. It passes an
-// answer whose status justifies another attempt only after the last attempt. An error of read is final
-// if [Final] made it or if it is an [Answer]; after other errors, such as a body that breaks off, Get
-// tries again. Its errors do not repeat answers, and wrap the errors of [Final] and [Again].
+// Get sends a GET request, retries it if that may help, and passes the response to read. A response with a
+// status that justifies a retry is passed to read only after the last attempt. An error from read is final if
+// [Final] created it or if it is an [Answer]; after any other error, such as an incomplete body, Get retries.
+// The returned error does not repeat the response. It wraps errors from [Final] and [Again].
 func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
 	return w.send(ctx, http.MethodGet, from.String(), header, read)
 }
 
-// maxAnswer is the largest answer with keys or tokens, in bytes. They have a few kilobytes.
+// maxAnswer is the maximum size of a response with keys or tokens, in bytes. Real ones have a few kilobytes.
 const maxAnswer = 64 << 10
 
-// Ask sends a request to a service for keys or tokens, repeats it like [Wire.Get], and returns the
-// answer of any status. Authorize sets the body of the request, if it has one.
+// Ask sends a request for keys or tokens, with the retries of [Wire.Get]. It returns responses with any
+// status. If the request has a body, Authorize must set it.
 func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (status int, body []byte, err error) {
 	err = w.send(ctx, method, url, header, func(resp *http.Response) (err error) {
 		status = resp.StatusCode
@@ -81,7 +82,7 @@ func (w Wire) send(ctx context.Context, method, url string, header http.Header, 
 	maps.Copy(req.Header, header)
 	done := false
 	req.SetResponseHandler(func(resp *http.Response) error {
-		defer resp.Body.Close() // the body is not drained, because a server may stall anywhere
+		defer resp.Body.Close() // without draining the body, because a server may stall at any time
 		err := read(resp)
 		done = err == nil
 		return err
@@ -91,7 +92,7 @@ func (w Wire) send(ctx context.Context, method, url string, header http.Header, 
 	if resp != nil {
 		defer resp.Body.Close()
 	}
-	if err == nil && !done { // the last answer, with a status that justified another attempt
+	if err == nil && !done { // the last response, if its status justifies a retry
 		err = read(resp)
 	}
 	if err != nil {
@@ -129,7 +130,7 @@ func (w Wire) retrying(tries *int) *retryablehttp.Client {
 	}
 }
 
-// MaxRedirects is the largest number of redirects that a request follows.
+// MaxRedirects is the maximum number of redirects to follow.
 const MaxRedirects = 10
 
 func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
@@ -145,7 +146,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// worthAnotherTry reports after each attempt whether another one may help.
+// worthAnotherTry reports whether to retry after an attempt.
 func worthAnotherTry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -161,8 +162,8 @@ func isTransient(code int) bool {
 	return code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500 && code != http.StatusNotImplemented
 }
 
-// Backoff returns the wait before the next attempt: exponential, or as long as the server requires, but
-// at most longest.
+// Backoff returns the delay before the next attempt: exponential, or as long as the server requests, but at
+// most longest.
 func Backoff(shortest, longest time.Duration, try int, resp *http.Response) time.Duration {
 	return max(0, min(longest, retryablehttp.DefaultBackoff(shortest, longest, try, resp)))
 }

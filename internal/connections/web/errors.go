@@ -11,14 +11,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 )
 
-// Answer is an error for an answer of a server. [Wire.Get] returns it as it is.
+// Answer is an error for a server response. [Wire.Get] returns it unchanged.
 type Answer interface {
 	error
 	IsAnswer() bool
 }
 
-// ownError is an error whose text may be shown. Texts of net/http must not be shown, see
-// [netfail.Reason].
+// ownError is an error whose text is safe to show. Errors from net/http are not; see [netfail.Reason].
 type ownError struct {
 	error
 	final bool // whether another attempt would fail in the same way
@@ -26,13 +25,14 @@ type ownError struct {
 
 func (e ownError) Unwrap() error { return e.error }
 
-// Final returns an error whose text may be shown. Another attempt would fail in the same way.
+// Final returns an error whose text is safe to show, for failures where another attempt would fail in the
+// same way.
 func Final(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), true} }
 
-// Again returns an error whose text may be shown. Another attempt may help.
+// Again returns an error whose text is safe to show, for failures where another attempt may help.
 func Again(format string, args ...any) error { return ownError{fmt.Errorf(format, args...), false} }
 
-// Own returns the part of err whose text may be shown, and nil if there is none.
+// Own returns the part of err whose text is safe to show, or nil if there is none.
 func Own(err error) error {
 	own, _ := errors.AsType[ownError](err)
 	return own.error
@@ -48,7 +48,8 @@ func isFinal(err error) bool {
 	return netfail.IsTLS(err)
 }
 
-// Reason returns the text of [Own], or else the result of [netfail.Reason].
+// Reason returns the text of the error from [Own]. If there is none, it returns the result of
+// [netfail.Reason].
 func Reason(err error, trust string) string {
 	if own := Own(err); own != nil {
 		return own.Error()
@@ -56,7 +57,7 @@ func Reason(err error, trust string) string {
 	return netfail.Reason(err, trust)
 }
 
-// reason returns an error for err whose text may be shown.
+// reason returns an error whose text is safe to show.
 func (w Wire) reason(err error) error {
 	if own, ok := errors.AsType[ownError](err); ok {
 		return own
@@ -74,7 +75,8 @@ func (w Wire) reason(err error) error {
 	return errors.New(text)
 }
 
-// Unexpected returns the error for an unexpected status of a server, which it calls who.
+// Unexpected returns the error for an unexpected status in a server's response. The parameter who names the
+// server.
 func Unexpected(who string, code int) error {
 	advice := answers.Find([]answers.Row{
 		{Status: "409 423", Text: "try again when the lock is released"},
@@ -85,7 +87,8 @@ func Unexpected(who string, code int) error {
 	return Final("%s answered %s; %s", who, Status(code), advice)
 }
 
-// Status returns a status with its standard text, because a server may send any text.
+// Status returns a status code with its standard text. The server's own text is not used, because it may be
+// anything.
 func Status(code int) string {
 	if text := http.StatusText(code); text != "" {
 		return strconv.Itoa(code) + " " + text

@@ -5,9 +5,9 @@ import (
 	"net/url"
 )
 
-// MayLead returns an error if the server at from must not send a client to the URL to, by a
-// redirect or by naming another server. Package source decides which credentials that URL
-// receives. The error is the end of a sentence about the redirect.
+// MayLead returns an error if the server at from must not send a client to the URL to, either by a redirect
+// or by naming another server. Package source decides which credentials the URL may receive. The error is the
+// end of a sentence about the redirect.
 func MayLead(from, to *url.URL) error {
 	switch {
 	case to.Scheme == "http" && from.Scheme == "https":

@@ -20,8 +20,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Transport returns a transport that trusts the authorities of w. It does not decompress answers: see
-// [ReadBody].
+// Transport returns a transport that trusts the certificate authorities of w. It does not decompress
+// responses; see [ReadBody].
 func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
 	find := proxies.ProxyFunc()
 	t := cleanhttp.DefaultPooledTransport()
@@ -33,20 +33,20 @@ func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *
 	return t
 }
 
-// TransportFor returns a transport like [Transport], with the values of skip_cert_verification,
+// TransportFor returns a transport like [Transport], configured by skip_cert_verification,
 // client_ca_certificate_pem and proxy in v.
 func TransportFor(w world.World, v attr.Values, settings *tls.Config, proxies *httpproxy.Config) *http.Transport {
 	settings.InsecureSkipVerify = v.Bool("skip_cert_verification") //nolint:gosec // the user's choice, with a warning at each read
 	settings.RootCAs = Authorities([]byte(v.String("client_ca_certificate_pem")))
 	t := Transport(w, settings, proxies)
 	if text := v.String("proxy"); text != "" {
-		own, _ := url.Parse(text) // the Check of the attribute has found no error
+		own, _ := url.Parse(text) // the attribute's Check has validated the URL
 		t.Proxy = http.ProxyURL(own)
 	}
 	return t
 }
 
-// Authorities returns the certificates in a text in PEM format, nil if there are none.
+// Authorities returns the certificates in a PEM text, or nil if there are none.
 func Authorities(text []byte) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
@@ -55,18 +55,19 @@ func Authorities(text []byte) *x509.CertPool {
 	return pool
 }
 
-// Unverified returns the warning about a server, called whose, that was not verified.
+// Unverified returns the warning that a server's certificate was not verified. The parameter whose names the
+// server.
 func Unverified(whose, because string) netfail.Warning {
 	return netfail.Unverified(whose, because, "read the credentials and replace the state")
 }
 
-// Unencrypted returns the warning about a connection without TLS over which credentials were sent.
+// Unencrypted returns the warning that credentials were sent over a connection without TLS.
 func Unencrypted(because string) netfail.Warning {
 	return netfail.Unencrypted("The credentials and the state were", because, "read them and replace the state")
 }
 
-// Warnings returns the warning about a working connection whose server was not verified, because of
-// setting, or else about an exposed connection, which others can read for the reason because.
+// Warnings returns a warning about a connection that works: either that the server was not verified, because
+// of setting, or that others can read the connection. The parameter because is the reason for the latter.
 func Warnings(unverified bool, setting string, exposed bool, because string) []netfail.Warning {
 	switch {
 	case unverified:
@@ -77,8 +78,8 @@ func Warnings(unverified bool, setting string, exposed bool, because string) []n
 	return nil
 }
 
-// proxyAnswer returns the error for a refusal of a proxy. The error of net/http would contain text of
-// the proxy.
+// proxyAnswer returns an error if a proxy has refused the connection. The error of net/http would contain
+// text from the proxy.
 func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
@@ -92,8 +93,8 @@ func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Resp
 	}
 }
 
-// Proxies returns the proxies in the variables that every Go program reads. It reads them through
-// lookup, because the environment may be switched off.
+// Proxies returns the proxies in the environment variables that all Go programs read. It uses lookup, because
+// the environment may be off.
 func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	either := func(upper, lower string) string {
 		value, _ := lookup.Get(upper, lower)
@@ -106,8 +107,8 @@ func Proxies(lookup attr.LookupEnv) *httpproxy.Config {
 	}
 }
 
-// CheckAuthorities returns an error for a text without certificates. An empty text is valid, and stands
-// for the system's certificates.
+// CheckAuthorities returns an error for a text that contains no certificate. An empty text is valid, and
+// means the system's certificates.
 func CheckAuthorities(text string) error {
 	if text == "" || Authorities([]byte(text)) != nil {
 		return nil
@@ -115,8 +116,8 @@ func CheckAuthorities(text string) error {
 	return recognize.NoContent("it holds no certificate in PEM format", text)
 }
 
-// CheckProxy returns an error for a text that is not the URL of a proxy; an empty text means no
-// proxy. Errors of libraries would repeat a wrong URL with its password.
+// CheckProxy returns an error unless text is a proxy URL or empty. An empty text means no proxy. Errors from
+// libraries would repeat an invalid URL, including its password.
 func CheckProxy(text string) error {
 	u, err := url.Parse(text)
 	isProxy := err == nil && u.Hostname() != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)
@@ -126,8 +127,8 @@ func CheckProxy(text string) error {
 	return errors.New("a URL is required, such as http://proxy.example.com:3128")
 }
 
-// ReadOnly is a transport that refuses all requests but a GET without a body, for clients that could
-// send others.
+// ReadOnly is a transport that rejects all requests except GET requests without a body. It is for clients
+// that could send others.
 type ReadOnly struct{ Next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -138,10 +139,10 @@ func (r ReadOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.Next.RoundTrip(req)
 }
 
-// Brief is a transport that cuts the bodies of errors, for clients that read them whole.
+// Brief is a transport that truncates the bodies of error responses, for clients that read them completely.
 type Brief struct{ Next http.RoundTripper }
 
-const maxRefusal = 64 << 10 // bytes of the body of an error
+const maxRefusal = 64 << 10 // the maximum size of an error response body, in bytes
 
 // RoundTrip implements [http.RoundTripper].
 func (b Brief) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -1,5 +1,5 @@
-// Package address reads the addresses of resources, as Terraform and OpenTofu
-// print them and as their states hold them.
+// Package address parses resource addresses in the form that Terraform and OpenTofu print and store in
+// states.
 package address
 
 import (
@@ -17,21 +17,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// maxAddress is the longest address that is parsed, in bytes. Real addresses are far shorter.
+// maxAddress is the maximum length of an address, in bytes. Real addresses are far shorter.
 const maxAddress = 16 << 10
 
-// Address is the place of a resource, or of one instance of it, in a state. The zero value is no
-// address.
+// Address identifies a resource, or one of its instances, in a state. The zero value is not a valid address.
 type Address struct {
-	Module string // canonical, such as module.net["a"]; "" for the root
+	Module string // in canonical form, such as module.net["a"]; empty for the root module
 	Mode   string // [Managed] or [Data]
 	Type   string
 	Name   string
 	Key    Key
 }
 
-// Parse reads an address as Terraform and OpenTofu print one: module.net["a"].aws_vpc.main[0]. An
-// address without the last index has the zero Key.
+// Parse parses an address in the form that Terraform and OpenTofu print, such as
+// module.net["a"].aws_vpc.main[0]. The Key of an address without an instance key is the zero Key.
 func Parse(text string) (Address, error) {
 	steps, err := traverse(text)
 	if err != nil {
@@ -88,7 +87,7 @@ const (
 // String returns the address as Terraform prints it.
 func (a Address) String() string { return a.Resource() + a.Key.String() }
 
-// Resource returns the address without an instance key.
+// Resource returns the address without the instance key.
 func (a Address) Resource() string {
 	var b strings.Builder
 	if a.Module != "" {
@@ -120,8 +119,7 @@ func traverse(text string) (hcl.Traversal, error) {
 		strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
 }
 
-// modulePath returns the canonical text of the modules at the beginning of steps, and the steps
-// after them.
+// modulePath returns the canonical form of the modules at the beginning of steps, and the remaining steps.
 func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
 	var path []string
 	for len(steps) > 0 && isName(steps[0]) && nameOf(steps[0]) == "module" {
@@ -143,9 +141,8 @@ func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
 	return strings.Join(path, "."), steps, nil
 }
 
-// Module returns the canonical form of a module path in a state, because old versions wrote keys
-// with other escapes. It returns a text that cannot be parsed unchanged; no address has such a
-// path.
+// Module returns the canonical form of a module path in a state, because old versions escaped keys
+// differently. It returns a path that it cannot parse unchanged; such a path matches no address.
 func Module(text string) string {
 	if text == "" {
 		return ""
@@ -161,8 +158,8 @@ func Module(text string) string {
 	return path
 }
 
-// Provider returns the address of the provider in the address of a provider configuration, such
-// as module.net.provider["registry.terraform.io/hashicorp/aws"].west. It returns an address of
+// Provider extracts the provider's address from a provider configuration address, such as
+// module.net.provider["registry.terraform.io/hashicorp/aws"].west. It returns an address in the form of
 // Terraform 0.12, such as provider.aws, unchanged.
 func Provider(configuration string) string {
 	steps, err := traverse(configuration)
@@ -195,18 +192,17 @@ func nameOf(step hcl.Traverser) string {
 	return ""
 }
 
-// Key identifies an instance of a resource or of a module. The zero value stands for the only
-// instance, which has no key.
+// Key identifies an instance of a resource or module. The zero value is for a single instance without a key.
 type Key struct {
 	Kind  KeyKind
-	Index int    // the index of an [IntKey], from 0 to [math.MaxInt32]
+	Index int    // the key of an [IntKey], from 0 to [math.MaxInt32]
 	Name  string // the key of a [StringKey]
 }
 
-// KeyKind is the argument that creates the instances: none, count or for_each.
+// KeyKind says which argument creates the instances: count, for_each or neither.
 type KeyKind int
 
-// These are the kinds of keys.
+// The kinds of keys.
 const (
 	NoKey     KeyKind = iota
 	IntKey            // count
@@ -240,7 +236,7 @@ func keyOf(step hcl.Traverser) (Key, error) {
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{", "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
-// escapeKey returns a string in the form in which HCL reads it between quotes.
+// escapeKey escapes a string for use between quotation marks in HCL.
 func escapeKey(s string) string {
 	var b strings.Builder
 	for _, r := range escapes.Replace(s) {

@@ -1,19 +1,18 @@
-// Package fault joins the reason of a failure with advice about it.
+// Package fault joins the reason for a failure with advice on what to do about it.
 //
-// The code that fails returns a reason, which is one line, and writes the advice into the same
-// expression:
+// The code that fails returns a one-line reason and adds the advice in the same expression:
 //
 //	fault.With(errors.New("the file is a tar archive"), "extract the state from it")
 //
-// A [Fact] is advice that each program can put into words of its own, or the basis of a decision.
-// [Find] and [Has] look for a fact; no decision depends on a text.
+// A [Fact] is advice that each program may word in its own way, or information that decisions are based on.
+// [Find] and [Has] look for a fact in an error; decisions never depend on the text of an error.
 //
-// A program has a [Voice]. [Voice.Text] returns the text of an error, with each piece of advice
-// after its reason. A word in braces, such as {settings}, is a placeholder that the voice fills.
-// The zero Voice has words that are true for every program.
+// Each program has a [Voice]. [Voice.Text] returns the message for an error, with each piece of advice after
+// its reason. A word in braces, such as {settings}, is a placeholder that the voice fills in. The wording of
+// the zero Voice is correct for every program.
 //
-// If the text of a wrapper ends with the text of the wrapped error, as fmt.Errorf("%s: %w", …)
-// makes it, the advice comes there; otherwise it comes after the whole text. A type that composes
-// its text of several errors, or hides one, has a method Tell. A wrapper that adds words after such
-// an error leaves out its advice.
+// If the text of a wrapping error ends with the text of the wrapped error, as with fmt.Errorf("%s: %w", …),
+// the advice follows directly; otherwise it follows the whole text. An error type that composes its text from
+// several errors, or hides an error, has a Tell method. If such an error is wrapped by one that adds words
+// after it, its advice is lost.
 package fault

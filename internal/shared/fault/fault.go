@@ -13,10 +13,10 @@ type advised struct {
 	fact   func() Fact
 }
 
-// With returns the reason with advice. It returns the reason itself if advice is "", and nil if
-// reason is nil. The advice follows the reason after a semicolon, unless it begins with a
-// punctuation mark of its own. An error that wraps driver.ErrNoKey must not have advice in its
-// text: if a fallback opens the file, there is nothing to do.
+// With returns reason with advice. It returns reason unchanged if advice is empty, and nil if reason is nil.
+// In a message, the advice follows the reason after a semicolon, unless it begins with its own punctuation
+// mark. Do not add advice to an error that wraps driver.ErrNoKey: if a fallback opens the file, the user need
+// not do anything.
 func With(reason error, advice string) error {
 	if advice == "" {
 		return reason
@@ -24,7 +24,7 @@ func With(reason error, advice string) error {
 	return Known(reason, Advice(advice))
 }
 
-// Known returns the reason with a fact, and nil if reason is nil.
+// Known returns reason with a fact, or nil if reason is nil.
 func Known(reason error, fact Fact) error {
 	if reason == nil {
 		return nil
@@ -32,14 +32,14 @@ func Known(reason error, fact Fact) error {
 	return &advised{reason, func() Fact { return fact }}
 }
 
-// Later returns the reason with the first fact of find that the reason does not contain already,
-// and nil if reason is nil. Find is called when the text or the facts of the error are needed, so
-// it is never called for a method whose fallback opens the file.
+// Later returns reason with the first fact from find that reason does not already contain, or nil if reason
+// is nil. Later calls find only when the text or the facts of the error are needed, so never for a method
+// whose fallback opens the file.
 func Later(reason error, find func() []Fact) error {
 	if reason == nil {
 		return nil
 	}
-	return &advised{reason, sync.OnceValue(func() Fact { return firstUnsaid(reason, find()) })} // once for all calls
+	return &advised{reason, sync.OnceValue(func() Fact { return firstUnsaid(reason, find()) })} // calls find once
 }
 
 func firstUnsaid(reason error, facts []Fact) Fact {
@@ -60,9 +60,9 @@ func (e *advised) Error() string { return e.reason.Error() }
 // Unwrap returns the reason.
 func (e *advised) Unwrap() error { return e.reason }
 
-// In returns the facts of an error and of all errors that it wraps, the outermost first.
+// In returns the facts in an error and in all errors that it wraps, outermost first.
 func In(err error) (facts []Fact) {
-	if e, ok := err.(*advised); ok { // the loop looks at the reason
+	if e, ok := err.(*advised); ok { // the loop below covers the reason
 		if f := e.fact(); f != nil {
 			facts = append(facts, f)
 		}
@@ -73,7 +73,7 @@ func In(err error) (facts []Fact) {
 	return facts
 }
 
-// Find returns the first fact of a type in an error and in the errors that it wraps.
+// Find returns the first fact of type T in an error or in an error that it wraps.
 func Find[T Fact](err error) (found T, ok bool) {
 	for _, f := range In(err) {
 		if found, ok = f.(T); ok {
@@ -83,7 +83,7 @@ func Find[T Fact](err error) (found T, ok bool) {
 	return found, false
 }
 
-// Has reports whether [Find] finds a fact of a type.
+// Has reports whether [Find] finds a fact of type T.
 func Has[T Fact](err error) bool {
 	_, ok := Find[T](err)
 	return ok
@@ -102,12 +102,12 @@ func parts(err error) []error {
 	return nil
 }
 
-// List holds the errors that one pass finds.
+// List holds all errors found in one pass.
 type List []error
 
 func (e List) Error() string { return e.Tell(error.Error) }
 
-// Tell returns the texts of the errors, each on a line of its own.
+// Tell returns the messages for the errors, one per line.
 func (e List) Tell(text func(error) string) string {
 	var lines []string
 	for _, err := range e {
@@ -119,7 +119,7 @@ func (e List) Tell(text func(error) string) string {
 // Unwrap returns the errors, for [errors.Is] and [errors.As].
 func (e List) Unwrap() []error { return e }
 
-// Err returns nil for an empty list, and the error itself for a list of one.
+// Err returns nil for an empty list, the only error for a list of one, or else the list.
 func (e List) Err() error {
 	switch len(e) {
 	case 0:
@@ -130,8 +130,8 @@ func (e List) Err() error {
 	return e
 }
 
-// All returns the errors of the [List] that err is or wraps. Without a list, it returns err alone,
-// and nil if err is nil.
+// All returns the errors in the [List] that err is or wraps. If there is no list, it returns a list of err
+// alone, or nil if err is nil.
 func All(err error) (all List) {
 	if err != nil && !errors.As(err, &all) {
 		all = List{err}
@@ -139,8 +139,8 @@ func All(err error) (all List) {
 	return all
 }
 
-// Odd is a peculiarity of a user's text, such as "ends with a line break", as a part of a reason.
-// [Later] leaves out a [Suspect] with the same words.
+// Odd is a peculiarity of a text that the user wrote, such as "ends with a line break", as part of a reason.
+// [Later] skips a [Suspect] with the same wording.
 type Odd string
 
 func (o Odd) Error() string { return string(o) }

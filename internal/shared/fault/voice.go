@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Voice holds the words of a program for the places in which its users write settings: a provider
-// block, a file or a flag.
+// Voice holds a program's wording for the places where its users write settings, such as a provider block, a
+// file or a flag.
 type Voice struct {
-	// Words maps placeholders to words: "credentials" to the place for the credentials of a source,
-	// such as "the git block of credentials, in the provider block", and "settings" to the place
-	// for the other settings.
+	// Words maps placeholder names to wording: "credentials" to the place for a source's credentials, such as
+	// "the git block of credentials, in the provider block", and "settings" to the place for all other
+	// settings.
 	Words map[string]string
 
-	// Say returns the words of the program for a fact; "" stands for the words that are true for
-	// everybody. It may be nil.
+	// Say returns the program's wording for a fact, or an empty string to use the default wording. It may be
+	// nil.
 	Say func(Fact) string
 }
 
-// everybody maps placeholders to the words of the zero Voice.
+// everybody maps placeholder names to the wording of the zero Voice.
 var everybody = map[string]string{"credentials": "the credentials block", "settings": "the settings"}
 
-// Fill returns a text with the words of the voice in place of its placeholders.
+// Fill returns text with its placeholders filled in.
 func (v Voice) Fill(text string) string {
 	for name, word := range everybody {
 		if own, ok := v.Words[name]; ok {
@@ -32,7 +32,7 @@ func (v Voice) Fill(text string) string {
 	return text
 }
 
-// Speak returns err with the words of the voice in place of its placeholders, and nil if err is nil.
+// Speak returns err with its placeholders filled in, or nil if err is nil.
 func (v Voice) Speak(err error) error {
 	if err == nil {
 		return nil
@@ -47,10 +47,10 @@ type spoken struct {
 
 func (e *spoken) Error() string { return e.voice.Fill(e.error.Error()) }
 
-// Unwrap returns the error with its placeholders.
+// Unwrap returns the error with its placeholders unfilled.
 func (e *spoken) Unwrap() error { return e.error }
 
-// Text returns the text of an error, with each piece of advice after its reason.
+// Text returns the message for an error, with each piece of advice after its reason.
 func (v Voice) Text(err error) string {
 	switch e := err.(type) {
 	case *advised:
@@ -75,12 +75,12 @@ func (v Voice) Text(err error) string {
 	return text + behind
 }
 
-// teller is an error that composes its text of the texts of other errors, or hides them.
+// teller is an error that composes its text from the texts of other errors, or hides another error.
 type teller interface {
 	Tell(text func(error) string) string
 }
 
-// beside returns the advice in an error whose text is not at the end of its wrapper's text.
+// beside returns the advice in a wrapped error whose text is not at the end of the wrapping error's text.
 func (v Voice) beside(err error) (text string) {
 	switch e := err.(type) {
 	case *advised:
@@ -94,7 +94,7 @@ func (v Voice) beside(err error) (text string) {
 	return text
 }
 
-// said returns the words for a fact, after the punctuation mark that separates them from the reason.
+// said returns the wording for a fact, preceded by the punctuation mark that separates it from the reason.
 func (v Voice) said(f Fact) (text string) {
 	if f == nil {
 		return ""

@@ -9,9 +9,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-const maxName = 100 // bytes of a name from outside that are shown
+const maxName = 100 // the maximum size in bytes of an untrusted name in a message
 
-// These facts have no words here: programs base decisions on them, or have words of their own.
+// These facts have no default wording: programs only base decisions on them, or have their own wording.
 func (NoCredentials) advice() string   { return "" }
 func (OnlyEnvironment) advice() string { return "" }
 func (NoIdentity) advice() string      { return "" }
@@ -59,12 +59,13 @@ func (f NoThen) advice() string {
 	return fmt.Sprintf("if the file was encrypted twice, and %s is the method for the inner layer, add then = %[1]q to it", f.Method)
 }
 
-// IsUnencrypted reports whether the address names a method of the kind unencrypted.
+// IsUnencrypted reports whether the address is the address of a method of kind unencrypted.
 func (f NotConfigured) IsUnencrypted() bool {
 	return strings.HasPrefix(f.Address, "method."+syntax.Unencrypted+".")
 }
 
-// advice returns the advice for settings in text, where a method for plaintext has a block like any other.
+// advice returns the advice for settings in text form, where a method for plaintext needs a block like any
+// other.
 func (f NotConfigured) advice() string {
 	if f.Alone || f.IsUnencrypted() {
 		return "add its block, or correct the name"
@@ -74,7 +75,7 @@ func (f NotConfigured) advice() string {
 
 func (f NoMethod) advice() string { return f.InText() }
 
-// InText returns the settings to add to OpenTofu's text.
+// InText returns advice on what to add to settings in OpenTofu's text form.
 func (f NoMethod) InText() string {
 	target := "state"
 	if f.Plan {
@@ -103,8 +104,8 @@ func (f NoMethod) InText() string {
 
 func (f NoBlock) advice() string { return ":\n" + f.Lines() }
 
-// Lines returns the block on lines of its own, because HCL accepts a block inside another only in
-// this form, and indented, because the CLIs wrap lines that are not indented.
+// Lines returns the block with each brace and argument on a separate line, because HCL accepts nested blocks
+// only in this form. The lines are indented, because the CLIs wrap lines that are not.
 func (f NoBlock) Lines() string {
 	var b strings.Builder
 	line := func(depth int, text string) { fmt.Fprintf(&b, "\n%s%s", strings.Repeat("  ", depth+1), text) }

@@ -1,4 +1,5 @@
-// Package harmless holds values for the fields Harmless and HarmlessIf of attributes of several kinds.
+// Package harmless holds values for the Harmless and HarmlessIf fields of attributes, for use by several
+// kinds.
 package harmless
 
 import (
@@ -6,16 +7,16 @@ import (
 	"strconv"
 )
 
-// Secret is the reason for a secret that does not belong to another attribute, such as an ID.
+// Secret is the reason why a secret that belongs to no other attribute, such as an ID, is harmless.
 const Secret = "It goes where the code says, as the code's own secrets do, and tells nobody anything of those."
 
-// OneOf returns a function that reports whether a value is one of values.
+// OneOf returns a function that reports whether its argument is one of values.
 func OneOf(values ...string) func(string) bool {
 	return func(value string) bool { return slices.Contains(values, value) }
 }
 
-// True reports whether value switches a bool attribute on.
+// True reports whether value is a bool that is true.
 func True(value string) bool { b, err := strconv.ParseBool(value); return err == nil && b }
 
-// False reports whether value switches a bool attribute off.
+// False reports whether value is a bool that is false.
 func False(value string) bool { b, err := strconv.ParseBool(value); return err == nil && !b }

@@ -1,6 +1,5 @@
-// Package jsonwalk reads parts of a JSON document without decoding the rest. A state of a hundred
-// megabytes consists nearly entirely of resources, and encoding/json reads each of their bytes
-// several times.
+// Package jsonwalk reads parts of a JSON document without decoding the rest. A state of a hundred megabytes
+// consists almost entirely of resources, and encoding/json reads each byte several times.
 package jsonwalk
 
 import (
@@ -12,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Members calls member for each member of the object in data, in order, with its decoded name and
-// its value, a part of data, until member returns false or an error. It does not read the rest of
-// data, and checks values like [Reader.Skip].
+// Members calls member for each member of the JSON object in data, in order, until member returns false or an
+// error. The arguments are the decoded name and the value, which is a slice of data. Members does not read
+// the rest of data. It checks values only as far as [Reader.Skip] does.
 //
-// It returns the error of member, or a [*SyntaxError]. Its time is linear in the length of data,
-// and its memory in the length of the longest name.
+// Members returns the error from member, or a [*SyntaxError]. It takes time linear in the length of data, and
+// memory linear in the length of the longest name.
 func Members(data []byte, member func(name string, value []byte) (more bool, err error)) error {
 	r := NewReader(data)
 	enough := errors.New("enough")
@@ -41,9 +40,8 @@ func Members(data []byte, member func(name string, value []byte) (more bool, err
 	return r.End()
 }
 
-// Fold returns the name in the form in which encoding/json compares it: with ASCII letters in
-// lowercase, and with s and k in place of two letters beyond ASCII that count as another case of
-// them.
+// Fold returns name in the form that encoding/json uses to compare names: ASCII letters are in lowercase, and
+// the two non-ASCII letters that are case variants of s and k are replaced by these.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -58,15 +56,15 @@ func Fold(name string) string {
 	}, name)
 }
 
-// IsCutOff reports whether the error of package json concerns text that ends in the middle, and not
-// about another mistake at the end, such as an extra brace.
+// IsCutOff reports whether an error from encoding/json means that the text ends too early, rather than that
+// it has another mistake at its end, such as an extra brace.
 func IsCutOff(err error) bool {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	return ok && syntax.Error() == "unexpected end of JSON input"
 }
 
-// Expected returns the kind of value, such as "a string", that an error of package json expects. The text of the
-// error itself repeats the number in the file.
+// Expected returns the kind of value that an encoding/json error expects, such as "a string". The error's own
+// text would repeat a number from the file.
 func Expected(err *json.UnmarshalTypeError) string {
 	switch err.Type.Kind() {
 	case reflect.String:
@@ -75,7 +73,7 @@ func Expected(err *json.UnmarshalTypeError) string {
 		return "true or false"
 	case reflect.Int64:
 		return "a whole number"
-	case reflect.Slice: // of bytes
+	case reflect.Slice: // a []byte
 		return "a string in base64"
 	case reflect.Map:
 		return "an object"
@@ -83,9 +81,8 @@ func Expected(err *json.UnmarshalTypeError) string {
 	return "another kind of value"
 }
 
-// Place returns the position, counted from 1, of the first byte of the character at which package
-// json found an error. The offset in the error includes one byte of the character in Go 1.26, and
-// all its bytes in Go 1.27.
+// Place returns the position of the first byte of the character that encoding/json rejected, counting from 1.
+// The offset in the error includes one byte of that character in Go 1.26, and all of its bytes in Go 1.27.
 func Place(data []byte, err *json.SyntaxError) int {
 	at := max(min(int(err.Offset), len(data)), 1)
 	for ; at > 1 && !utf8.RuneStart(data[at-1]); at-- {
@@ -93,11 +90,11 @@ func Place(data []byte, err *json.SyntaxError) int {
 	return at
 }
 
-// Decode decodes the members of the object in data that have the names small into the struct
-// into. It stores members with the names in large as they are, as parts of data, and skips all
-// other members. The names are in lowercase letters, and are compared in the form that [Fold] gives.
+// Decode decodes members of the JSON object in data into the struct that into points to, if their names are
+// in small. It stores members named in large undecoded, as slices of data, and skips all others. The names
+// must be in lowercase. They are compared in the form that [Fold] returns.
 //
-// As with encoding/json, whose errors it returns, null changes nothing.
+// As with encoding/json, null values change nothing. Decode returns the errors of encoding/json.
 func Decode(data []byte, into any, large map[string]*json.RawMessage, small ...string) error {
 	picked, err := Pick(data, func(name string, value []byte) bool {
 		name = Fold(name)
@@ -107,13 +104,12 @@ func Decode(data []byte, into any, large map[string]*json.RawMessage, small ...s
 		return slices.Contains(small, name)
 	})
 	if err != nil {
-		picked = data // encoding/json returns the error
+		picked = data // encoding/json finds the mistake, too
 	}
 	return json.Unmarshal(picked, into)
 }
 
-// Pick returns an object with only the members of data for which want returns true, for
-// encoding/json to decode. It reads all of data.
+// Pick returns an object that contains only the members of data that want accepts. It reads all of data.
 func Pick(data []byte, want func(name string, value []byte) bool) ([]byte, error) {
 	picked := []byte{'{'}
 	err := Members(data, func(name string, value []byte) (bool, error) {

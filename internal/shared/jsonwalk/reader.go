@@ -8,29 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// maxNesting is the deepest nesting that is read; encoding/json has the same limit.
+// maxNesting is the maximum nesting depth. The limit of encoding/json is the same.
 const maxNesting = 10000
 
-// SyntaxError tells where a text stops being JSON. It contains no part of the text.
+// SyntaxError says where a text stops being valid JSON. It contains no part of the text.
 type SyntaxError struct {
-	Offset int    // bytes from the start
-	Reason string // the rest of a sentence about the text, such as "ends too early"
+	Offset int    // in bytes from the start
+	Reason string // the end of a sentence about the text, such as "ends too early"
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("it %s, at byte %d", e.Reason, e.Offset) }
 
-// Reader reads a JSON text from its start, one value at a time. Its methods return
-// [*SyntaxError] values, and errors of the functions that are passed to them.
+// Reader reads a JSON text from its start, one value at a time. Its methods return [*SyntaxError] errors, and
+// errors from the functions passed to them.
 type Reader struct {
 	data []byte
 	at   int
 }
 
-// NewReader returns a reader of data, which must not change while it is read.
+// NewReader returns a Reader for data. The caller must not modify data while the Reader is in use.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
-// Kind returns the first byte of the next value: one of { [ " t f n, the digit 0 for every
-// number, and another byte if the text is not JSON.
+// Kind returns the first byte of the next value: one of { [ " t f n, or the digit 0 for any number. If the
+// text is not JSON, Kind returns some other byte.
 func (r *Reader) Kind() byte {
 	r.space()
 	switch c := r.peek(); {
@@ -41,7 +41,7 @@ func (r *Reader) Kind() byte {
 	}
 }
 
-// Object reads an object and calls member with each name. The function must then read the value.
+// Object reads an object and calls member with each name. The member function must read the value.
 func (r *Reader) Object(member func(name string) error) error {
 	return r.list('{', '}', func() error {
 		name, err := r.String()
@@ -55,8 +55,7 @@ func (r *Reader) Object(member func(name string) error) error {
 	})
 }
 
-// Array reads an array and calls element before each element. The function must then read the
-// element.
+// Array reads an array and calls element for each element. The element function must read the element.
 func (r *Reader) Array(element func() error) error { return r.list('[', ']', element) }
 
 func (r *Reader) list(open, closing byte, item func() error) error {
@@ -105,7 +104,7 @@ func (r *Reader) String() (string, error) {
 	return text, nil
 }
 
-// isPlain reports whether the inside of a string needs no decoding.
+// isPlain reports whether the bytes between the quotation marks of a string can be used without decoding.
 func isPlain(inner []byte) bool {
 	ascii := true
 	for _, c := range inner {
@@ -117,7 +116,7 @@ func isPlain(inner []byte) bool {
 	return ascii || utf8.Valid(inner)
 }
 
-// Literal reads a number, true, false or null, as it is written.
+// Literal reads a number, true, false or null, and returns it unchanged.
 func (r *Reader) Literal() ([]byte, error) {
 	r.space()
 	start := r.at
@@ -132,8 +131,8 @@ func (r *Reader) Literal() ([]byte, error) {
 	return text, nil
 }
 
-// Skip skips a value and returns it unchanged, as a part of the data. It checks only brackets and
-// quotation marks; decoding the value finds other mistakes.
+// Skip skips a value and returns it undecoded, as a slice of the data. It checks only brackets and quotation
+// marks; decoding the value finds other mistakes.
 func (r *Reader) Skip() (value []byte, err error) {
 	r.space()
 	start := r.at
@@ -148,7 +147,7 @@ func (r *Reader) Skip() (value []byte, err error) {
 	return r.data[start:r.at:r.at], err
 }
 
-// End returns an error unless only white space is left.
+// End returns an error unless only white space remains.
 func (r *Reader) End() error {
 	if r.space(); r.at < len(r.data) {
 		return r.fail("is not JSON")

@@ -1,4 +1,4 @@
-// Package keyfile reads small files: keys, tokens, certificates, profiles.
+// Package keyfile reads small files, such as keys, tokens, certificates and profiles.
 package keyfile
 
 import (
@@ -21,20 +21,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// limit is the size of the largest file that is read, in bytes. Files of keys, tokens and profiles are far smaller.
+// limit is the maximum file size, in bytes. Files with keys, tokens or profiles are far smaller.
 const limit = 1 << 20
 
-// Read returns the content of a file of at most 1 MiB. A leading ~ stands for the home directory.
-// Only regular files are opened, because a pipe would wait for a writer. The error wraps
-// [fs.ErrNotExist] if there is no such file. It holds nothing of the content, and the whole name
-// only if [Shown] returns it.
+// Read returns the content of a file of at most 1 MiB. It expands a leading ~ to the home directory. It opens
+// only regular files, because opening a pipe would wait for a writer. If the file does not exist, the error
+// wraps [fs.ErrNotExist]. Errors never contain the file's content, and contain its whole name only if [Shown]
+// returns it.
 func Read(name string) ([]byte, error) {
 	return readAs(name, cmp.Or(Shown(name), "the file, whose name is not shown because it may be a secret,"))
 }
 
-// ReadText reads a file as [Read] does. It returns an error for UTF-16, and removes the byte order
-// mark that some editors write at the beginning of UTF-8. The error wraps a reason without the
-// name of the file, as Read's does.
+// ReadText works like [Read], but returns an error for UTF-16 and removes the byte order mark that some
+// editors write at the start of UTF-8 files. As with Read, the error wraps a reason that does not contain the
+// file name.
 func ReadText(name string) ([]byte, error) {
 	content, err := Read(name)
 	if err == nil && recognize.IsUTF16(content) {
@@ -43,8 +43,8 @@ func ReadText(name string) ([]byte, error) {
 	return bytes.TrimPrefix(content, []byte("\ufeff")), err
 }
 
-// Shown returns the name of a file in quotation marks, for an error. It returns "" if name may be
-// a secret by mistake: no file has this name, and [recognize.IsPath] does not accept it.
+// Shown returns a file name in quotation marks, for error messages. It returns an empty string if name may be
+// a secret that was set by mistake: no such file exists, and [recognize.IsPath] does not accept the name.
 func Shown(name string) string {
 	if recognize.IsPath(name) || recognize.Exists(name) {
 		return fmt.Sprintf("%.200q", name)
@@ -52,8 +52,8 @@ func Shown(name string) string {
 	return ""
 }
 
-// ReadArgument works like [Read] for a name in an argument of a command. Errors show the name in
-// the form that [Argument] returns.
+// ReadArgument works like [Read], for a file name in a command-line argument. Errors show the name in the
+// form that [Argument] returns.
 func ReadArgument(name string) ([]byte, error) {
 	if recognize.IsContent(name) {
 		return nil, errContent
@@ -61,8 +61,8 @@ func ReadArgument(name string) ([]byte, error) {
 	return readAs(name, fmt.Sprintf("%.200q", Argument(name)))
 }
 
-// Argument returns the name in an argument of a command, for an error. It leaves out the parts of
-// an address that may be secret, and the secret in pass:SECRET, the notation of openssl.
+// Argument returns the file name in a command-line argument, for error messages. It removes the parts of a
+// URL that may be secret, and the secret in openssl's notation pass:SECRET.
 func Argument(name string) string {
 	if recognize.Exists(name) {
 		return name
@@ -92,8 +92,8 @@ func readAs(name, shown string) ([]byte, error) {
 	return content, nil
 }
 
-// ExpectRegular returns an error if path is not a regular file, without opening it: a pipe would
-// wait for a writer, and a device may never end.
+// ExpectRegular returns an error if path is not a regular file. It does not open the file, because opening a
+// pipe would wait for a writer, and a device may never end.
 func ExpectRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -123,7 +123,7 @@ func read(path string) ([]byte, error) {
 	return content, err
 }
 
-// Reason returns the reason in an error of package os, without the names of the call and the file.
+// Reason returns the underlying error of an error from package os, without the operation and the file name.
 func Reason(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
@@ -133,8 +133,8 @@ func Reason(err error) error {
 
 var errAsk = errors.New("ask its owner for permission")
 
-// Explain returns an error that tells why a file cannot be read or written, and a remedy, without
-// its name.
+// Explain returns an error that says why a file cannot be read or written, with advice but without the file's
+// name.
 func Explain(name string, err error) error {
 	err = Reason(err)
 	switch {
@@ -150,8 +150,8 @@ func Explain(name string, err error) error {
 
 var ofSCP = lazyregexp.New(`^[a-z]+@[\w.-]+:`)
 
-// sought returns an error that tells where a missing file was looked for. It shows only folders of
-// the path that exist, because the rest may be a secret in place of a path.
+// sought returns an error that says where a missing file was looked for. It shows only folders that exist,
+// because the rest of the path may be a secret that was set by mistake.
 func sought(name string) error {
 	if name == "" {
 		return errors.New("the path is empty; is a variable empty?")
@@ -190,8 +190,8 @@ func sought(name string) error {
 	return err
 }
 
-// Near returns the last folder in an absolute path that exists, and the name in it that is probably
-// meant. The name is "" if none is similar.
+// Near returns the deepest existing folder in an absolute path, and the name in that folder that was probably
+// meant. The name is empty if none is similar.
 func Near(path string) (folder, name string) {
 	for folder = filepath.Dir(path); !recognize.IsFolder(folder) && folder != filepath.Dir(folder); {
 		folder = filepath.Dir(folder)
@@ -208,7 +208,7 @@ func Near(path string) (folder, name string) {
 	return folder, syntax.Nearest(first, there)
 }
 
-// names returns the sorted names of 1,000 files in a folder, or of all if there are fewer.
+// names returns the sorted names of up to 1,000 files in a folder.
 func names(folder string) (names []string) {
 	f, err := os.Open(folder)
 	if err != nil {

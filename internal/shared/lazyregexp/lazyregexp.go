@@ -1,6 +1,5 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used. The
-// provider has more than a hundred, every command of a CLI starts it, and few reads use more than a
-// handful.
+// Package lazyregexp provides regular expressions that are compiled on first use. The provider has more than
+// a hundred of them, every CLI command starts the provider, and most reads use only a handful.
 package lazyregexp
 
 import (
@@ -8,10 +7,10 @@ import (
 	"sync"
 )
 
-// Regexp is a [regexp.Regexp] that is compiled at its first use.
+// Regexp is a [regexp.Regexp] that is compiled on first use.
 type Regexp struct{ compiled func() *regexp.Regexp }
 
-// New returns a Regexp. If the expression is invalid, its first use panics.
+// New returns a Regexp. If the expression is invalid, the first use panics.
 func New(expression string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }

@@ -1,5 +1,5 @@
-// Package memo shares work among callers that ask for the same result at once, and keeps the
-// result.
+// Package memo shares work among callers that ask for the same result at the same time, and keeps the
+// results.
 package memo
 
 import (
@@ -13,51 +13,49 @@ import (
 	"time"
 )
 
-// grace is the time that the last caller waits for work that it has cancelled: a little longer than
-// the time that a stopped program has to clean up (see package world).
+// grace is the time that the last caller waits for cancelled work. It is slightly longer than the time that a
+// stopped program has to clean up (see package world).
 const grace = 1500 * time.Millisecond
 
-// Memo remembers results by key for as long as it lives, or until there are too
-// many. The zero value is ready to use; a Memo must not be copied once used.
+// Memo remembers results by key, until there are too many. The zero value is ready to use. A Memo must not be
+// copied after first use.
 type Memo[K comparable, V any] struct {
-	// Limit is the number of results that are remembered; 0 stands for all. Beyond it, the least
+	// Limit is the maximum number of results to remember; 0 means no limit. Above the limit, the least
 	// recently used results are forgotten.
 	Limit int
 
-	// Forgotten is called with each result of successful work that is forgotten; callers may still
-	// have the result. It may be nil.
+	// Forgotten is called with each successful result that is forgotten. Callers may still be using the
+	// result. Forgotten may be nil.
 	Forgotten func(V)
 
 	mu    sync.Mutex
-	calls map[K]*call[V] // calls that are under way or were successful
-	asked int            // the number of calls of Do so far
+	calls map[K]*call[V] // calls that are running or were successful
+	asked int            // how often Do has been called
 }
 
-// call is one run of the work. Memo.mu guards waiters and asked; result, err and
-// panicked are written before done is closed and only read after it.
+// call is one run of the work. Memo.mu guards waiters and asked. The fields result, err and panicked are
+// written before done is closed, and read only afterwards.
 type call[V any] struct {
 	waiters  int
-	asked    int // the value of Memo.asked when the result was last asked for
+	asked    int // the value of Memo.asked when the result was last requested
 	cancel   context.CancelFunc
 	done     chan struct{}
 	result   V
 	err      error
-	panicked error // with the stack of the goroutine where the panic began
+	panicked error // includes the stack of the goroutine that panicked
 }
 
-// Do returns the kept result of key, waits for work on it that is under way, or starts the work.
-// All callers get the same V and must not change it.
+// Do returns the remembered result for key. If there is none, it waits for running work on the same key, or
+// else starts the work. All callers get the same V and must not modify it.
 //
-// The context of the work has the values of the first caller's context, but not its cancellation
-// or deadline, because other callers may want to wait longer. It is cancelled when the last
-// caller has left; the result is then dropped, and the next caller starts the work again. The
-// last caller returns when the work has ended, so that the work can clean up before the process
-// ends; it stops waiting for work that ignores its context. An error is returned to all callers
-// that wait, and is not kept.
+// The context passed to work has the values of the first caller's context, but not its cancellation or
+// deadline, because other callers may wait longer. That context is cancelled when the last caller stops
+// waiting; the result is then dropped, and the next caller starts the work again. The last caller waits a
+// short time for the cancelled work to end, so that the work can clean up before the process exits. An error
+// is returned to all waiting callers, but is not remembered.
 //
-// A caller whose ctx ends before the work does gets the cause of ctx. A panic in work becomes a
-// panic in each caller that waits. Work may call Do for another key, but not in circles, which
-// would wait forever.
+// If a caller's ctx ends before the work does, Do returns the cause. If work panics, all waiting callers
+// panic. Work may call Do for another key, but circular calls would wait forever.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (V, error)) (V, error) {
 	var none V
 	if ctx.Err() != nil {
@@ -78,15 +76,15 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func(context.Context) (
 	return none, context.Cause(ctx)
 }
 
-// Fresh works like [Memo.Do], for results that expire, such as tokens: if fresh returns false for
-// the kept result, it is dropped, and the work is done again, once.
+// Fresh works like [Memo.Do], for results that expire, such as tokens. If fresh returns false for the
+// remembered result, Fresh drops the result and does the work once more.
 func (m *Memo[K, V]) Fresh(ctx context.Context, key K, fresh func(V) bool, work func(context.Context) (V, error)) (V, error) {
 	v, err := m.Do(ctx, key, work)
 	if err != nil || fresh(v) {
 		return v, err
 	}
 	m.mu.Lock()
-	if c, ok := m.calls[key]; ok && c.ended() && !fresh(c.result) { // another caller may have replaced it already
+	if c, ok := m.calls[key]; ok && c.ended() && !fresh(c.result) { // another caller may already have replaced it
 		m.forget(key, c)
 	}
 	m.mu.Unlock()
@@ -116,8 +114,8 @@ func (m *Memo[K, V]) join(ctx context.Context, key K, work func(context.Context)
 	return c
 }
 
-// shrink forgets the least recently used results, down to three quarters of the limit. It must be
-// called with m.mu held.
+// shrink forgets the least recently used results until three quarters of the limit remain. The caller must
+// hold m.mu.
 func (m *Memo[K, V]) shrink() {
 	oldest := slices.SortedFunc(maps.Keys(m.calls), func(a, b K) int { return m.calls[a].asked - m.calls[b].asked })
 	for _, key := range oldest[:len(oldest)-m.Limit*3/4] {
@@ -127,8 +125,8 @@ func (m *Memo[K, V]) shrink() {
 	}
 }
 
-// Clear forgets everything. Work that is under way goes on for the callers that wait for it, and
-// its result is not kept.
+// Clear forgets all results. Running work continues for the callers that wait for it, but its result is not
+// remembered.
 func (m *Memo[K, V]) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,8 +135,8 @@ func (m *Memo[K, V]) Clear() {
 	}
 }
 
-// leave removes one waiter. If it was the last one, leave forgets and cancels the work, and returns
-// true. It forgets the work at once, so that nobody can join cancelled work.
+// leave removes one waiter. If it was the last one, leave cancels the work and returns true. It also forgets
+// the work immediately, so that no other caller can join cancelled work.
 func (m *Memo[K, V]) leave(key K, c *call[V]) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +149,7 @@ func (m *Memo[K, V]) leave(key K, c *call[V]) bool {
 	return true
 }
 
-// forget removes c, unless its key belongs to newer work. It must be called with m.mu held.
+// forget removes c, unless newer work has taken its key. The caller must hold m.mu.
 func (m *Memo[K, V]) forget(key K, c *call[V]) {
 	if m.calls[key] != c {
 		return
@@ -163,7 +161,7 @@ func (m *Memo[K, V]) forget(key K, c *call[V]) {
 }
 
 func (m *Memo[K, V]) run(ctx context.Context, key K, c *call[V], work func(context.Context) (V, error)) {
-	// This error remains if work neither returns nor panics, but ends its goroutine.
+	// This error remains if work ends its goroutine without returning or panicking.
 	c.err = errors.New("the shared work ended without a result")
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -196,7 +194,7 @@ func (c *call[V]) outcome() (V, error) {
 	return c.result, c.err
 }
 
-// panicError returns an error that carries a panic to another goroutine.
+// panicError returns an error that carries a panic from one goroutine to another.
 func panicError(reason any, stack []byte) error {
 	const text = "panic in shared work: "
 	if err, ok := reason.(error); ok {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Secrets is a [Memo] of a limited number of secret keys. It overwrites the secrets that it forgets.
+// Secrets is a [Memo] for a limited number of secret keys. It overwrites secrets when it forgets them.
 type Secrets struct{ memo Memo[string, *secret] }
 
 // NewSecrets returns a Secrets that remembers at most limit secrets.
@@ -14,7 +14,7 @@ func NewSecrets(limit int) *Secrets {
 	return &Secrets{Memo[string, *secret]{Limit: limit, Forgotten: (*secret).wipe}}
 }
 
-// Do works like [Memo.Do], and returns a copy of the secret to each caller.
+// Do works like [Memo.Do], but returns a separate copy of the secret to each caller.
 func (s *Secrets) Do(ctx context.Context, key string, work func(context.Context) ([]byte, error)) ([]byte, error) {
 	for {
 		found, err := s.memo.Do(ctx, key, func(ctx context.Context) (*secret, error) {
@@ -26,7 +26,7 @@ func (s *Secrets) Do(ctx context.Context, key string, work func(context.Context)
 		}
 		if b, ok := found.clone(); ok {
 			return b, nil
-		} // else it was wiped after memo.Do returned it
+		} // otherwise the secret was wiped after memo.Do returned it
 	}
 }
 

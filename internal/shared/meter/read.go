@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// Read reads all of r, which holds size bytes; -1 stands for an unknown size. More than limit bytes
-// are a [TooLarge] error. If the size is known, exactly that much memory is allocated, because
-// states can be large, and a growing buffer costs several times the file.
+// Read reads all of r, which contains size bytes, or an unknown number if size is -1. If there are more than
+// limit bytes, it returns a [TooLarge] error. If the size is known, Read allocates exactly that much memory,
+// because states can be large, and a growing buffer would take several times the size of the file.
 func Read(r io.Reader, size, limit int64) ([]byte, error) {
 	switch {
 	case size > limit:
@@ -44,7 +44,7 @@ func expectEnd(r io.Reader) error {
 	}
 }
 
-// TooLarge returns the error for a file of more than max bytes.
+// TooLarge returns the error for a file larger than max bytes.
 func TooLarge(max int64) error { return tooLargeError(max) }
 
 type tooLargeError int64
@@ -53,26 +53,26 @@ func (e tooLargeError) Error() string {
 	return fmt.Sprintf("the file is larger than %d bytes", int64(e))
 }
 
-// IsTooLarge reports whether err comes from [TooLarge].
+// IsTooLarge reports whether err is or wraps a [TooLarge] error.
 func IsTooLarge(err error) bool {
 	_, ok := errors.AsType[tooLargeError](err)
 	return ok
 }
 
-// PackedLimit returns the largest stored or sent size, with gzip or without, of a file of at most
-// limit bytes: gzip makes incompressible data a little larger.
+// PackedLimit returns the maximum size, stored or sent, of a file of at most limit bytes that may be
+// compressed with gzip. Gzip makes incompressible data slightly larger.
 func PackedLimit(limit int64) int64 {
-	const most = 1 << 40 // more than any memory, and far from an overflow
+	const most = 1 << 40 // more than any machine's memory, and small enough not to overflow
 	limit = min(limit, most)
 	return limit + limit/1000 + 1024
 }
 
-// firstRead is the size of the first buffer for a file of unknown size, in bytes. Most states fit.
+// firstRead is the initial buffer size for a file of unknown size, in bytes. Most states fit.
 const firstRead = 64 << 10
 
-// readUnknown reads chunks, so that little more memory is used than the file takes.
+// readUnknown reads in chunks, so that it uses little more memory than the size of the file.
 func readUnknown(r io.Reader, limit int64) ([]byte, error) {
-	r = io.LimitReader(r, min(limit, math.MaxInt64-1)+1) // the byte after the limit shows that the file is too large
+	r = io.LimitReader(r, min(limit, math.MaxInt64-1)+1) // the extra byte shows whether the file exceeds the limit
 	var chunks [][]byte
 	chunk, total := make([]byte, 0, firstRead), 0
 	for {
@@ -91,8 +91,8 @@ func readUnknown(r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-// join returns the chunks in one piece. Large ones go back to the system as soon
-// as they are copied, so that they do not count twice.
+// join concatenates the chunks. It releases large chunks to the operating system as soon as they are copied,
+// so that they do not take memory twice.
 func join(chunks [][]byte, total int) []byte {
 	if len(chunks) == 1 {
 		return chunks[0]

@@ -6,23 +6,23 @@ import (
 	"io"
 )
 
-// perUnit is the number of unpacked bytes that one unit pays for. Keeping them takes about half of
-// the memory of a unit, and unpacking and reading them takes about its time.
+// perUnit is the number of unpacked bytes that one unit pays for. Keeping them takes about half a unit's
+// memory, and unpacking and reading them takes about a unit's time.
 const perUnit = 320
 
-// Expanded returns the number of bytes that n packed bytes may unpack to, if the result is kept. An
-// honest file may be compressed to less than a hundredth: a state may have the same script in many
-// resources.
+// Expanded returns the maximum size that n compressed bytes may unpack to, in bytes, if the result is kept.
+// Legitimate files can shrink to less than a hundredth of their size: a state may contain the same script in
+// many resources.
 func Expanded(n int64) int64 { return perUnit * (Free + n/bytesPerUnit) }
 
-// ErrExpands means that compressed data expands to more than [Expanded].
+// ErrExpands means that compressed data expands to more than [Expanded] allows.
 var ErrExpands = fmt.Errorf("it unpacks to more than %d MB and %d times its size; store it without compression",
 	perUnit*Free/1_000_000, perUnit/bytesPerUnit)
 
-// Unpack returns the content that unpack, such as a reader of gzip, makes of packed. More than
-// limit bytes are a [TooLarge] error, and more than [Expanded] allows are [ErrExpands]. It unpacks
-// twice, and only counts the first time, so that a refused file takes no memory, and any other file
-// no more than its content.
+// Unpack returns the decompressed content of packed. The function unpack creates the decompressor, such as a
+// gzip reader. If there are more than limit bytes, Unpack returns a [TooLarge] error; if there are more than
+// [Expanded] allows, it returns [ErrExpands]. It decompresses twice, and only counts the bytes the first
+// time, so that a rejected file takes no memory, and any other file takes only the size of its content.
 func Unpack[R io.Reader](packed []byte, limit int64, unpack func(io.Reader) (R, error)) ([]byte, error) {
 	most := min(limit, Expanded(int64(len(packed))))
 	r, err := unpack(bytes.NewReader(packed))

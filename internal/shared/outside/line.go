@@ -1,10 +1,10 @@
-// Package outside shows text that strangers wrote, perhaps to deceive the reader.
+// Package outside escapes untrusted text, which may be meant to deceive the reader.
 //
-// It escapes characters that move the cursor, hide text or fake a line: bytes that are not UTF-8
-// as \xff, other characters as \u001b. It also escapes the commands that CI systems look for in
-// the output of a program: "##" (Azure DevOps, TeamCity), and "::" (GitHub) at the beginning of a
-// word, where a CLI may break a line. IPv6 addresses have "::" elsewhere. And it escapes the
-// placeholders that package fault fills. Escaping a text again does not change it.
+// It escapes characters that move the cursor, hide text or fake a line: invalid UTF-8 bytes as \xff, other
+// characters as \u001b. It also escapes the commands that CI systems look for in a program's output: "##"
+// (Azure DevOps, TeamCity) anywhere, and "::" (GitHub) at the start of a word, where a CLI may break the
+// line. Elsewhere, "::" may be part of an IPv6 address. It also escapes the placeholders that package fault
+// fills in. Escaping a text twice gives the same result as escaping it once.
 package outside
 
 import (
@@ -16,27 +16,27 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as one line. A string of more than max bytes is cut at a rune
+// Line escapes s and returns it as a single line. If s is longer than max bytes, it is cut at a rune boundary
 // and ends with "…".
 func Line(s string, max int) string {
 	kept, mark := cut(s, max)
 	return escape(kept, false) + mark
 }
 
-// Value works like [Line], and escapes every "::", because the value of an attribute may appear
-// anywhere in a text.
+// Value works like [Line], but escapes every "::", because an attribute's value may appear anywhere in a
+// text.
 func Value(s string, max int) string {
 	return strings.ReplaceAll(Line(s, max), "::", `:\u003a`)
 }
 
-// Quoted works like [Line], and returns the text in double quotes, as Go writes strings.
+// Quoted works like [Line], but returns the text in double quotes, as a Go string.
 func Quoted(s string, max int) string {
 	kept, mark := cut(s, max)
 	return `"` + escape(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(kept), false) + mark + `"`
 }
 
-// End works like [Line], for the output of a program, without white space around it. It keeps the
-// end, where programs tell why they stopped, and begins with "…" if s is cut.
+// End works like [Line], for a program's output. It trims white space and keeps the end, where programs say
+// why they stopped. If s is cut, the result begins with "…".
 func End(s string, max int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= max {
@@ -49,10 +49,10 @@ func End(s string, max int) string {
 	return "…" + escape(s, false)
 }
 
-// Text returns the whole of a message, whose lines are kept.
+// Text escapes s but keeps its line breaks.
 func Text(s string) string { return escape(s, true) }
 
-// JSON escapes the strings of a JSON text with the escapes of JSON, so that a program reads the
+// JSON escapes the strings in a JSON text with JSON escape sequences, so that a program still reads the
 // original strings.
 func JSON(text string) string {
 	var b strings.Builder
@@ -68,7 +68,7 @@ func JSON(text string) string {
 	return b.String()
 }
 
-// cut returns at most max bytes of s, and "…" if it cut any off.
+// cut returns at most max bytes of s. The mark is "…" if s was cut, otherwise empty.
 func cut(s string, max int) (kept, mark string) {
 	if len(s) <= max {
 		return s, ""
@@ -108,18 +108,18 @@ func writeEscape(b *strings.Builder, r rune) {
 	fmt.Fprintf(b, `\u%04x`, r)
 }
 
-// isCommand reports whether s ends with a command of CI systems.
+// isCommand reports whether s ends with a CI system command.
 func isCommand(s string) bool {
 	before, colons := strings.CutSuffix(s, "::")
 	return strings.HasSuffix(s, "##") || colons && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n"))
 }
 
-// isPlaceholder reports whether s begins with a placeholder of the package fault.
+// isPlaceholder reports whether s begins with a placeholder of package fault.
 func isPlaceholder(s string) bool {
 	return strings.HasPrefix(s, "{credentials}") || strings.HasPrefix(s, "{settings}")
 }
 
-// Limit returns body limited to its first max bytes, for clients that read answers to their end.
+// Limit returns body limited to its first max bytes, for clients that read the whole response body.
 func Limit(body io.ReadCloser, max int64) io.ReadCloser {
 	return struct {
 		io.Reader

@@ -1,5 +1,5 @@
-// Package probe is for tests: what they do to a file to see it refused, in every way that
-// is one truncation or one flipped bit, and the spellings in which they look for a secret.
+// Package probe helps tests check that damaged files are rejected and that secrets are not shown. It damages
+// a file by every truncation and every flipped bit, and lists the forms in which a secret may appear.
 package probe
 
 import (
@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// Case says what was done to a file.
+// Case describes a damaged file.
 type Case struct {
 	File []byte // the damaged file
-	At   int    // the byte that was changed, or the first that is missing
-	Cut  bool   // everything from At on is missing; else a bit was flipped
-	Bit  int    // which one, from 0 for the lowest
+	At   int    // the offset of the changed byte, or of the first missing byte
+	Cut  bool   // whether all bytes from At on are missing; otherwise a bit was flipped
+	Bit  int    // the index of the flipped bit, 0 for the lowest
 }
 
-// String says in a few words what was done, for messages of tests.
+// String describes the damage, for test messages.
 func (d Case) String() string {
 	if d.Cut {
 		return fmt.Sprintf("cut off at byte %d", d.At)
@@ -26,18 +26,18 @@ func (d Case) String() string {
 	return fmt.Sprintf("bit %d of byte %d flipped", d.Bit, d.At)
 }
 
-// Harmless is damage that a reader need not notice, with the reason.
+// Harmless describes damage that a reader need not detect.
 type Harmless struct {
 	Why   string
 	Is    func(Case) bool
-	Count int // how many damaged files open for this reason; -1 where it differs from file to file
+	Count int // the expected number of damaged files that open for this reason; -1 if it varies between files
 }
 
-// Every damages file in every way. Open, which is called from several goroutines and may
-// overwrite what it gets, must give an error, or the same result as for the whole file;
-// and the latter only for one of the reasons, the first that applies.
+// Every damages file in every way. For each damaged file, open must return an error, or the same result as
+// for the intact file if one of the harmless cases applies. The first case that applies is counted. Every
+// calls open from several goroutines, and open may overwrite its argument.
 //
-// With -short, only one byte in 16 is damaged, and Count is not compared.
+// With -short, only one byte in 16 is damaged, and Count is not checked.
 func Every(t *testing.T, file []byte, open func(file []byte) (result string, err error), harmless ...Harmless) {
 	t.Helper()
 	want, err := open(bytes.Clone(file))

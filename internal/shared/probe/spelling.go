@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Spellings are the secrets in each of their spellings.
+// Spellings returns all forms in which the secrets may appear in a text.
 func Spellings(secrets []string) []string {
 	var out []string
 	for _, secret := range secrets {
@@ -20,11 +20,11 @@ func Spellings(secrets []string) []string {
 	return out
 }
 
-// SpellingsOf are the ways in which text may hold a secret, alone or amid other bytes.
-// They are those of Go's JSON, which makes base64 of bytes, and those of its errors.
+// SpellingsOf returns the forms in which a secret may appear in a text, alone or among other bytes. They are
+// the forms that Go's JSON encoder, which encodes bytes in base64, and Go's error messages use.
 func SpellingsOf(secret []byte) []string {
 	if len(secret) < 4 {
-		return nil // it is anywhere
+		return nil // a secret this short would be found anywhere
 	}
 	text, digits, numbers := string(secret), hex.EncodeToString(secret), strings.Trim(fmt.Sprint(secret), "[]")
 	out := []string{
@@ -37,19 +37,19 @@ func SpellingsOf(secret []byte) []string {
 	return out
 }
 
-// inside is what stands in quotes.
+// inside returns a quoted string without its quotation marks.
 func inside(quoted string) string { return quoted[1 : len(quoted)-1] }
 
 func asJSON(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // a string has JSON
+		panic(err) // every string can be encoded
 	}
 	return string(b)
 }
 
-// inBase64 are the digits in which base64 has a secret that stands behind so many
-// bytes, or three more or six, without those that its neighbors have a part in.
+// inBase64 returns the base64 digits that encode a secret preceded by the given number of bytes (or by 3 or 6
+// bytes more). It omits the digits that also depend on neighboring bytes.
 func inBase64(encoding *base64.Encoding, before int, secret []byte) string {
 	digits := encoding.EncodeToString(slices.Concat(make([]byte, before), secret))
 	return digits[(8*before+5)/6 : 8*(before+len(secret))/6]

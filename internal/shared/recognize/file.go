@@ -15,13 +15,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
-// stranger is a file that users often name in place of a state.
+// stranger is a kind of file that users often name instead of a state.
 type stranger struct {
 	what, do string
-	by       []string // beginnings of the file, or lists of members of its object; one of them must fit
+	by       []string // prefixes of the file, or lists of members in its JSON object; one of them must match
 }
 
-// strangers returns the files that are recognized by their beginning. The first one that fits counts.
+// strangers returns the kinds of files that are recognized by their first bytes. The first match wins.
 func strangers() []stranger {
 	return []stranger{
 		{"it is a Git LFS pointer, not the file itself", "run git lfs pull, and read the file again",
@@ -67,16 +67,16 @@ const (
 // Stranger is an error that names the kind of a file that is neither a state nor a plan.
 type Stranger struct{ Err error }
 
-// Is returns a [Stranger] with advice.
+// Is returns a [Stranger] with the given kind and advice.
 func Is(kind, advice string) error { return Stranger{fault.With(errors.New(kind), advice)} }
 
 func (s Stranger) Error() string { return s.Err.Error() }
 
-// Unwrap returns the reason, with its advice.
+// Unwrap returns the reason with its advice.
 func (s Stranger) Unwrap() error { return s.Err }
 
-// File returns a [Stranger] for a file that people often have in place of a state, and nil for
-// an unknown one.
+// File returns a [Stranger] error for a file of a kind that users often name instead of a state, or nil for
+// an unknown file.
 func File(file []byte) error {
 	start := startOf(file)
 	switch {
@@ -96,7 +96,7 @@ func File(file []byte) error {
 			return Is(s.what, s.do)
 		}
 	}
-	const tar = 257 // the offset of the mark in the header of a tar archive
+	const tar = 257 // the offset of the magic bytes in the header of a tar archive
 	switch {
 	case chunk.Match(start):
 		return Is("it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", "restore an intact copy")
@@ -127,8 +127,8 @@ func File(file []byte) error {
 	return Is("it is the output of a program, such as an error; did the program that should write the state fail?", "")
 }
 
-// besides returns an error for a JSON object that has something before or after it, or that is
-// inside a JSON string. It returns nil for any other file.
+// besides returns an error for a JSON object that is preceded or followed by something else, or is encoded in
+// a JSON string. It returns nil for any other file.
 func besides(file []byte) error {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
 		return Is(fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as the output of a program", line+2),
@@ -145,7 +145,7 @@ func besides(file []byte) error {
 	if !ok {
 		return nil
 	}
-	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a decoder of streams would copy the file
+	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a json.Decoder would copy the file
 	if !json.Valid(object) {
 		return nil
 	}
@@ -153,19 +153,19 @@ func besides(file []byte) error {
 		"remove that, or fetch the file again")
 }
 
-// space is the set of characters that may stand before and behind a value of JSON.
+// space lists the characters that may precede or follow a JSON value.
 const space = " \t\r\n"
 
-// beginsWith reports whether a file begins with a text, after up to 4 KiB of white space.
+// beginsWith reports whether a file begins with the given text, after up to 4 KiB of white space.
 func beginsWith(file []byte, begin string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(startOf(file), space), []byte(begin))
 }
 
-// startOf returns the first 4 KiB of a file, which tell its kind.
+// startOf returns the first 4 KiB of a file, which are enough to recognize its kind.
 func startOf(file []byte) []byte { return file[:min(len(file), 4<<10)] }
 
-// These patterns match files that are named by mistake: settingsBlock the beginning of a line, and
-// the others the beginning of the file.
+// These patterns match files that users name by mistake. The pattern settingsBlock matches at the start of
+// any line, the others only at the start of the file.
 var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
@@ -175,16 +175,16 @@ var (
 	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]* *= `)
 )
 
-// isWord reports whether a file is text without spaces that does not begin like JSON, and is long
-// enough to be a state of Kubeform.
+// isWord reports whether a file is a single long word that does not begin like JSON, and is long enough to be
+// a Kubeform state.
 func isWord(file []byte) bool {
-	const least, most = 49, 1000 // bytes; the rest of the file is not read
+	const least, most = 49, 1000 // in bytes; the rest of the file is not examined
 	word := bytes.TrimSpace(file[:min(len(file), most)])
 	return len(word) >= least && !bytes.ContainsAny(word, " \t\r\n") && !bytes.ContainsAny(word[:1], `{["`)
 }
 
-// printed returns an error that describes a JSON object that users name in place of a state, such as
-// a lock, or the output of a command or a server. It returns nil for other objects.
+// printed returns an error that describes a JSON object that users name instead of a state, such as a lock or
+// the output of a command or server. It returns nil for other objects.
 func printed(file []byte) error {
 	var document map[string]json.RawMessage
 	if !beginsWith(file, "{") || json.Unmarshal(file, &document) != nil || len(document) == 0 {
@@ -233,11 +233,11 @@ var (
 	privateKey = lazyregexp.New(`(?i:AGE-SECRET-KEY-\w|-----BEGIN [A-Z ]*PRIVATE KEY)|AGE-PLUGIN-\w`)
 )
 
-// HoldsPrivateKey reports whether there is a private key in a text, or the beginning of one,
-// which errors must not repeat: an identity of age or of one of its plugins, or a key in PEM.
+// HoldsPrivateKey reports whether a text contains a private key or the beginning of one: an identity for age
+// or an age plugin, or a PEM private key. Errors must not repeat such a text.
 func HoldsPrivateKey(text string) bool { return privateKey.MatchString(text) }
 
-// IsPEM reports whether text begins like a key, a certificate or a message in PEM.
+// IsPEM reports whether text begins like a PEM block, such as a key, a certificate or a message.
 func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
 
 // IsAge reports whether a file begins like an age file, armored or not.
@@ -245,13 +245,13 @@ func IsAge(file []byte) bool {
 	return bytes.HasPrefix(file, []byte("age-encryption.org/")) || IsArmored(file)
 }
 
-// IsArmored reports whether a file begins like an armored age file, perhaps after white space.
+// IsArmored reports whether a file begins like an armored age file, after optional white space.
 func IsArmored(file []byte) bool {
 	return beginsWith(file, "-----BEGIN AGE ENCRYPTED FILE-----")
 }
 
-// IsRecipient reports whether a text begins like a public key that age encrypts for: a key of age,
-// of a plugin, or of ssh. No key of another kind begins like that.
+// IsRecipient reports whether a text begins like a public key that age can encrypt to: an age, plugin or SSH
+// key. No other kind of key begins like these.
 func IsRecipient(text string) bool {
 	return strings.HasPrefix(text, "age1") || strings.HasPrefix(text, "ssh-")
 }
@@ -260,8 +260,8 @@ const transitPrefix = `^vault:v[0-9]+:`
 
 var transit = lazyregexp.New(transitPrefix)
 
-// IsTransit reports whether text begins like a ciphertext of the secrets engine transit, with
-// vault:, the version of the key and a colon.
+// IsTransit reports whether text begins like a ciphertext from the transit secrets engine: vault:, the key
+// version and a colon.
 func IsTransit(text []byte) bool { return transit.Match(text) }
 
 var page = lazyregexp.New(`^(\x{feff}|[ \t\r\n])*(?i)<(!doctype|html|\?xml|!--)`)
@@ -269,15 +269,15 @@ var page = lazyregexp.New(`^(\x{feff}|[ \t\r\n])*(?i)<(!doctype|html|\?xml|!--)`
 // IsWebPage reports whether a file begins like a web page or other XML.
 func IsWebPage(file []byte) bool { return page.Match(file) }
 
-// IsKubeconfig reports whether text, in place of the path of a kubeconfig, is its content, in base64 or
-// not.
+// IsKubeconfig reports whether text, which should be the path of a kubeconfig, is the content of one,
+// possibly in base64.
 func IsKubeconfig(text string) bool {
-	const encoded = "YXBpVmVyc2lvbj" // apiVersion
+	const encoded = "YXBpVmVyc2lvbj" // base64 of apiVersion
 	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || IsContent(text)
 }
 
-// NoSSHKey describes a file in place of a private key of ssh, with a remedy. It returns "" for a
-// key in PEM, whose type and passphrase it does not check.
+// NoSSHKey returns a description of a file that is not an SSH private key, with advice. It returns an empty
+// string for a PEM key; it does not check the key's type and passphrase.
 func NoSSHKey(file []byte) string {
 	switch text := strings.TrimSpace(string(file)); {
 	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
@@ -292,7 +292,7 @@ func NoSSHKey(file []byte) string {
 	return ""
 }
 
-// NotText describes content that is not text in UTF-8, and returns "" for text.
+// NotText returns a description of content that is not UTF-8 text, or an empty string for text.
 func NotText(content []byte) string {
 	switch {
 	case IsUTF16(content):
@@ -307,13 +307,13 @@ func NotText(content []byte) string {
 	return ""
 }
 
-// IsUTF16 reports whether content is text in UTF-16: it has a byte order mark, or every other byte
-// of its beginning is 0.
+// IsUTF16 reports whether content is UTF-16 text: it begins with a byte order mark, or every other byte at
+// its beginning is 0.
 func IsUTF16(content []byte) bool {
 	if bytes.HasPrefix(content, []byte("\xff\xfe")) || bytes.HasPrefix(content, []byte("\xfe\xff")) {
 		return true
 	}
-	const least, most = 4, 16 // bytes
+	const least, most = 4, 16 // in bytes
 	start := content[:min(len(content)&^1, most)]
 	for i := 1; i < len(start); i++ {
 		if (start[i] == 0) == (start[i-1] == 0) {

@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// MaxName is the length of the longest file name on any system, in bytes.
+// MaxName is the maximum length of a file name on any system, in bytes.
 const MaxName = 255
 
 var (
@@ -19,20 +19,20 @@ var (
 	ofWindows   = lazyregexp.New(`^[A-Za-z]:[\\/]`)
 )
 
-// IsPath reports whether text, which may be a secret in place of a path, is certainly a path and
-// may be shown: it looks like the path of a key file, or begins with the home directory or with a
-// folder that exists, and no key begins like that.
+// IsPath reports whether text is certainly a path, and not a secret that was set by mistake, so that errors
+// may show it. It must look like the path of a key file, or begin with ~/ or with a folder that exists; no
+// key begins like that.
 func IsPath(text string) bool {
 	return pathPattern.MatchString(text) || strings.HasPrefix(text, "~/") || IsFolder(begin(text))
 }
 
-// IsOfWindows reports whether a path begins with a drive, on another system.
+// IsOfWindows reports whether a path begins with a Windows drive letter although this system is not Windows.
 func IsOfWindows(path string) bool { return filepath.Separator != '\\' && ofWindows.MatchString(path) }
 
-// IsContent reports whether text is the content of a file in place of its name, as "$(cat FILE)"
-// gives it: it has several lines, quotation marks, a { at its beginning, a private key or other
-// PEM, or is longer than any name, and no file has this name. Such a text may be secret. A name in
-// quotation marks, or with a line break at its end, is still a name.
+// IsContent reports whether text is the content of a file instead of its name, as from "$(cat FILE)". Such a
+// text may be secret. It contains a control character, a quotation mark or a private key, begins with { or
+// like a PEM block, or is longer than any file name, and no such file exists. Quotation marks around a name
+// and line breaks after it are ignored.
 func IsContent(text string) bool {
 	text = strings.Trim(strings.TrimRight(text, "\r\n"), "\"'")
 	tooLong := slices.ContainsFunc(strings.Split(filepath.ToSlash(text), "/"), func(part string) bool { return len(part) > MaxName })
@@ -40,9 +40,9 @@ func IsContent(text string) bool {
 		HoldsPrivateKey(text) || IsPEM(text)) && !Exists(text) && !IsFolder(text)
 }
 
-// IsDocument reports whether text in the place of a name or an address, of which some may have
-// braces and quotation marks, is a document: it has several lines or a private key, or begins like
-// a JSON object.
+// IsDocument reports whether text is a document instead of a name or address. It is for names and addresses
+// that may contain braces and quotation marks. A document has at least three lines, contains a private key,
+// or begins like a JSON object.
 func IsDocument(text string) bool {
 	const several = 3
 	return strings.Count(strings.TrimRight(text, "\r\n"), "\n") >= several-1 || HoldsPrivateKey(text) ||
@@ -65,7 +65,8 @@ func IsFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// begin returns the topmost folder of a path below the root, and "" if the path has no folder.
+// begin returns the topmost folder in a path, below the root, or an empty string if the path contains no
+// folder.
 func begin(path string) string {
 	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
 		switch above := filepath.Dir(folder); {

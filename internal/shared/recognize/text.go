@@ -12,46 +12,46 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Place is the kind of text that is required. It decides which mistakes are looked for.
+// Place is a set of kinds of text. It determines which mistakes to look for.
 type Place int
 
 const (
-	Value      Place = 1 << iota // a text of any kind, such as an address, a path or a name
+	Value      Place = 1 << iota // any text, such as an address, a path or a name
 	Word                         // a text in a request, such as in a header, without control characters
-	Secret                       // a secret that is sent
+	Secret                       // a secret that is sent to a server
 	Token                        // a secret that is sent in a header
-	Passphrase                   // a secret from which keys are derived
-	Identity                     // an identity of age
-	Settings                     // the settings of the encryption, in HCL or JSON
-	Content                      // the content of a file, such as a certificate in PEM
+	Passphrase                   // a secret that keys are derived from
+	Identity                     // an age identity
+	Settings                     // encryption settings, in HCL or JSON
+	Content                      // the content of a file, such as a PEM certificate
 
 	anyText = Value | Secret | Token | Passphrase | Identity | Settings
 	secret  = Secret | Token | Passphrase | Settings
 	inFile  = Token | Passphrase | Identity | Settings | Content
 )
 
-// Certainty tells how certain it is that a text is not a passphrase.
+// Certainty says how certain it is that a text is not meant to be a passphrase.
 type Certainty int
 
 const (
-	Perhaps  Certainty = iota // somebody may have chosen the text, so it is mentioned only beside an error
-	Surely                    // nobody chose the text, but it contains or names the secret
-	NoSecret                  // everybody may know the text, so nothing may be encrypted with it
+	Perhaps  Certainty = iota // may be deliberate, so it is only mentioned together with an error
+	Surely                    // is not deliberate, but contains or names the secret
+	NoSecret                  // is no secret, so it must not be used to encrypt
 )
 
-// Thing is a text that users write in place of another, by mistake.
+// Thing is a text that users set by mistake instead of the right one.
 type Thing struct {
 	Sure Certainty
-	is   string // the rest of a sentence about the text
+	is   string // the end of a sentence about the text
 	mend mend
 }
 
-// mend is the remedy for a thing: in settings, which have functions, and in an environment
-// variable, which a shell sets.
+// mend is advice on how to correct a thing, for settings, where functions can be used, and for environment
+// variables, which are set in a shell.
 type mend struct{ settings, variable string }
 
-// Said returns a description of the thing with its remedy: in the environment variable that holds
-// the text, or in settings if variable is "". It returns "" for the zero Thing.
+// Said returns a description of the thing, with advice on how to correct it in an environment variable, or in
+// settings if variable is empty. It returns an empty string for the zero Thing.
 func (t Thing) Said(variable string) string {
 	if variable != "" {
 		return t.is + t.mend.variable
@@ -78,13 +78,13 @@ const (
 	notExpanded  = "begins with a variable of the shell that was not expanded"
 )
 
-// things lists the rules. The first rule that covers the place and fits the text counts.
+// things lists the rules. The first rule that covers the place and matches the text applies.
 var things = []struct {
 	in Place
 	Thing
 	fits func(text string) bool
 }{
-	// These rules find texts without any secret, with any characters around them.
+	// These rules find texts that contain no secret, regardless of characters added around them.
 	{Passphrase, Thing{NoSecret, "is the error message of a program", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
 		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
@@ -111,7 +111,7 @@ var things = []struct {
 	{anyText, Thing{NoSecret, notExpanded, replace}, bare(`^(\$(\{[A-Za-z_]\w*\}|[A-Z]+(_[A-Z0-9]+)+|` +
 		`PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)},
 
-	// These rules look at the characters around a text.
+	// These rules check the characters around a text.
 	{Word, Thing{Surely, "holds a line break or another control character", same("; remove it")},
 		func(text string) bool {
 			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
@@ -124,7 +124,7 @@ var things = []struct {
 		whole(`^( .*|.* )$`)},
 	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
 
-	// These rules look at the form of a text.
+	// These rules check the form of a text.
 	{Token, Thing{is: "begins with Bearer, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
 	{Token, Thing{is: "begins with token, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
 	{Identity, Thing{is: "is a public key (age1…), which can only encrypt",
@@ -150,15 +150,15 @@ var things = []struct {
 	{Passphrase, Thing{is: "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\""}, whole(`^[0-9a-f]{64}$`)},
 }
 
-// words are the words of placeholders, such as "your-bucket-name". A text of these words alone is
-// a placeholder; a text such as "your-horse" may be a choice.
+// words lists the words used in placeholders such as "your-bucket-name". A text that consists only of these
+// words is a placeholder; a text such as "your-horse" may have been chosen.
 const words = `a|access|account|actual|api|app|aws|azure|bucket|client|cluster|company|container|database|db|domain|encryption|example|gcp|git|github|` +
 	`gitlab|goes|google|group|here|host|id|key|long|management|my|name|namespace|new|old|org|organi[sz]ation|own|passphrase|password|path|` +
 	`project|prod|production|random|real|region|repo|repository|resource|s3|secret|secure|server|service|sso|state|storage|strong|subscription|super|team|` +
 	`tenant|terraform|the|tofu|token|url|user|username|value|vault|very|workspace|your`
 
-// Text returns the thing that a text is, and the zero Thing if it fits no rule of the place. The
-// result contains no part of the text.
+// Text returns the thing that the first matching rule for the place recognizes, or the zero Thing if no rule
+// matches. The result contains no part of the text.
 func Text(text string, in Place) Thing {
 	for _, t := range things {
 		if t.in&in != 0 && t.fits(text) {
@@ -168,31 +168,32 @@ func Text(text string, in Place) Thing {
 	return Thing{}
 }
 
-// IsWord reports whether a text can be sent as it is, such as in a header.
+// IsWord reports whether a text can be sent unchanged, for example in a header.
 func IsWord(text string) bool { return Text(text, Word) == Thing{} }
 
-// whole returns a rule that matches an expression with a text as it is.
+// whole returns a rule that matches expression against the unchanged text.
 func whole(expression string) func(string) bool { return lazyregexp.New(expression).MatchString }
 
-// bare returns a rule that matches an expression with the inside of a text.
+// bare returns a rule that matches expression against the text without surrounding white space and quotation
+// marks.
 func bare(expression string) func(string) bool {
 	matches := whole(expression)
 	return func(text string) bool { return matches(inside(text)) }
 }
 
-// inside returns a text without the characters that copying may add around it.
+// inside returns a text without the characters that copying may have added around it.
 func inside(text string) string { return strings.Trim(text, " \t\r\n\"'\ufeff") }
 
-// isQuoted reports whether a text has quotation marks around it, in contrast to two quoted names
-// in JSON or YAML.
+// isQuoted reports whether a text is enclosed in quotation marks. It returns false for JSON or YAML that
+// begins with a quoted name.
 func isQuoted(text string) bool {
 	return len(text) > 1 && strings.ContainsAny(text[:1], "\"'") && text[len(text)-1] == text[0] && !quotedName.MatchString(text)
 }
 
-// looksLikePath reports whether text is a path, perhaps of a file on another machine. No passphrase
-// looks like that by chance.
+// looksLikePath reports whether text is a path, possibly of a file on another machine. It is very unlikely
+// that a passphrase looks like that.
 func looksLikePath(text string) bool {
-	text = strings.TrimPrefix(text, "@") // @ before a path, as in an argument of curl
+	text = strings.TrimPrefix(text, "@") // curl arguments have an @ before a path
 	return IsPath(text) || elsewhere.MatchString(text)
 }
 
@@ -201,15 +202,15 @@ var (
 	elsewhere  = lazyregexp.New(`^((/(run|etc|var|home|root|tmp|opt|usr|mnt|srv|builds|secrets|vault)/|\./)[\w./-]+|[A-Za-z]:[\\/][\w. \\/-]+)$`)
 )
 
-// isTextInBase64 reports whether text is the base64 of at least 12 bytes of text. Random bytes,
-// whose base64 is a good passphrase, are hardly ever text.
+// isTextInBase64 reports whether text is the base64 encoding of at least 12 bytes of text. Random bytes,
+// whose base64 encoding is a good passphrase, are hardly ever valid text.
 func isTextInBase64(text string) bool {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	isControl := func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n", r) }
 	return err == nil && len(decoded) >= 12 && utf8.Valid(decoded) && !strings.ContainsFunc(string(decoded), isControl)
 }
 
-// CheckPEM returns an error for a text that holds nothing in PEM, unless it is empty.
+// CheckPEM returns an error for a text that contains no PEM block, unless the text is empty.
 func CheckPEM(text string) error {
 	if text == "" || strings.Contains(text, "-----BEGIN") {
 		return nil
@@ -217,8 +218,8 @@ func CheckPEM(text string) error {
 	return NoContent("it is not in PEM format", text)
 }
 
-// NoContent returns the error for a text that is not the content of a file, with a description of
-// the text.
+// NoContent returns an error for a text that is not the expected file content. The error describes the text
+// if it is recognized.
 func NoContent(reason, text string) error {
 	if is := Text(text, Content).Said(""); is != "" {
 		reason += "; it " + is

@@ -1,5 +1,4 @@
-// Package syntax reads names, addresses and bytes as OpenTofu writes them in
-// settings, for the packages that read settings.
+// Package syntax parses names, addresses and byte lists as they appear in OpenTofu settings.
 package syntax
 
 import (
@@ -27,50 +26,49 @@ var (
 	domain = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 )
 
-// IsLabel reports whether s can be one label of a host name. Names in Kubernetes must be labels,
-// and also names that become a part of the host that receives signed requests, such as the name
-// of a bucket: every module can write them, and another text could choose another host.
+// IsLabel reports whether s is a valid host name label in lowercase. Names in Kubernetes must be labels. So
+// must names that become part of a host that receives signed requests, such as bucket names: any module can
+// set them, and another text could select another host.
 func IsLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
 
-// IsDomain reports whether s is made of labels with dots between them, as the names of hosts
-// and of most objects of Kubernetes are.
+// IsDomain reports whether s consists of labels separated by dots, like host names and most object names in
+// Kubernetes.
 func IsDomain(s string) bool { return len(s) <= 253 && domain.MatchString(s) }
 
-// IsName reports whether s may be the name of a key provider or method.
+// IsName reports whether s is a valid name for a key provider or method.
 func IsName(s string) bool { return namePattern.MatchString(s) }
 
-// Unencrypted is the address of the built-in method that reads plaintext, and
-// the kind of the methods that do so under another name.
+// Unencrypted is the address of the built-in method for plaintext, and the kind of methods that do the same
+// under another name.
 const Unencrypted = "unencrypted"
 
-// IsMethodAddress reports whether s has the shape of a method's address, such
-// as "method.aes_gcm.main", or is the built-in [Unencrypted].
+// IsMethodAddress reports whether s has the form of a method address, such as "method.aes_gcm.main", or is
+// [Unencrypted].
 func IsMethodAddress(s string) bool { return s == Unencrypted || methodAddressPattern.MatchString(s) }
 
-// IsMethod reports whether s may name a method in an argument: by its address
-// or, if it has no settings, by its kind.
+// IsMethod reports whether s can refer to a method in an argument, by its address or, if it needs no
+// settings, by its kind.
 func IsMethod(s string) bool { return IsMethodAddress(s) || IsName(s) }
 
-// IsKeyProviderAddress reports whether s has the shape of a key provider's
-// address, such as "key_provider.pbkdf2.main".
+// IsKeyProviderAddress reports whether s has the form of a key provider address, such as
+// "key_provider.pbkdf2.main".
 func IsKeyProviderAddress(s string) bool { return keyAddressPattern.MatchString(s) }
 
-// ErrMethodRequired is the error for an attribute that must name a method, and whose value is not
-// the address of one.
+// ErrMethodRequired means that the value of an attribute should be the address of a method, but is not.
 var ErrMethodRequired = errors.New("a method is required, such as method.aes_gcm.main")
 
-// Suggest returns ". Did you mean …?" with the candidate nearest to name, and
-// "" when none is near.
+// Suggest returns ". Did you mean …?" with the candidate most similar to name, or an empty string if none is
+// similar.
 func Suggest(name string, candidates []string) string {
 	nearest := Nearest(name, candidates)
 	if nearest == "" {
 		return ""
 	}
-	return fmt.Sprintf(". Did you mean %q?", nearest) // a candidate may come from a file
+	return fmt.Sprintf(". Did you mean %q?", nearest) // %q, because a candidate may come from a file
 }
 
-// Configured returns the text after "… is not configured": the suggestion of [Suggest], or the
-// list of addresses.
+// Configured returns the text to append to "… is not configured": the suggestion from [Suggest], or a list of
+// the addresses.
 func Configured(address string, addresses []string) string {
 	other := swapped(address)
 	switch suggestion := Suggest(address, addresses); {
@@ -85,9 +83,8 @@ func Configured(address string, addresses []string) string {
 	return "; there are: " + List(addresses, most, func(address string) string { return address })
 }
 
-// List returns a list of the first most texts, each as show returns it, with the number of the
-// others at its end. It calls show only for the texts in the list, so that a long list from a file
-// costs little.
+// List returns a list of the first most items, each as formatted by show, followed by the number of remaining
+// items. It calls show only for the items in the list, so that a long list from a file costs little.
 func List(all []string, most int, show func(string) string) string {
 	var shown []string
 	for _, one := range all[:min(most, len(all))] {
@@ -99,7 +96,8 @@ func List(all []string, most int, show func(string) string) string {
 	return strings.Join(shown, ", ")
 }
 
-// swapped returns an address with its kind and its name exchanged, and "" if it does not have both.
+// swapped returns an address with its kind and name exchanged, or an empty string if the address does not
+// have three parts.
 func swapped(address string) string {
 	parts := strings.Split(address, ".")
 	if len(parts) != 3 {
@@ -108,7 +106,7 @@ func swapped(address string) string {
 	return strings.Join([]string{parts[0], parts[2], parts[1]}, ".")
 }
 
-// Or returns the choices, each as text returns it, with "or" between them.
+// Or returns the choices, each as formatted by text, joined with "or".
 func Or(choices []string, text func(string) string) string {
 	out := make([]string, len(choices))
 	for i, choice := range choices {
@@ -117,11 +115,11 @@ func Or(choices []string, text func(string) string) string {
 	return strings.Join(out, " or ")
 }
 
-// Nearest returns the candidate that name is probably a misspelling of, and "" if none is near.
+// Nearest returns the candidate that name is probably a misspelling of, or an empty string if there is none.
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 3
 	for _, c := range candidates {
-		// In a short name, two changes would leave few letters.
+		// Two changes to a short name would leave few of its letters.
 		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil); d < best && 2*d <= len(name) {
 			nearest, best = c, d
 		}
@@ -129,8 +127,8 @@ func Nearest(name string, candidates []string) string {
 	return nearest
 }
 
-// LowerFirst returns s with its first letter in lowercase, as in the middle of a
-// sentence, unless it begins with an abbreviation.
+// LowerFirst returns s with its first letter in lowercase, for use inside a sentence. It leaves s unchanged
+// if s begins with an abbreviation.
 func LowerFirst(s string) string {
 	first, second := min(1, len(s)), min(2, len(s))
 	if s[first:second] != strings.ToLower(s[first:second]) {
@@ -148,8 +146,8 @@ func FirstSentence(markdown string) string {
 	return strings.TrimSuffix(sentence, ".")
 }
 
-// Bytes returns a list of numbers from 0 to 255 as bytes, and false for anything
-// else. This is how OpenTofu writes bytes.
+// Bytes converts a list of numbers from 0 to 255, which is how OpenTofu writes bytes, to a byte slice. It
+// returns false for any other value.
 func Bytes(list cty.Value) ([]byte, bool) {
 	if !list.CanIterateElements() || !list.Type().IsListType() && !list.Type().IsTupleType() && !list.Type().IsSetType() {
 		return nil, false

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// Module is the beginning of the import paths of this repository.
+// Module is the prefix of all import paths in this repository.
 const Module = "github.com/statecrypt/terraform-provider-statecrypt/"
 
-// Dependencies lists packages of this repository with all that they import; after
-// "-test", with what their tests do.
+// Dependencies returns the given packages of this repository and all packages that they import. If "-test" is
+// among the arguments, the result includes the imports of tests.
 func Dependencies(t *testing.T, packages ...string) []string {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
@@ -35,8 +35,8 @@ func Dependencies(t *testing.T, packages ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// ByGo returns a limit of [Dependencies]: the first with Go 1.26, and the second with later
-// versions, whose standard library has more packages for encoding/json.
+// ByGo returns a limit for [Dependencies]: the first for Go 1.26, the second for later versions, whose
+// standard library uses more packages for encoding/json.
 func ByGo(go126, later int) int {
 	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
 		return later
@@ -44,7 +44,7 @@ func ByGo(go126, later int) int {
 	return go126
 }
 
-// Within reports whether one of the packages is path, or below it.
+// Within reports whether packages contains path or a package below it.
 func Within(packages []string, path string) bool {
 	for _, p := range packages {
 		if p == path || strings.HasPrefix(p, path+"/") {
@@ -54,7 +54,7 @@ func Within(packages []string, path string) bool {
 	return false
 }
 
-// HeavyPackages are the SDKs of services, and what links them.
+// HeavyPackages returns the prefixes of service SDKs, and of the packages that link them.
 func HeavyPackages() []string {
 	return []string{
 		"github.com/aws", "github.com/Azure", "github.com/AzureAD", "cloud.google.com", // the clouds' SDKs

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	writeGoldens = "STATECRYPT_GOLDENS" // if it is set, tests write goldens in place of comparing with them
+	writeGoldens = "STATECRYPT_GOLDENS" // if set, tests write goldens instead of comparing with them
 
 	goldenHead = "What users see of each mistake, in full. Tests compare with this file; with " + writeGoldens +
 		"=write, they\nwrite it: read the difference before you commit it.\n"
 	goldenSection = "\n== "
 )
 
-// Golden is a group of cases in a file that has what users see of each, in full.
+// Golden is a group of test cases in a golden file, which contains the full text that users see in each case.
 type Golden struct {
 	path, group string
 	secrets     []string
@@ -34,10 +34,9 @@ type Golden struct {
 	got map[string]string
 }
 
-// OpenGolden opens a file for the cases of a test and all of its subtests, which have the
-// group before their names; a case of no group has no colon in its name. None of the texts
-// may have a secret in it, and at the end of the test, each text of the group must have had
-// its case.
+// OpenGolden opens a golden file for the cases of a test and all of its subtests. The group is a prefix of
+// their names; cases without a group must not have a colon in their names. Texts must not contain any of the
+// secrets. At the end of the test, every text of the group in the file must have been checked.
 func OpenGolden(t *testing.T, path, group string, secrets ...string) *Golden {
 	t.Helper()
 	if group != "" {
@@ -48,7 +47,7 @@ func OpenGolden(t *testing.T, path, group string, secrets ...string) *Golden {
 	return g
 }
 
-// Check compares what users see of a case.
+// Check compares the text that users see in a case with the golden file.
 func (g *Golden) Check(t *testing.T, name, text string) {
 	t.Helper()
 	text = strings.TrimSpace(text)
@@ -75,8 +74,8 @@ var (
 	recipientOf  = regexp.MustCompile(`age1[0-9a-z]{58}`)
 )
 
-// Error compares the text of an error, which must not be nil, and lists the facts of the error below it. Folders,
-// ports and keys of age, which differ between runs, are replaced; the folder of the package becomes "/here".
+// Error compares the text of an error, which must not be nil, followed by a list of its facts. It replaces
+// folders, ports and age keys, which differ between runs; the package's folder becomes "/here".
 func (g *Golden) Error(t *testing.T, name string, err error) {
 	t.Helper()
 	if err == nil {
@@ -90,7 +89,7 @@ func (g *Golden) Error(t *testing.T, name string, err error) {
 	g.Check(t, name, recipientOf.ReplaceAllString(text, "age1…"))
 }
 
-// WithFacts is the text of an error, and a line for each fact beside it.
+// WithFacts returns the text of an error, followed by a line for each of its facts.
 func WithFacts(err error) string {
 	text := err.Error()
 	for _, f := range fault.In(err) {
@@ -99,7 +98,7 @@ func WithFacts(err error) string {
 	return text
 }
 
-// files keeps tests apart that write the same file.
+// files prevents tests from writing the same file at the same time.
 var files sync.Mutex
 
 func (g *Golden) end(t *testing.T) {
@@ -134,7 +133,7 @@ func (g *Golden) end(t *testing.T) {
 	}
 }
 
-// ReadGolden reads the texts of all groups in a file, by name.
+// ReadGolden returns the texts of all groups in a golden file, by name.
 func ReadGolden(t *testing.T, path string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(path)

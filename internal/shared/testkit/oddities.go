@@ -2,8 +2,8 @@ package testkit
 
 import "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 
-// Oddities are values that nobody means, and what an error says of them, which is something of
-// each. None of them is empty, and all are short.
+// Oddities maps values that users set by mistake to the description that errors should contain. All values
+// are short and not empty.
 func Oddities() map[string]string {
 	out := map[string]string{}
 	for _, value := range []string{"states\n", "'states'", "var.states", "$STATES_KEY", "<states>", "[MASKED]", " states"} {

@@ -1,4 +1,4 @@
-// Package testkit is what tests of all modules share.
+// Package testkit contains helpers for the tests of all modules.
 package testkit
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Rounds is how often a loop of many rounds runs: a tenth of all, at least once, and
-// all of them in "make soak".
+// Rounds returns the number of rounds for a long loop: a tenth of all, but at least one. With "make soak", it
+// returns all.
 func Rounds(all int) int {
 	if os.Getenv("STATECRYPT_SOAK") != "" {
 		return all
@@ -19,8 +19,8 @@ func Rounds(all int) int {
 	return max(1, all/10)
 }
 
-// OneIsEnough skips an acceptance test in a short run: the first CLI has run it, and "make
-// test-versions" runs it on all of them.
+// OneIsEnough skips an acceptance test in short mode. The test has already run with the first CLI, and "make
+// test-versions" runs it with all of them.
 func OneIsEnough(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
@@ -28,8 +28,8 @@ func OneIsEnough(tb testing.TB) {
 	}
 }
 
-// Sample is every tenth of many rows, and all of them in "make soak": for what a change rarely
-// touches, such as files of others beside programs of others.
+// Sample returns every tenth row, or all rows with "make soak". It is for tests that changes rarely affect,
+// such as tests of other programs' files against other programs.
 func Sample[V any](all []V) (sample []V) {
 	step := max(1, len(all)/Rounds(len(all)))
 	for i := 0; i < len(all); i += step {
@@ -38,8 +38,8 @@ func Sample[V any](all []V) (sample []V) {
 	return sample
 }
 
-// Some are all rows of a table, or with -short, as under the race detector, two of them: for tests
-// whose rows start processes, and differ in nothing that memory is shared for.
+// Some returns all rows of a table, or only two in short mode, as under the race detector. It is for tests
+// whose rows start processes and do not differ in how they share memory.
 func Some[V any](rows map[string]V) map[string]V {
 	if !testing.Short() {
 		return rows
@@ -51,11 +51,11 @@ func Some[V any](rows map[string]V) map[string]V {
 	return few
 }
 
-// Attrs are the attributes of an entry.
+// Attrs holds the attributes of an entry.
 type Attrs map[string]cty.Value
 
-// With returns a copy with more attributes, in pairs of a name and a string, a
-// number, a bool, a list of strings or a block. The value nil takes one away.
+// With returns a copy with more attributes, given as pairs of a name and a value: a string, a number, a bool,
+// a list of strings or a block. The value nil removes an attribute.
 func (a Attrs) With(pairs ...any) Attrs {
 	out := Attrs{}
 	maps.Copy(out, a)
@@ -88,7 +88,7 @@ func value(v any) cty.Value {
 	return v.(cty.Value)
 }
 
-// List is a list of strings, which may be empty.
+// List returns a list of strings, which may be empty.
 func List(texts ...string) cty.Value {
 	if len(texts) == 0 {
 		return cty.ListValEmpty(cty.String)
@@ -100,8 +100,8 @@ func List(texts ...string) cty.Value {
 	return cty.ListVal(values)
 }
 
-// Program is the path in an environment variable. If that is not set, and with
-// -short, the test is skipped.
+// Program returns the path in an environment variable. It skips the test if the variable is not set, and in
+// short mode.
 func Program(tb testing.TB, variable string) string {
 	tb.Helper()
 	path := os.Getenv(variable)
@@ -114,8 +114,8 @@ func Program(tb testing.TB, variable string) string {
 	return path
 }
 
-// OneGoroutine skips a long test with -short, as the race detector runs the tests: what
-// it tests runs in one goroutine, in which there is nothing to find.
+// OneGoroutine skips a long test in short mode, as under the race detector: the tested code runs in a single
+// goroutine, so there is no race to find.
 func OneGoroutine(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {

@@ -6,12 +6,12 @@ import (
 	"os/exec"
 )
 
-// ownGroup does nothing, because programs cannot be started on these systems, such as a browser, or
-// have no groups. The end of the context still ends the command itself.
+// ownGroup does nothing, because these systems, such as a browser, either cannot start programs or have no
+// process groups. Cancelling the context still kills the command itself.
 func ownGroup(*exec.Cmd) {}
 
-// KillGroup does nothing, because there are no groups.
+// KillGroup does nothing, because these systems have no process groups.
 func KillGroup(*exec.Cmd) {}
 
-// RunDependent runs a command, which may outlive this process.
+// RunDependent runs a command. The command may outlive this process.
 func RunDependent(cmd *exec.Cmd) error { return cmd.Run() }

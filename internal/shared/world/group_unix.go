@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// stopDelay is the time that a stopped program has to clean up. After Ctrl-C, everything must end
-// within two seconds. The command's WaitDelay is another limit, because it also covers the time in
-// which the output of a program is read after its end.
+// stopDelay is the time that a stopped program has to clean up. After Ctrl-C, everything must end within two
+// seconds. The command's WaitDelay is a separate limit, because it also covers reading a program's remaining
+// output after its exit.
 const stopDelay = time.Second
 
-// ownGroup puts a command into a session of its own: it has no terminal to ask
-// for passwords on, and its children are in one process group, which is stopped
-// as a whole when the context ends, and killed if it goes on.
+// ownGroup puts a command into a new session. The command then has no terminal on which it could ask for
+// passwords, and shares a process group with its children. When the context is cancelled, the whole group is
+// asked to terminate, and is killed after stopDelay.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error {
@@ -29,21 +29,21 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// KillGroup kills the processes of the command's group that are still running.
+// KillGroup kills all running processes in the command's group.
 func KillGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 }
 
-// watch is a shell script that runs a program. In the same process group, it waits at a pipe, and
-// kills the group if the pipe ends without a line, as it does if this process is killed. The signal
-// that Linux can send in that case would not reach the program's own children, and other systems
-// have no such signal.
+// watch is a shell script that runs a program. A background process in the same process group waits for a
+// line from a pipe. If the pipe is closed without one, as happens when this process is killed, the background
+// process kills the group. Linux can send a signal in that case, but the signal would not reach the program's
+// own children, and other systems have no such signal.
 const watch = `(read -r line || kill -s KILL 0) <&%[1]d >/dev/null 2>&1 & exec %[1]d<&-; exec "$@"`
 
-// RunDependent runs a command in a group of its own, like [Command]. If there is a shell in PATH,
-// the group ends with this process, even if the process is killed.
+// RunDependent runs a command in its own process group, like [Command]. If there is a shell in PATH, the
+// group ends when this process ends, even if this process is killed.
 func RunDependent(cmd *exec.Cmd) error {
 	ownGroup(cmd)
 	shell, err := exec.LookPath("sh")
@@ -65,6 +65,6 @@ func RunDependent(cmd *exec.Cmd) error {
 		return err
 	}
 	err = cmd.Wait()
-	_, _ = write.WriteString("done\n") // processes that the program left running may go on
+	_, _ = write.WriteString("done\n") // processes that the program left behind may keep running
 	return err
 }

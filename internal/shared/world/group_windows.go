@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const createNoWindow = 0x08000000 // CREATE_NO_WINDOW: no console to ask for passwords on
+const createNoWindow = 0x08000000 // CREATE_NO_WINDOW: without a console, programs cannot ask for passwords
 
-// ownGroup makes the end of the context end the command's children as well.
+// ownGroup makes sure that cancelling the context also ends the command's children.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: createNoWindow, HideWindow: true}
 	cmd.Cancel = func() error {
-		// taskkill /T walks the tree, which Process.Kill does not.
+		// Unlike Process.Kill, taskkill /T also ends child processes.
 		if err := exec.CommandContext(context.Background(), "taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run(); err != nil {
 			return cmd.Process.Kill()
 		}
@@ -24,12 +24,12 @@ func ownGroup(cmd *exec.Cmd) {
 	}
 }
 
-// KillGroup has nothing to do: taskkill has ended the whole tree.
+// KillGroup does nothing, because taskkill has already ended the whole process tree.
 func KillGroup(*exec.Cmd) {}
 
-// RunDependent runs a command in the same way as [Command]. The command and its children end with
-// this process, even if the process is killed, because that closes the last handle of their job. If
-// no job can be made, the command runs without one.
+// RunDependent runs a command like [Command]. The command and its children end when this process ends, even
+// if this process is killed, because that closes the last handle to their job. If no job can be created, the
+// command runs without one.
 func RunDependent(cmd *exec.Cmd) error {
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
@@ -37,7 +37,7 @@ func RunDependent(cmd *exec.Cmd) error {
 	}
 	if job, err := windows.CreateJobObject(nil, nil); err == nil {
 		defer windows.CloseHandle(job) //nolint:errcheck // nothing can be done
-		defer setLimits(job, 0)        // processes that the program left running may go on
+		defer setLimits(job, 0)        // processes that the program left behind may keep running
 		setLimits(job, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)
 		assign(job, cmd.Process.Pid)
 	}

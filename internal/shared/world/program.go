@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	maxSaid   = 64 << 10        // bytes of standard error that are kept
-	waitDelay = 5 * time.Second // for output that a descendant of the program holds open
+	maxSaid   = 64 << 10        // the maximum amount of standard error to keep, in bytes
+	waitDelay = 5 * time.Second // the time to wait for output if a descendant of the program keeps the pipe open
 )
 
-// Command returns a command to run. Its program has neither a shell nor a terminal, and ends with
-// ctx, together with its own children. The first argument is looked up in PATH. Other packages
-// start programs only with it.
+// Command returns a command that has neither a shell nor a terminal. When ctx is cancelled, the program and
+// its children are stopped. The program, the first argument, is looked up in PATH. Other packages must use
+// Command to start programs.
 func Command(ctx context.Context, environ Environ, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = environ.Pairs()
@@ -24,24 +24,24 @@ func Command(ctx context.Context, environ Environ, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Program is a program to run once, without a shell and without a terminal.
+// Program is a program to run once, without a shell or a terminal.
 type Program struct {
-	Args     []string // the first is looked up in PATH
+	Args     []string // the program, which is looked up in PATH, and its arguments
 	Environ  Environ
-	Dir      string        // the working directory; "" for the current one
+	Dir      string        // the working directory; empty for the current one
 	Stdin    io.Reader     // may be nil
-	Patience time.Duration // the longest time that it may take
-	Limit    int           // the most bytes of standard output
+	Patience time.Duration // the time limit
+	Limit    int           // the maximum size of standard output, in bytes
 
-	waitDelay time.Duration // for tests; zero for the constant
+	waitDelay time.Duration // for tests; zero for the default
 }
 
-// ErrTooLong means that a program printed more than it may.
+// ErrTooLong means that a program printed more than its limit.
 var ErrTooLong = errors.New("the program printed too much")
 
-// Run runs the program, and returns its standard output and the beginning of its standard error.
-// It returns the error of ctx if ctx ended, and [context.DeadlineExceeded] if the program took too
-// long.
+// Run runs the program and returns its standard output and the beginning of its standard error. If ctx is
+// cancelled, Run returns the cause; if the program exceeds its time limit, Run returns
+// [context.DeadlineExceeded].
 func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.Patience)
 	defer cancel()
@@ -57,7 +57,7 @@ func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	case limited.Err() != nil:
 		err = limited.Err()
 	case errors.Is(err, exec.ErrWaitDelay):
-		err = nil // the program is done; an agent that it started holds the pipe
+		err = nil // the program has exited, but an agent that it started keeps the pipe open
 	}
 	if err == nil && len(stdout.kept) > p.Limit {
 		err = ErrTooLong
@@ -65,8 +65,8 @@ func (p Program) Run(ctx context.Context) (printed, said []byte, err error) {
 	return stdout.kept, stderr.kept, err
 }
 
-// capped keeps the beginning of its input. It does not embed a [bytes.Buffer], whose ReadFrom
-// would exceed the limit.
+// capped is a writer that keeps only the beginning of its input. It does not embed a [bytes.Buffer], because
+// ReadFrom would exceed the limit.
 type capped struct {
 	kept  []byte
 	limit int

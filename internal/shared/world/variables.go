@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Client is a library, or a part of one, that cannot be kept from variables.
+// Client is a library, or part of one, that cannot be prevented from reading environment variables.
 type Client string
 
-// These are the clients that variables steer.
+// The clients that environment variables control.
 const (
 	AzureSignIn      Client = "the sign-in of Azure's client"
 	AzureIdentity    Client = "the managed identities of Azure's client"
@@ -19,13 +19,13 @@ const (
 	Authorities      Client = "Go's verification of certificates"
 )
 
-// Variables are environment variables that steer a client.
+// Variables is a set of environment variables that control a client.
 type Variables struct {
-	Names  string // separated by spaces
+	Names  string // names of variables, separated by spaces
 	Client Client
-	Except string // values that change nothing, separated by spaces
+	Except string // harmless values, separated by spaces
 	Why    string
-	Error  string // the format of the error after [World.Reason], for the name of the variable
+	Error  string // the format of the error message after [World.Reason]; its argument is the variable's name
 }
 
 const (
@@ -33,8 +33,8 @@ const (
 	ofGoogle = "Google's client would follow the variable %s; unset it, or set credentials or access_token"
 )
 
-// Steering returns the variables that are an error for a client that would follow them although its
-// World does not contain them: see [World.Refuse].
+// Steering returns the variables that must not be set if a client would use them although its World does not
+// contain them. See [World.Refuse].
 func Steering() []Variables {
 	return []Variables{
 		{Client: AzureSignIn, Error: ofAzure, Names: "AZURE_REGIONAL_AUTHORITY_NAME MSAL_FORCE_REGION",
@@ -54,7 +54,8 @@ func Steering() []Variables {
 	}
 }
 
-// Refuse returns an error if a variable is set that c would follow although w withholds it, by the rules of [Decide].
+// Refuse returns an error if a variable is set that c would use although w does not contain it. It follows
+// the rules of [Decide].
 func (w World) Refuse(c Client) error {
 	for _, some := range Steering() {
 		if some.Client != c {

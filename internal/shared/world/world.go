@@ -1,6 +1,6 @@
-// Package world is the only access to this machine: its variables, its programs, the user's folders
-// and the authorities that its variables name. No other package may look these up; the linter
-// checks that.
+// Package world is the only access to the environment of this process: its variables, programs, the user's
+// folders, and the certificate authorities that variables name. The linter checks that no other package looks
+// these up.
 package world
 
 import (
@@ -12,36 +12,34 @@ import (
 	"strings"
 )
 
-// World is the part of the machine's environment that one client or program may read. [For]
-// chooses it by the secrets that the client receives. The zero World finds no variable, as with
-// use_environment = false, so code that forgets to pass a World turns the environment off.
+// World is the part of the environment that one client or program may read. [For] chooses it, depending on
+// the secrets that the client receives. The zero World contains no variables, as with use_environment =
+// false, so if code forgets to pass a World, the environment is off.
 type World struct{ kind kind }
 
 type kind int
 
 const (
-	// none finds no variable. Programs get only the variables that every program needs to run.
+	// none contains no variables. Programs get only the variables that every program needs to run.
 	none kind = iota
 
-	// code serves clients that receive a secret of the configuration, and programs that only
-	// TF_ENCRYPTION names. No variable may choose where the secret goes, who sees it on the way,
-	// or which programs are started in turn. The proxies and authorities of the machine are
-	// found, and programs get them beside the variables that every program needs. Clients read no
-	// variables themselves: permitted variables reach them as values of attributes.
+	// code is for clients that receive a secret of the configuration, and for programs that only
+	// TF_ENCRYPTION names. No variable may choose where the secret goes, who can see it on the way, or which
+	// other programs are started. This World contains the machine's proxies and certificate authorities;
+	// programs get these in addition to the variables that every program needs. Clients do not read variables
+	// themselves: the values of permitted variables are passed to them as attributes.
 	code
 
-	// user serves all other clients and programs, which work like the user's own tools. It finds
-	// all variables. Programs get all variables except our own secrets, and except variables that
-	// make clients write secrets to logs.
+	// user is for all other clients and programs, which work like the user's own tools. It contains all
+	// variables. Programs get all variables except our own secrets and those that make clients log secrets.
 	user
 )
 
-// Here returns the World with all variables.
+// Here returns the World that contains all variables.
 func Here() World { return World{user} }
 
-// For returns the World of a client or a program. Lookup is the environment as the client may
-// read it, and nil if it must read none; secret is true if the client receives a secret of the
-// configuration.
+// For returns the World for a client or program. Lookup is nil if the client must not use the environment.
+// Secret is true if the client receives a secret of the configuration.
 func For(lookup func(name string) (string, bool), secret bool) World {
 	if lookup == nil {
 		return World{}
@@ -49,7 +47,8 @@ func For(lookup func(name string) (string, bool), secret bool) World {
 	return Here().Beside(secret)
 }
 
-// Beside returns w, reduced if the client receives a secret of the configuration.
+// Beside returns w, or a restricted World if secret is true. Secret is true if the client receives a secret
+// of the configuration.
 func (w World) Beside(secret bool) World {
 	if secret {
 		w.kind = min(w.kind, code)
@@ -57,10 +56,10 @@ func (w World) Beside(secret bool) World {
 	return w
 }
 
-// ReadsEnvironment reports whether a client may look at the environment by itself.
+// ReadsEnvironment reports whether a client may read environment variables by itself.
 func (w World) ReadsEnvironment() bool { return w.kind == user }
 
-// Reason says why clients must not look at the environment, as the beginning of a sentence.
+// Reason says why clients must not read the environment, as the beginning of a sentence.
 func (w World) Reason() string {
 	if w.kind == none {
 		return "the environment is switched off"
@@ -68,7 +67,7 @@ func (w World) Reason() string {
 	return "a secret of the configuration is sent"
 }
 
-// Lookup works like [os.LookupEnv], and finds only the variables that w allows.
+// Lookup works like [os.LookupEnv], but finds only variables that w contains.
 func (w World) Lookup(name string) (string, bool) {
 	if w.kind == none || w.kind == code && !w.Gives(strings.ToUpper(name)) {
 		return "", false
@@ -76,11 +75,11 @@ func (w World) Lookup(name string) (string, bool) {
 	return os.LookupEnv(name)
 }
 
-// Home returns the user's home directory. It is found through HOME (USERPROFILE on Windows) in every
-// World, because it identifies the user.
+// Home returns the user's home directory. Every World finds it through HOME (USERPROFILE on Windows), because
+// that variable only identifies the user.
 func Home() (string, error) { return os.UserHomeDir() }
 
-// ExpandHome returns path with the home directory in place of a leading ~.
+// ExpandHome returns path with a leading ~ replaced by the home directory.
 func ExpandHome(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' && rest[0] != filepath.Separator {
@@ -93,8 +92,8 @@ func ExpandHome(path string) (string, error) {
 	return filepath.Join(home, rest), nil
 }
 
-// ConfigDir returns the folder in which command-line tools written for Unix keep their settings:
-// .config below [Home], and on Windows [os.UserConfigDir].
+// ConfigDir returns the folder where command-line tools written for Unix keep their settings: .config in
+// [Home], or [os.UserConfigDir] on Windows.
 func ConfigDir() (string, error) {
 	if runtime.GOOS == "windows" {
 		return os.UserConfigDir()
@@ -103,5 +102,5 @@ func ConfigDir() (string, error) {
 	return home + "/.config", err
 }
 
-// Find returns the path of a program, which it looks up in PATH.
+// Find looks up a program in PATH and returns its path.
 func Find(program string) (path string, err error) { return exec.LookPath(program) }

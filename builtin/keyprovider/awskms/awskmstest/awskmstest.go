@@ -1,7 +1,6 @@
-// Package awskmstest is AWS KMS for tests: a server in the process that speaks
-// the protocol AWS JSON 1.1. It allows Decrypt and refuses everything else
-// with AccessDeniedException, unless a test allows more, and writes down what
-// it was asked.
+// Package awskmstest implements a fake AWS KMS for tests. Its in-process server speaks the AWS JSON 1.1
+// protocol and records all requests. Unless a test allows more operations, it rejects everything except
+// Decrypt with AccessDeniedException.
 package awskmstest
 
 import (
@@ -16,10 +15,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// State is what a key is fit for: the code of the error that everyone gets.
+// State is the error code for all requests that use a key, or Enabled.
 type State string
 
-// The states of a key. Denied is no state of KMS: its policy refuses everyone.
+// The states of a key. Denied is not a KMS state: it stands for a key policy that denies everyone.
 const (
 	Enabled         State = ""
 	Disabled        State = "DisabledException"
@@ -27,27 +26,26 @@ const (
 	Denied          State = "AccessDeniedException"
 )
 
-// Key is a KMS key. Requests name it by its ID or one of its other names, just
-// as they are written here.
+// Key is a KMS key. Requests must use its ID or one of its other names exactly as written here.
 type Key struct {
 	ID      string
-	Names   []string // other names: alias, ARN
-	Master  []byte   // 32 bytes
+	Names   []string // other names, such as aliases and ARNs
+	Master  []byte   // 32 bytes of key material
 	State   State
-	Context map[string]string // pairs that its policy asks for
+	Context map[string]string // the encryption context that the key's policy requires
 }
 
-// Request is one request that arrived.
+// Request is a request that the server received.
 type Request struct {
-	Operation string // "Decrypt"
+	Operation string // such as "Decrypt"
 	KeyID     string
 	Context   map[string]string
-	AccessKey string // who signed it
-	Region    string // what it was signed for
-	Token     string // session token
+	AccessKey string // the access key that signed the request
+	Region    string // the region that the request was signed for
+	Token     string // the session token
 }
 
-// Server is a fake of AWS KMS.
+// Server is a fake AWS KMS.
 type Server struct {
 	nettest.Log[Request]
 
@@ -59,7 +57,7 @@ type Server struct {
 	faults  []func(http.ResponseWriter)
 }
 
-// New starts a server, which ends with the test.
+// New starts a server that runs until the test ends.
 func New(tb testing.TB, keys ...Key) *Server {
 	tb.Helper()
 	s := &Server{keys: keys, allowed: []string{"Decrypt"}}
@@ -67,22 +65,22 @@ func New(tb testing.TB, keys ...Key) *Server {
 	return s
 }
 
-// Allow lets credentials do more than Decrypt.
+// Allow permits more operations than Decrypt.
 func (s *Server) Allow(operations ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allowed = append(s.allowed, operations...)
 }
 
-// Fail has the next requests fail, as many times as it is called.
+// Fail makes the next request fail. Each call adds one failing request.
 func (s *Server) Fail(status int, code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, func(w http.ResponseWriter) { answer(w, status, code, nil) })
 }
 
-// body is a request of any operation, with the names of
-// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html
+// body is the body of any request. The names are those in
+// https://docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html.
 type body struct {
 	KeyID   string            `json:"KeyId"`
 	Spec    string            `json:"KeySpec"`
@@ -166,21 +164,21 @@ func (s *Server) find(name string, context map[string]string) (Key, string) {
 	return Key{}, "NotFoundException"
 }
 
-// box seals as the fake did that files of real OpenTofu were written with.
+// box encrypts in the same way as the fake KMS that the real OpenTofu used to write the test files.
 func (k Key) box() nettest.Box { return nettest.Box{Mark: "FAKEKMS1", Key: k.Master} }
 
-// bound is what a ciphertext is bound to: the key, and the encryption context
-// if there is one. JSON sorts its pairs.
+// bound returns the data that a ciphertext is bound to: the key ID and the encryption context, if there is
+// one. JSON encoding sorts the pairs of the context.
 func (k Key) bound(context map[string]string) []byte {
 	if len(context) == 0 {
 		return []byte(k.ID)
 	}
-	pairs, _ := json.Marshal(context) // of strings: never fails
+	pairs, _ := json.Marshal(context) // never fails for strings
 	return append([]byte(k.ID+"\n"), pairs...)
 }
 
-// Leak stands in every error that the fakes answer. An error that shows it
-// shows what a server answered.
+// Leak is part of every error message from the fake servers. An error that contains it has repeated a
+// server's message.
 const Leak = "canary-from-the-server"
 
 func answer(w http.ResponseWriter, status int, code string, out any) {
@@ -192,8 +190,7 @@ func answer(w http.ResponseWriter, status int, code string, out any) {
 	nettest.Reply(w, status, out)
 }
 
-// signature reads who signed a request and for which region. That the
-// signature is right is not checked.
+// signature returns the access key and the region of a signed request. It does not verify the signature.
 func signature(r *http.Request, service string) (accessKey, region string, ok bool) {
 	scope, ok := strings.CutPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=")
 	scope, _, _ = strings.Cut(scope, ",")

@@ -11,27 +11,27 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// STS is a fake of AWS STS, which speaks AWS's query protocol: it assumes any
-// role and says whose credentials are whose.
+// STS is a fake AWS STS that speaks the AWS query protocol. It assumes any role and answers
+// GetCallerIdentity.
 type STS struct {
 	nettest.Log[Call]
 
 	URL     string
-	Account string // what GetCallerIdentity answers
+	Account string // the account in GetCallerIdentity responses
 
 	mu   sync.Mutex
 	deny string
 }
 
-// Call is one request that arrived.
+// Call is a request that the server received.
 type Call struct {
-	Action    string // "AssumeRole"
+	Action    string // such as "AssumeRole"
 	Form      url.Values
-	AccessKey string // who signed it; "" when nobody did
+	AccessKey string // the access key that signed the request; empty if it is not signed
 	Region    string
 }
 
-// NewSTS starts a server, which ends with the test.
+// NewSTS starts a server that runs until the test ends.
 func NewSTS(tb testing.TB) *STS {
 	tb.Helper()
 	s := &STS{Account: "111122223333"}
@@ -39,18 +39,18 @@ func NewSTS(tb testing.TB) *STS {
 	return s
 }
 
-// Deny has every further request fail with the code.
+// Deny makes all further requests fail with the given code.
 func (s *STS) Deny(code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deny = code
 }
 
-// AssumedKey is the access key of the credentials of an assumed role.
+// AssumedKey returns the access key in the credentials of a role that the given action assumed.
 func AssumedKey(action string) string { return "ASIA" + action }
 
 func (s *STS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_ = r.ParseForm() // what is missing names no action
+	_ = r.ParseForm() // a malformed form contains no known action
 	action := r.PostForm.Get("Action")
 	accessKey, region, signed := signature(r, "sts")
 

@@ -1,5 +1,5 @@
-// Package azurevaulttest is an Azure Key Vault for tests, with Microsoft's sign
-// in: the REST calls over TLS, the challenge included.
+// Package azurevaulttest implements a fake Azure Key Vault and Microsoft sign-in service for tests. It serves
+// the REST calls over TLS, including the authentication challenge.
 package azurevaulttest
 
 import (
@@ -20,35 +20,34 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// What the services know.
+// Values that the services accept.
 const (
 	Tenant   = azureauthtest.Tenant
 	ClientID = azureauthtest.ClientID
 	Secret   = azureauthtest.Secret
 	Token    = "azurevaulttest-access-token"
-	Version  = "0123456789abcdef0123456789abcdef" // of each key
+	Version  = "0123456789abcdef0123456789abcdef" // the version of each key
 )
 
-// Service answers for every host. Without AllowEncrypt, it refuses every call
-// to a vault but decrypt. It is safe for concurrent use; set the fields before.
+// Service handles requests for all hosts. Unless AllowEncrypt is set, it rejects all vault operations except
+// decrypt. It is safe for concurrent use, but its fields must be set before.
 type Service struct {
-	RSA          map[string]*rsa.PrivateKey // :: name of a key → key
-	AES          map[string][]byte          // :: name of a key → key
+	RSA          map[string]*rsa.PrivateKey // RSA keys by name
+	AES          map[string][]byte          // AES keys by name
 	AllowEncrypt bool
-	Before       func(w http.ResponseWriter, r *http.Request) bool // runs before a call to the vault is served; true when it has answered
-	SignIn       func(form url.Values) bool                        // which requests for a token are granted; by Secret when nil
+	Before       func(w http.ResponseWriter, r *http.Request) bool // may respond to a vault call itself
+	SignIn       func(form url.Values) bool                        // reports whether to grant a token; nil to check Secret
 
 	calls, other nettest.Log[string]
 }
 
-// Calls returns the operations that were asked of a vault, refused ones
-// included: "decrypt keyname/version".
+// Calls returns the vault operations so far, including rejected ones, in the form "decrypt keyname/version".
 func (s *Service) Calls() []string { return s.calls.All() }
 
-// Other returns every other request: "GET https://host/path?query".
+// Other returns all other requests, in the form "GET host/path?query".
 func (s *Service) Other() []string { return s.other.All() }
 
-// ServeHTTP serves vaults and sign in, told apart by the host.
+// ServeHTTP serves the vaults and the sign-in service, depending on the host.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.Host, ".vault.azure.net") {
 		s.serveVault(w, r)
@@ -59,7 +58,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
-	// Read first: only then does the server notice that a client has gone.
+	// The server notices that a client has disconnected only after the body is read.
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if r.Header.Get("Authorization") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer authorization="https://login.microsoftonline.com/`+Tenant+
@@ -69,7 +68,7 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // keys, name, version, operation
 	if len(parts) == 3 {
-		parts = []string{parts[0], parts[1], "", parts[2]} // the current version
+		parts = []string{parts[0], parts[1], "", parts[2]} // an empty version is the current version
 	}
 	operation := parts[len(parts)-1]
 	s.calls.Note(operation + " " + strings.Join(parts[1:len(parts)-1], "/"))
@@ -100,7 +99,7 @@ func (s *Service) serveVault(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// request and its answer have their bytes in base64url without padding.
+// request is the body of a request or response, with binary data in unpadded base64url.
 type request struct {
 	Algorithm string `json:"alg,omitempty"`
 	KID       string `json:"kid,omitempty"`
@@ -158,7 +157,7 @@ func decode(s string) []byte {
 	return b
 }
 
-// Fail answers as a vault does. What it says must never be shown.
+// Fail sends an error response like a vault's. Its message must never be shown.
 func Fail(w http.ResponseWriter, status int, code, inner string) {
 	e := map[string]any{"code": code, "message": "canary: the service says too much"}
 	if inner != "" {
@@ -167,8 +166,7 @@ func Fail(w http.ResponseWriter, status int, code, inner string) {
 	nettest.Reply(w, status, map[string]any{"error": e})
 }
 
-// Start serves until the test ends. The client that it returns reaches the
-// service under every host name.
+// Start serves until the test ends. The returned client reaches the service under any host name.
 func (s *Service) Start(tb testing.TB) *http.Client {
 	tb.Helper()
 	return nettest.Everywhere(tb, s)

@@ -1,7 +1,7 @@
-// Package gcpkmstest is a Google Cloud KMS for tests: the real wire protocol
-// (JSON over HTTPS), with keys that are constants.
+// Package gcpkmstest implements a fake Google Cloud KMS for tests. It speaks the real protocol, JSON over
+// HTTPS, with fixed keys.
 //
-// https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys
+// See https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys.
 package gcpkmstest
 
 import (
@@ -18,30 +18,30 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Host is where Cloud KMS is.
+// Host is the host name of Cloud KMS.
 const Host = "cloudkms.googleapis.com"
 
-// Token is the access token that the service accepts.
+// Token is the access token that the service accepts by default.
 const Token = "gcpkmstest-access-token"
 
-// Service is the service. Without AllowEncrypt it refuses every call but
-// Decrypt. It is safe for concurrent use; set the fields before.
+// Service is a fake Cloud KMS. Unless AllowEncrypt is set, it rejects all calls except Decrypt. It is safe
+// for concurrent use, but its fields must be set before.
 type Service struct {
-	Keys         map[string][]byte // :: resource name of a key → AES key
+	Keys         map[string][]byte // AES keys by resource name
 	AllowEncrypt bool
-	Before       func(ctx context.Context, call, key string) *Failure // runs before each call, and may fail it; may be nil
-	After        func(*DecryptResponse)                               // may spoil an answer; may be nil
-	AfterEncrypt func(*EncryptResponse)                               // the same
-	Accepts      func(token string) bool                              // nil for Token of this package alone
+	Before       func(ctx context.Context, call, key string) *Failure // may make a call fail; may be nil
+	After        func(*DecryptResponse)                               // may modify the response; may be nil
+	AfterEncrypt func(*EncryptResponse)                               // may modify the response; may be nil
+	Accepts      func(token string) bool                              // checks a token; nil to accept only Token
 
 	calls nettest.Log[string]
 }
 
-// Failure is an answer that is an error. A status such as NOT_FOUND says which.
+// Failure is an error response with a status such as NOT_FOUND.
 type Failure struct{ Status, Message string }
 
-// statuses are those of HTTP.
-// https://cloud.google.com/apis/design/errors#handling_errors
+// statuses maps error statuses to HTTP status codes; see
+// https://cloud.google.com/apis/design/errors#handling_errors.
 var statuses = map[string]int{
 	"INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404,
 	"RESOURCE_EXHAUSTED": 429, "CANCELLED": 499, "INTERNAL": 500, "UNKNOWN": 500, "UNIMPLEMENTED": 501, "UNAVAILABLE": 503,
@@ -50,14 +50,14 @@ var statuses = map[string]int{
 
 func (f *Failure) Error() string { return f.Status + ": " + f.Message }
 
-// ServeHTTP answers with it.
+// ServeHTTP sends the error response.
 func (f *Failure) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	code := statuses[f.Status]
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	nettest.Reply(w, code, map[string]any{"error": map[string]any{"code": code, "message": f.Message, "status": f.Status}})
 }
 
-// request is that of either call. What is not sent is nil.
+// request is the body of an Encrypt or Decrypt request. Missing fields are nil.
 type request struct {
 	Plaintext                         []byte `json:"plaintext"`
 	PlaintextCrc32c                   *int64 `json:"plaintextCrc32c,string"`
@@ -67,7 +67,7 @@ type request struct {
 	AdditionalAuthenticatedDataCrc32c *int64 `json:"additionalAuthenticatedDataCrc32c,string"`
 }
 
-// DecryptResponse is an answer. As on the wire, what is empty is not sent.
+// DecryptResponse is the response to Decrypt. As in the real service, empty fields are not sent.
 type DecryptResponse struct {
 	Plaintext       []byte `json:"plaintext,omitempty"`
 	PlaintextCrc32c *int64 `json:"plaintextCrc32c,omitempty,string"`
@@ -75,7 +75,7 @@ type DecryptResponse struct {
 	ProtectionLevel string `json:"protectionLevel,omitempty"`
 }
 
-// EncryptResponse is an answer. As on the wire, what is empty is not sent.
+// EncryptResponse is the response to Encrypt. As in the real service, empty fields are not sent.
 type EncryptResponse struct {
 	Name                                      string `json:"name,omitempty"`
 	Ciphertext                                []byte `json:"ciphertext,omitempty"`
@@ -85,7 +85,7 @@ type EncryptResponse struct {
 	ProtectionLevel                           string `json:"protectionLevel,omitempty"`
 }
 
-// Calls returns the names of the calls that were made, refused ones included.
+// Calls returns the names of all calls so far, including rejected ones.
 func (s *Service) Calls() []string { return s.calls.All() }
 
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +108,7 @@ func (s *Service) answer(r *http.Request) (answer any, failure *Failure) {
 		return nil, &Failure{"NOT_FOUND", "Method not found."}
 	}
 	s.calls.Note(call)
-	body, _ := io.ReadAll(r.Body) // or nobody notices that the client has gone
+	body, _ := io.ReadAll(r.Body) // otherwise the server would not notice that the client has disconnected
 	accepts := s.Accepts
 	if accepts == nil {
 		accepts = func(token string) bool { return token == Token }
@@ -153,7 +153,7 @@ func (s *Service) answer(r *http.Request) (answer any, failure *Failure) {
 	return s.decrypt(box, name, q)
 }
 
-// decrypt opens what encrypt sealed.
+// decrypt opens a ciphertext from encrypt.
 func (s *Service) decrypt(box nettest.Box, name string, q request) (any, *Failure) {
 	plain, ok := box.Open(q.Ciphertext, bind(name, q.AdditionalAuthenticatedData))
 	if !ok {
@@ -166,7 +166,7 @@ func (s *Service) decrypt(box nettest.Box, name string, q request) (any, *Failur
 	return response, nil
 }
 
-// encrypt seals: mark, nonce, AES-GCM.
+// encrypt seals the plaintext with AES-GCM. The ciphertext begins with a mark and the nonce.
 func (s *Service) encrypt(box nettest.Box, name string, q request) any {
 	sealed := box.Seal(q.Plaintext, bind(name, q.AdditionalAuthenticatedData))
 	response := &EncryptResponse{
@@ -181,8 +181,8 @@ func (s *Service) encrypt(box nettest.Box, name string, q request) any {
 	return response
 }
 
-// bind ties a ciphertext to its key and to the caller's data. Without data it
-// is the name alone, as in the files that are kept as test vectors.
+// bind returns the data that a ciphertext is bound to: the key name and the caller's data. Without data, it
+// is the name alone, as in the stored test vectors.
 func bind(name string, additional []byte) []byte {
 	if len(additional) == 0 {
 		return []byte(name)
@@ -195,8 +195,7 @@ func checksum(data []byte) *int64 {
 	return &sum
 }
 
-// Start serves the service until the test ends, and returns what finds it under every
-// name.
+// Start serves until the test ends. The returned transport reaches the service under any host name.
 func (s *Service) Start(tb testing.TB) http.RoundTripper {
 	tb.Helper()
 	return nettest.Everywhere(tb, s).Transport

@@ -20,9 +20,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
 
-// CloudKMS is a Cloud KMS, until the test ends, for those who speak JSON, as we do, and
-// gRPC, as OpenTofu does. Beside its token, it takes those that account signs, if it is not
-// nil.
+// CloudKMS returns a handler for a fake Cloud KMS that runs until the test ends. It accepts JSON, which we
+// use, and gRPC, which OpenTofu uses. If account is not nil, it also accepts tokens that account has signed.
 func CloudKMS(tb testing.TB, service *Service, account *cloudtest.ServiceAccount) http.Handler {
 	tb.Helper()
 	inJSON := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +42,8 @@ func CloudKMS(tb testing.TB, service *Service, account *cloudtest.ServiceAccount
 	})
 }
 
-// overGRPC asks a service in JSON. Google has one rule for what a message and an error
-// are in the other protocol.
+// overGRPC translates gRPC calls to JSON requests. Messages and errors have a standard mapping between the
+// two protocols.
 type overGRPC struct {
 	kmspb.UnimplementedKeyManagementServiceServer
 	service http.Handler

@@ -1,8 +1,7 @@
-// Package openbaotest is the transit engine of OpenBao and Vault as far as a
-// reader needs it: one decrypt call, logins, and nothing else. Every other
-// call is refused and counted.
+// Package openbaotest implements a fake OpenBao and Vault transit engine for tests, as far as reads need it:
+// decrypt and logins. It rejects and records all other calls, unless MakesKeys is set.
 //
-// The wire: https://openbao.org/api-docs/secret/transit/#decrypt-data
+// The protocol is documented in https://openbao.org/api-docs/secret/transit/#decrypt-data.
 package openbaotest
 
 import (
@@ -20,32 +19,31 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Server is a running fake.
+// Server is a running fake server.
 type Server struct {
 	URL string
 
-	// Set before the first request.
-	Token     string   // "" lets every token in
-	Namespace string   // that of the transit engine and the logins
-	Mount     string   // of the transit engine; "" is "transit"
-	Keys      []string // "" is any name
-	MakesKeys bool     // datakey/plaintext is allowed as well
-	Unbound   bool     // data keys ignore associated data, as those of Vault do
+	// The following fields must be set before the first request.
+	Token     string   // the valid token; empty to accept any token
+	Namespace string   // the namespace of the transit engine and the logins
+	Mount     string   // the mount path of the transit engine; empty for "transit"
+	Keys      []string // the names of existing keys; empty to accept any name
+	MakesKeys bool     // whether datakey/plaintext is allowed as well
+	Unbound   bool     // whether data keys ignore associated data, as in Vault
 
-	// Logins are the auth methods: path of the login → what must be in its
-	// body. A right one gives Token.
+	// Logins maps the path of each login to the parameters that it requires. A successful login returns
+	// Token.
 	Logins map[string]map[string]string
-	Lease  int // seconds of a login
+	Lease  int // the validity of a login, in seconds
 
-	// Fault, if not nil, may answer in place of the server.
+	// Fault, if not nil, may send the response and return true.
 	Fault func(http.ResponseWriter, *http.Request) bool
 
 	box      nettest.Box
 	requests nettest.Log[string]
 }
 
-// New starts a server that ends with the test. Master is the key of the
-// transit engine.
+// New starts a server that runs until the test ends. Master is the transit engine's key.
 func New(t testing.TB, master []byte) *Server {
 	t.Helper()
 	s := &Server{box: nettest.Box{Key: master}}
@@ -53,11 +51,11 @@ func New(t testing.TB, master []byte) *Server {
 	return s
 }
 
-// Requests returns what was asked for so far: "decrypt", "login", and the
-// method and path of everything else.
+// Requests returns the requests so far: "decrypt", "datakey", "login", or the method and path of any other
+// request.
 func (s *Server) Requests() []string { return s.requests.All() }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	mount := cmp.Or(s.Mount, "transit")
@@ -74,7 +72,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		what = "login"
 	}
 	s.requests.Note(what)
-	// Only once the body is read does the server see that a client has left.
+	// The server notices that a client has disconnected only after the body is read.
 	var body map[string]any
 	damaged := json.NewDecoder(r.Body).Decode(&body)
 	_, _ = io.Copy(io.Discard, r.Body)
@@ -138,7 +136,7 @@ func (s *Server) dataKey(w http.ResponseWriter, name string, body map[string]any
 	}})
 }
 
-// aad binds a ciphertext to the key's name and the associated data.
+// aad returns the data that binds a ciphertext to the key's name and the associated data.
 func aad(name string, body map[string]any) []byte {
 	data, _ := body["associated_data"].(string)
 	return []byte(name + data)

@@ -1,5 +1,5 @@
-// Package azureauthtest is Microsoft's sign in for tests, with the identity
-// service of a machine and the identity providers of pipelines.
+// Package azureauthtest implements a fake Microsoft sign-in service for tests, including the identity service
+// of virtual machines and the identity providers of pipelines.
 package azureauthtest
 
 import (
@@ -10,16 +10,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Who signs in, unless a test grants it to others.
+// The client that may sign in, unless a test decides otherwise.
 const (
 	Tenant   = "11111111-2222-3333-4444-555555555555"
 	ClientID = "66666666-7777-8888-9999-000000000000"
 	Secret   = "azureauthtest-client-secret"
 )
 
-// Serve answers one request, whatever its host. Granted decides about a form
-// that asks for a token, by Secret if it is nil; token is what is given for a
-// scope or a resource.
+// Serve handles a request to any host. The function granted decides whether to grant a token request; if it
+// is nil, the client secret must be Secret. The function token returns the token for a scope or resource.
 func Serve(w http.ResponseWriter, r *http.Request, granted func(form url.Values) bool, token func(scope string) string) {
 	base := "https://" + r.Host + "/" + Tenant
 	switch path, query := r.URL.Path, r.URL.Query(); {

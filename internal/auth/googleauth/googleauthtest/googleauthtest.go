@@ -1,5 +1,5 @@
-// Package googleauthtest is Google's token services for tests: those of users,
-// of workload identities and of impersonation.
+// Package googleauthtest implements fake Google token services for tests, for users, workload identities and
+// impersonation.
 package googleauthtest
 
 import (
@@ -16,27 +16,26 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// UserToken is what users and workload identities get.
+// UserToken is the token for users and workload identities.
 const UserToken = "user-token"
 
-// Tokens is the services, told apart by the host. Its log has lines of "host
-// path authorization body".
+// Tokens serves all token services, depending on the host. Its log contains lines of the form "host path
+// authorization body".
 type Tokens struct {
 	nettest.Log[string]
 
-	Workload string // the subject token that is exchanged
-	Account  string // that may be impersonated, before the @
-	Token    string // of this account
+	Workload string // the subject token that can be exchanged
+	Account  string // the name, before the @, of the account that can be impersonated
+	Token    string // the token for this account
 
 	hung atomic.Pointer[func()]
 }
 
-// Hang has nobody get an answer from now on, and told of each request. With nil,
-// that is over.
+// Hang makes all further requests hang, and calls told for each. If told is nil, requests are answered again.
 func (s *Tokens) Hang(told func()) { s.hung.Store(&told) }
 
 func (s *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what is missing of it is no good
+	body, _ := io.ReadAll(r.Body) // an incomplete body matches no case below
 	s.Note(strings.Join([]string{r.Host, r.URL.Path, r.Header.Get("Authorization"), string(body)}, " "))
 	if told := s.hung.Load(); told != nil && *told != nil {
 		(*told)()
@@ -59,16 +58,15 @@ func (s *Tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Lead leads every https connection of the clients of tokens, which are made
-// from the default transport, to the services. It is for TestMain, which calls
-// stop in the end.
+// Lead directs all https connections of token clients, which are copied from the default transport, to the
+// fake services. Call it in TestMain, and call stop at the end.
 func (s *Tokens) Lead() (stop func()) { return Lead(s) }
 
-// Lead is [Tokens.Lead] for what stands before the services.
+// Lead works like [Tokens.Lead], for a handler that wraps the services.
 func Lead(services http.Handler) (stop func()) {
 	server := httptest.NewTLSServer(services)
 	transport := http.DefaultTransport.(*http.Transport)
-	transport.Proxy = nil // it would be looked up once, in whatever test comes first
+	transport.Proxy = nil // otherwise it would be looked up once, in whichever test runs first
 	transport.TLSClientConfig = nettest.Anyhow(server)
 	direct := transport.DialContext
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -19,12 +19,11 @@ import (
 // Asking is set in the process in which [CheckHostile] runs a test.
 const Asking = "STATECRYPT_TEST_HOSTILE"
 
-// CheckHostile runs a test of the same package once beside each set of variables by
-// which a client of Google's could be had to trust a server that nobody knows, or to
-// start a program. The test asks the hosts with tokens of its own: none of them may
-// arrive, and nothing may run.
+// CheckHostile runs a test of the same package with several sets of environment variables that could make a
+// Google client trust an unknown server or start a program. The test must send requests with its own tokens
+// to the hosts. No request may arrive, and no program may run.
 //
-// Each set has a process of its own, because the clients look once in a process.
+// Each set is tested in a separate process, because the clients read the variables only once per process.
 func CheckHostile(t *testing.T, test string, hosts ...string) {
 	t.Helper()
 	for name, variables := range map[string]func(*testing.T, string) []string{
@@ -55,14 +54,14 @@ func CheckHostile(t *testing.T, test string, hosts ...string) {
 			if env, err := os.ReadFile(ran); err == nil {
 				t.Errorf("a program ran; it saw our secrets: %t", strings.Contains(string(env), "TF_HTTP_PASSWORD"))
 			}
-			if asked := internet.Asked(); len(asked) == 0 { // or it shows nothing
+			if asked := internet.Asked(); len(asked) == 0 { // otherwise the test could not fail
 				t.Error("nobody was asked")
 			}
 		})
 	}
 }
 
-// certificates names a program that has the certificates of this machine.
+// certificates returns variables that configure a program to provide the machine's certificates.
 func certificates(t *testing.T, ran string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,8 +77,9 @@ func certificates(t *testing.T, ran string) []string {
 	return []string{"GOOGLE_API_CERTIFICATE_CONFIG=" + config}
 }
 
-// verifier names a metadata server, which names a server that takes every certificate
-// for a good one: Google's Secure Session Agent, which does the handshakes of clients.
+// verifier returns variables that make clients use a fake metadata server. That server refers them to a fake
+// Secure Session Agent, which does the TLS handshakes of Google's clients. The fake agent accepts all
+// certificates.
 func verifier(t *testing.T, _ string) []string {
 	t.Helper()
 	agent := nettest.Unstarted(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
