@@ -4,11 +4,13 @@
 // These words have one meaning in all stores:
 //
 //   - version: a text that identifies the bytes of a state, such as an ETag or a digest.
-//   - lock: a document that names a run, in the format of Terraform and OpenTofu. That run is the lock holder. The lock ID is used to find and release the lock, and to notice its loss.
+//   - lock: a document that names a run, in the format of Terraform and OpenTofu. That run is the lock holder. The lock
+//     ID is used to find and release the lock, and to notice its loss.
 //   - property: a fact about a store, declared in its code, on which wrap relies.
 //   - ability: a method that only some states have, see [As].
 //   - identity: a version that does not depend on how a server formats the JSON of a state, see [Identity].
-//   - unkept, unremoved, unseen: a store reported success, but the state is not there, is still there, or cannot be read.
+//   - unkept, unremoved, unseen: a store reported success, but the state is not there, is still there, or cannot be
+//     read.
 //   - unfinished: the state was written, but its digest was not.
 package store
 
