@@ -115,8 +115,8 @@ func (o original) expectUnchanged() error {
 }
 
 // Place returns the path of the file that name leads to, with links resolved, so that the file is replaced and not a
-// link to it. It returns an error if the file is not regular, or if name leads through a file descriptor, because the
-// process that has the file open would not see the new content.
+// link to it. It returns an error if the file is not regular. It also returns an error if name is a file descriptor in
+// /proc, because the process that has the file open would not see the new content.
 func Place(name string) (string, error) {
 	for range 40 { // the maximum number of links that Linux follows
 		info, err := os.Lstat(name)

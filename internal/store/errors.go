@@ -88,8 +88,8 @@ func Unlocking(id string) string {
 	return Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID") + " releases it"
 }
 
-// Proposed returns the command followed by the lock ID. If the ID is unsafe in a shell, Proposed returns otherwise: the
-// lock may come from an attacker, and users may paste the command.
+// Proposed returns the command followed by the lock ID, or the text in otherwise if the ID is unsafe in a shell. An
+// attacker may have chosen the ID, and users may paste the command.
 func Proposed(command, id, otherwise string) string {
 	if !harmless.MatchString(id) {
 		return otherwise

@@ -12,6 +12,6 @@
 //   - record: the file in which Terraform or OpenTofu stores the backend settings of a module.
 //   - own: a file or folder that wrap created below .terraform/statecrypt in the module.
 //   - leftover: a file with a state that a run could not write to the backend, such as errored.tfstate.
-//   - unused: a state that the module had before it was used with wrap.
+//   - unused: a state that the module has when it is used without wrap.
 //   - label: the lineage and the serial of a state.
 package wrap

@@ -31,13 +31,13 @@ type Options struct {
 type Wishes struct {
 	Force           bool // allows writing a state whose lineage differs from the state that was read
 	Accept          bool // accepts the state in the backend, even if wrap has seen another lineage or a newer serial
-	EncryptExisting bool // encrypts an existing plaintext state before init
+	EncryptExisting bool // encrypts an existing state before init
 	Leave           bool // lets init -migrate-state move the state to a backend without wrap
 	Pins            states.Pins
 }
 
-// Run runs the command and returns its exit code, or 128 plus the signal number if a signal ended it. If Run also
-// returns an error of its own, the exit code is never a success.
+// Run runs the command and returns its exit code, or 128 plus the signal number if a signal ended it. If Run returns an
+// error, the exit code always indicates a failure.
 //
 // Run passes signals on to the child. A caller must not cancel ctx when a signal arrives, because that would interrupt
 // the child twice. If ctx is canceled, Run interrupts the child and still waits for it, so that the child can write its

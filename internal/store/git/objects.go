@@ -33,8 +33,8 @@ func resolve(ctx context.Context, v *gitsource.Visit, ref string) string {
 	return id
 }
 
-// put returns the ID of a copy of the tree folder, in which the named file has the content blob. An empty folder means
-// an empty tree. An empty blob removes the file. put reads only the trees on the path to the file.
+// put copies the tree folder, sets the named file to blob, and returns the ID of the copy. An empty folder means an
+// empty tree. An empty blob removes the file. put reads only the trees on the path to the file.
 func put(ctx context.Context, v *gitsource.Visit, folder, name, blob string) (string, error) {
 	tree, err := replace(ctx, v, folder, name, blob)
 	if err == nil && tree == "" {

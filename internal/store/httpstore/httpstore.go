@@ -102,7 +102,7 @@ func (b *backend) Properties() store.Properties {
 	return store.Properties{HasLocks: b.lock.url != nil, Retries: b.retries(), Unkept: b.unkept()}
 }
 
-// doubts returns probable mistakes in the settings, as the end of an error message.
+// doubts returns probable mistakes in the settings, for the end of an error message.
 func (b *backend) doubts() string {
 	return httpsource.Doubts(errors.New(""), b.values).Error()
 }

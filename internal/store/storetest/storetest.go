@@ -26,8 +26,8 @@ type Harness struct {
 	Nameless []string // names that the store refuses
 
 	// The next two fields start servers that misbehave. They are nil if there is no such server.
-	RightRefused Places // refuses a condition that is met, in its usual form
-	FirstSpecial Places // makes the first object in an empty place special, for example impossible to remove
+	RightRefused Places // servers that refuse the usual form of a condition, even if it is met
+	FirstSpecial Places // servers that make the first object in an empty place special, for example impossible to remove
 }
 
 // Places creates a new place for the named state. The place is empty.
@@ -38,7 +38,7 @@ type Place struct {
 	// Open returns the state, as another program would open it.
 	Open func(t *testing.T) store.State
 
-	// Put writes data, as someone else who ignores locks.
+	// Put writes data as another program that ignores locks would.
 	Put func(t *testing.T, data []byte)
 
 	// Lose removes the lock, even though a run holds it.

@@ -48,8 +48,8 @@ func nestsApart(t *testing.T) bool {
 	return false
 }
 
-// nest reads deeply nested files of the grammars: nested in each production called depth, and in place of each value in
-// JSON files, or of a tenth of these values. Errors are fine.
+// nest reads deeply nested files. The nesting is in each production called depth, and in place of each value in JSON
+// files, or of a tenth of these values. Read errors are fine.
 func nest(t *testing.T, grammars []Grammar, read func(file string) Cost) {
 	t.Helper()
 	for _, g := range grammars {

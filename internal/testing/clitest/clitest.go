@@ -27,8 +27,8 @@ type CLI struct {
 }
 
 // All returns the available programs: the OpenTofu that STATECRYPT_TOFU names, with and without encryption, and the
-// terraform in PATH, if its version is at least 1.6, the first with the current backend arguments. If there is none, or
-// with -short, the test is skipped.
+// terraform in PATH if its version is at least 1.6. Backends in older versions have other arguments. If there is no
+// program, or with -short, the test is skipped.
 func All(tb testing.TB) []CLI {
 	tb.Helper()
 	if testing.Short() {

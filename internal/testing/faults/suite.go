@@ -265,7 +265,8 @@ func Allocations() uint64 {
 	return m.TotalAlloc
 }
 
-// checkSeen compares an answer with Sees.
+// checkSeen checks that the user sees the result in Sees, or the default result. It returns a description of the
+// difference, or an empty string.
 func (s Suite) checkSeen(row fault, got []byte, err error) (wrong string) {
 	sees, declared := s.Sees[row.name]
 	if !declared {

@@ -96,8 +96,8 @@ func Sweep(t *testing.T, table attr.Table, key []byte, values func(name string) 
 	}
 }
 
-// BehindProxy returns the environment for a test that cloudtest.CheckProxies runs in a separate process: an empty
-// environment, or nil. In any other process, the test is skipped.
+// BehindProxy returns the environment for a test that cloudtest.CheckProxies runs in a separate process: an empty one
+// if the environment is on, or nil if it is off. In any other process, the test is skipped.
 func BehindProxy(t *testing.T) attr.LookupEnv {
 	t.Helper()
 	modes := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}

@@ -14,7 +14,7 @@ type Box struct {
 	Key  []byte // 16, 24 or 32 bytes
 }
 
-// Seal encrypts plain, bound to the given data.
+// Seal encrypts plain, and binds the result to bound.
 func (b Box) Seal(plain, bound []byte) []byte {
 	gcm := b.gcm()
 	nonce := make([]byte, gcm.NonceSize())

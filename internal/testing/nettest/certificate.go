@@ -80,7 +80,7 @@ func Pool(text string) *x509.CertPool {
 // PEM returns a certificate in PEM format.
 func PEM(c *x509.Certificate) string { return block("CERTIFICATE", c.Raw) }
 
-// sign creates a certificate. If issuer is nil, the certificate signs itself.
+// sign creates a certificate. If issuer is nil, the certificate is self-signed.
 func sign(template *x509.Certificate, issuer *tls.Certificate) Certificate {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template.SerialNumber = must(rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100)))

@@ -58,7 +58,7 @@ func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (befo
 }
 
 // Output runs a command in a folder and returns its standard output and exit code. A signal cancels ctx, which
-// interrupts the command. This is safe, because the command writes nothing.
+// interrupts the command. This is safe, because the command has no state to write.
 func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
 	var out bytes.Buffer
 	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil

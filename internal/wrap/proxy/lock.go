@@ -133,7 +133,7 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 		return errors.New("the program was stopped before it finished, so its changes may be missing from the state. Check the " +
 			"resources before the next run")
 	case l.stuck:
-		if err := p.backend.GiveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // released before; the response was lost
+		if err := p.backend.GiveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // the failed request had released it
 			return err
 		}
 		return nil

@@ -180,9 +180,9 @@ type unsure struct {
 	sealed []byte
 }
 
-// save saves a state that the backend refused, if the child cannot save it itself. It makes the proxy tell the child
-// that the state was written, because the child would otherwise print the state. The user gets the true result at the
-// end.
+// save saves a state that the backend refused, if the child cannot save it itself. If save returns true, the proxy
+// tells the child that the state was written, because the child would otherwise print the state. The user gets the true
+// result at the end.
 func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bool {
 	if p.effect != cmdline.Changes || p.leftover.CanLeave(size, len(sealed)) {
 		return false

@@ -23,7 +23,7 @@ type Backend struct {
 	kind  store.Kind
 
 	recorded module.Recorded // the backend that the module used without wrap
-	unread   error           // the error from reading recorded
+	unread   error           // the error from reading the record
 	unlocked bool            // whether the user asked for no lock
 	say      func(text string)
 

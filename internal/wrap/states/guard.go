@@ -21,7 +21,7 @@ type Guard struct {
 	Doubts    []encryption.Finding // probable mistakes in Target
 	Backend   *Backend
 	Memory    *Memory // the memory of earlier runs
-	Elsewhere error   // the error about a state without wrap, whose resources would be created again, or nil
+	Elsewhere error   // the error if there is a state without wrap, whose resources would be created again; nil if there is none
 	Pins      Pins
 	Force     bool // whether a state may replace a state with another lineage
 	Changes   bool // whether the run changes resources
@@ -188,7 +188,8 @@ func (g *Guard) NoteLineage(of *label) {
 }
 
 // Pins are the user's requirements for the state. An attacker who can write to the store can restore an old state, or
-// put in another state encrypted with the same key. The settings open both. The zero value accepts any state.
+// put in another state encrypted with the same key. Both would decrypt without an error. The zero value accepts any
+// state.
 type Pins struct {
 	Lineage string // the required lineage; an empty string accepts any
 	Serial  *int64 // the lowest accepted serial; nil accepts any

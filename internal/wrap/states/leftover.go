@@ -151,7 +151,7 @@ func (l *Leftover) isIn(path string) bool {
 	})
 }
 
-// find returns an error if there is a leftover of Terraform or wrap, or any other kind of file with its name.
+// find returns an error if there is a leftover of Terraform or wrap, or if something else has the name of one.
 func (l *Leftover) find() error {
 	err := asErrored(filepath.Join(l.dir, Errored), Errored)
 	if err == nil && l.home != "" {

@@ -19,8 +19,8 @@ import (
 )
 
 // Memory records the lineage and serial of the last state that wrap saw, because an attacker who can write to the store
-// can restore an old state, or put in another state encrypted with the same key. The settings open both. The recorded
-// values act like pins that users need not set.
+// can restore an old state, or put in another state encrypted with the same key. Both would decrypt without an error.
+// The recorded values act like pins that users need not set.
 type Memory struct {
 	at      files.Directory
 	of      string // the digest of the store kind and the full address of the state

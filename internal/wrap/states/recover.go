@@ -26,8 +26,8 @@ type Recovery struct {
 	Ask    func(question string) bool // asks the user a question; nil if nobody can answer
 }
 
-// Write writes the state that an earlier run could not write to the backend, if the state there is still older. It
-// releases the lock of the earlier run, and takes its own lock.
+// Write writes the state of an earlier run to the backend, if the state there is still older. It releases the lock of
+// the earlier run, and takes its own lock.
 func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) error {
 	m := &recovery{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l, unused: u}
 	if err := m.find(ctx); err != nil {
