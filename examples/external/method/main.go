@@ -81,7 +81,7 @@ func encrypt(key, plain []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gcm.Seal(salt, nil, plain, nil), nil //nolint:gosec // the cipher takes no nonce, it makes its own
+	return gcm.Seal(salt, nil, plain, nil), nil //nolint:gosec // the cipher creates the nonce itself
 }
 
 func decrypt(key, data []byte) ([]byte, error) {

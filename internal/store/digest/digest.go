@@ -4,7 +4,7 @@ package digest
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // both CLIs compare it
+	"crypto/md5" //nolint:gosec // Terraform and OpenTofu use MD5
 	"encoding/hex"
 	"fmt"
 
@@ -57,7 +57,7 @@ func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 }
 
 func of(data []byte) string {
-	sum := md5.Sum(data) //nolint:gosec // the digest that both CLIs use
+	sum := md5.Sum(data) //nolint:gosec // Terraform and OpenTofu use MD5
 	return hex.EncodeToString(sum[:])
 }
 

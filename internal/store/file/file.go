@@ -407,7 +407,7 @@ func (s *state) share(f *os.File, ours fs.FileInfo) error {
 		return nil
 	}
 	if lent, err := s.lent.Stat(); err != nil || !os.SameFile(lent, ours) {
-		return nil //nolint:nilerr // the programs have inherited a file that was replaced
+		return nil //nolint:nilerr // the inherited file has been replaced
 	}
 	return shareLock(f, s.lent)
 }
@@ -512,7 +512,7 @@ func (s *state) Holder(context.Context) (*store.Lock, error) {
 	}
 	f, err := s.openFile(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // nobody can have locked it
+		return nil, nil //nolint:nilnil // a missing file cannot be locked
 	}
 	if err != nil {
 		return nil, s.failed(err)

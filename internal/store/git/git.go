@@ -219,7 +219,7 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 // pause waits for a random time, which grows with the number of tries.
 func pause(ctx context.Context, try int) error {
 	most := min(100*time.Millisecond<<min(try, 5), 2*time.Second)
-	return store.Pause(ctx, most/10+rand.N(most)) //nolint:gosec // a random time, so that not all runs try at once
+	return store.Pause(ctx, most/10+rand.N(most)) //nolint:gosec // spreads the attempts of several runs
 }
 
 // change is one change to the state.
@@ -488,7 +488,7 @@ func (s *state) takeBack(ctx context.Context, id, commit string) {
 func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
 	names, err := v.List(ctx, locks+"*")
 	if err != nil {
-		return nil //nolint:nilerr // the caller shows the error that this was to explain
+		return nil //nolint:nilerr // the caller then shows its own error
 	}
 	for _, other := range names {
 		if strings.HasPrefix(other, s.lockRef+"/") || strings.HasPrefix(s.lockRef, other+"/") {

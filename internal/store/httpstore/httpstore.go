@@ -140,7 +140,7 @@ func address(v attr.Values, name string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		return nil, nil //nolint:nilnil // no address is not a mistake
+		return nil, nil //nolint:nilnil // the address is optional
 	case err != nil || !recognize.IsHTTP(text): // err contains the URL
 		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
 	case unfilled.MatchString(text):

@@ -144,7 +144,7 @@ func LockOwn(at *os.Root) (*os.File, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // the folder is read without a lock
+		return nil, nil //nolint:nilerr,nilnil // the caller then reads without a lock
 	}
 	_ = waitForLock(f)
 	return f, nil

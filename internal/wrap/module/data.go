@@ -194,7 +194,7 @@ func secondNames(from, path string) error {
 		}
 		to := path + strings.TrimPrefix(at, from)
 		if e.IsDir() {
-			return os.Mkdir(to, 0o700) //nolint:gosec // below the folder of the run, which is new
+			return os.Mkdir(to, 0o700) //nolint:gosec // inside the new folder of this run
 		}
 		return os.Link(at, to) //nolint:gosec // likewise
 	})

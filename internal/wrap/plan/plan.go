@@ -153,14 +153,14 @@ func (w *walked) field(number protowire.Number, kind protowire.Type, isOwn bool)
 
 // skip skips size bytes.
 func (w *walked) skip(size uint64) error {
-	if size > uint64(max(w.left, 0)) { //nolint:gosec // the maximum is not negative
+	if size > uint64(max(w.left, 0)) { //nolint:gosec // never negative
 		w.left = -1
 	}
 	if w.left < 0 {
 		return errNoPlan
 	}
-	w.left -= int64(size)          //nolint:gosec // less than was left
-	_, err := w.Discard(int(size)) //nolint:gosec // less than was left
+	w.left -= int64(size)          //nolint:gosec // at most the bytes left
+	_, err := w.Discard(int(size)) //nolint:gosec // at most the bytes left
 	return err
 }
 
@@ -263,7 +263,7 @@ func (c *checked) with(settings module.Settings) ([]byte, error) {
 	for _, f := range c.archive.File {
 		size += f.CompressedSize64
 	}
-	if size > uint64(c.size) { //nolint:gosec // the same bytes count as the content of several files
+	if size > uint64(c.size) { //nolint:gosec // several files share the same bytes
 		return nil, errors.New("it cannot be read; plan again")
 	}
 	backend, err := c.backendWith(settings)
@@ -310,7 +310,7 @@ func (c *checked) copyTo(to io.Writer) error {
 		left = field[1]
 	}
 	if err == nil {
-		_, err = io.Copy(to, from) //nolint:gosec // no more than was read before
+		_, err = io.Copy(to, from) //nolint:gosec // at most the size checked before
 	}
 	return err
 }

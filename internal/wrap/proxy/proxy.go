@@ -314,7 +314,7 @@ const (
 func pass(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // no browser reads it, and the child may have ended
+	_, _ = w.Write(body) //nolint:gosec // not for a browser, and the child may have exited
 }
 
 func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {

@@ -282,7 +282,7 @@ func names(v cty.Value, name string) bool {
 // one shared file. It returns an empty string if there is no regular file.
 func folderOf(settings string) (string, error) {
 	if info, err := os.Stat(settings); settings == "" || err != nil || !info.Mode().IsRegular() {
-		return "", nil //nolint:nilerr // settings that cannot be read are reported by their reader
+		return "", nil //nolint:nilerr // the code that reads the settings reports this
 	}
 	file, err := files.Resolve("", settings)
 	if errors.Is(err, fs.ErrNotExist) { // the file is open, but was deleted

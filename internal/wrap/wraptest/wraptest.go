@@ -4,7 +4,7 @@ package wraptest
 import (
 	"bytes"
 	"cmp"
-	"context" //nolint:gosec // what the protocol wants
+	"context"
 	"fmt"
 	"io"
 	"net/http"
