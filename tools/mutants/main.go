@@ -5,8 +5,8 @@
 // Each report is the output of gremlins -o for one package. The name of the report is the folder of the package, with _
 // instead of /. FILE has one line for each change that no test needs to notice: the file, the kind of change, the
 // changed line of code, and the reason, separated by tabs. The same line of code may occur in several places. The
-// command fails if a change that is not in the list went unnoticed, if an entry in the list matches no change, or if
-// less than 95 % of all changes were noticed.
+// command fails if a change that is not in the list went unnoticed, if an entry in the list matches no unnoticed
+// change, or if less than 95 % of all changes were noticed.
 package main
 
 import (

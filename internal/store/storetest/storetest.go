@@ -30,7 +30,7 @@ type Harness struct {
 	FirstSpecial Places // servers that make the first object in an empty place special, for example impossible to remove
 }
 
-// Places creates a new place for the named state. The place is empty.
+// Places creates a new, empty place for the named state.
 type Places func(t *testing.T, name string) Place
 
 // Place is the place of one state.
@@ -247,7 +247,7 @@ func testLocks(t *testing.T, h Harness) {
 	s, other := p.Open(t), p.Open(t)
 	read := write(t, s, State(1), "")
 	must(t, s.Lock(t.Context(), Lock("1")))
-	must(t, s.Lock(t.Context(), Lock("1"))) // as if the first response was lost
+	must(t, s.Lock(t.Context(), Lock("1"))) // as if the first response had been lost
 	for what, err := range map[string]error{"another": other.Lock(t.Context(), Lock("2")), "a second": s.Lock(t.Context(), Lock("2"))} {
 		p.refused(t, err, what)
 		if held, ok := errors.AsType[*store.HeldError](err); !ok || held.By == nil || held.By.ID != "1" || held.By.Who != "1@host" {

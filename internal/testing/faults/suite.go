@@ -300,7 +300,7 @@ func saysOneOf(err error, parts string) bool {
 	})
 }
 
-// CheckError checks an error and the errors it wraps.
+// CheckError checks that an error, and the errors it wraps, contain no secret.
 func (s Secrets) CheckError(t *testing.T, err error) {
 	t.Helper()
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -320,7 +320,7 @@ func checkShort(t *testing.T, err error) {
 	}
 }
 
-// CheckText checks one text.
+// CheckText checks that a text contains no secret.
 func (s Secrets) CheckText(t *testing.T, what, text string) {
 	t.Helper()
 	for _, secret := range s {
