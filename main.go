@@ -1,4 +1,4 @@
-// Command terraform-provider-statecrypt serves the provider to Terraform or OpenTofu, which starts it.
+// Command terraform-provider-statecrypt serves the provider to Terraform and OpenTofu, which start it.
 package main
 
 import (
@@ -36,9 +36,9 @@ func main() {
 	}
 }
 
-// stopOnSignals cancels all reads when the user presses Ctrl-C. The terminal sends the signal to this process
-// as well as to the CLI, and "terraform apply" does not pass the signal on while it plans. The CLI later ends
-// this process. On SIGTERM, the process ends by itself, after giving the reads some time to clean up.
+// stopOnSignals stops all reads when the user presses Ctrl-C. The terminal sends the signal to this process too, and
+// "terraform apply" does not pass it on while it plans. Terraform or OpenTofu then ends this process. On SIGTERM, the
+// process exits by itself, after a short time for the reads to clean up.
 func stopOnSignals(server *provider.Server) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -1,7 +1,6 @@
-// Package conformance has files that OpenTofu, Terraform and other tools wrote, with
-// the outputs that a reader must find in them, or the fact that it must fail, and runs
-// programs on them. The files of the tools are the judge: our own would agree with
-// themselves.
+// Package conformance runs programs on files that OpenTofu, Terraform and other tools wrote. For each file, it has the
+// outputs that a reader must find, or says that reading must fail. The expected results come from the real tools,
+// because our own code would only agree with itself.
 package conformance
 
 import (
@@ -17,46 +16,45 @@ import (
 //go:embed cases VERSION
 var files embed.FS
 
-// Version is that of the suite. It is raised if a case is added or corrected.
+// Version returns the version of the suite. It is increased when a case is added or corrected.
 func Version() string {
 	text, err := files.ReadFile("VERSION")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // cannot happen, because the file is embedded
 	}
 	version, _, _ := strings.Cut(string(text), " ")
 	return version
 }
 
-// Case is one file with what must come of it, as case.json says it.
+// Case is a file with its expected result, as described in case.json.
 type Case struct {
 	Name string `json:"name"`
-	// "opentofu_state", "opentofu_plan", "plain_state", "terraform_backend_git", "sops" or
-	// "kubeform_module"
+	// Kind is "opentofu_state", "opentofu_plan", "plain_state", "terraform_backend_git", "sops" or "kubeform_module".
 	Kind        string      `json:"kind"`
 	Description string      `json:"description"`
-	MadeFrom    string      `json:"made_from"` // a case that opens, from which this one differs in what must fail
-	Expect      string      `json:"expect"`    // "ok" or "error": what the real tool did
-	Writes      string      `json:"writes"`    // "error": with these settings, the real tool writes nothing either
-	Tool        string      `json:"tool"`      // who wrote the file
+	MadeFrom    string      `json:"made_from"` // the case that opens, from which this failing case was derived
+	Expect      string      `json:"expect"`    // "ok" or "error": the result of the real tool
+	Writes      string      `json:"writes"`    // "error" if the real tool cannot write with these settings either
+	Tool        string      `json:"tool"`      // the tool that wrote the file
 	ToolVersion string      `json:"tool_version"`
 	Target      string      `json:"target"`    // "state", "plan" or "remote_state_data_sources"
-	Selection   []Selection `json:"selection"` // of the latter
+	Selection   []Selection `json:"selection"` // for the target remote_state_data_sources
 
 	ConfigFile     string   `json:"config"`      // the text of TF_ENCRYPTION
-	CodeConfigFile string   `json:"code_config"` // the body of the encryption block that it is merged over
-	Programs       []string `json:"programs"`    // scripts for sh that the settings name
+	CodeConfigFile string   `json:"code_config"` // the body of the encryption block over which TF_ENCRYPTION is merged
+	Programs       []string `json:"programs"`    // sh scripts that the settings name
 	StateFile      string   `json:"state_file"`
 	PlanFile       string   `json:"plan_file"`
 	OutputsFile    string   `json:"expected_outputs"`
 
-	// Of terraform-backend-git, and of sops: the file as it is in git, what the backend
-	// served for it, the environment that it ran with, and files with private keys.
+	// For terraform-backend-git and sops: the file as stored in git, the file as the backend served it, the environment
+	// of the backend, and files with private keys.
 	RawBlob       string            `json:"raw_blob"`
 	DecryptedFile string            `json:"decrypted"`
 	BackendEnv    map[string]string `json:"backend_env"`
 	SecretsFiles  []string          `json:"secrets_files"`
 
-	// Of Kubeform: status.state of a module.
+	// For Kubeform: status.state of a module.
 	StatusState string `json:"status_state"`
 	SecretKey   string `json:"secret_key_base64"`
 
@@ -64,7 +62,7 @@ type Case struct {
 	PlainPlanFile string `json:"plain_plan_file"`
 }
 
-// Selection is the name of a remote state data source, and what became of it.
+// Selection is the name of a remote state data source, and the result of reading it.
 type Selection struct {
 	Name   string `json:"name"`
 	Expect string `json:"expect"`
@@ -77,11 +75,11 @@ type Output struct {
 	Value     json.RawMessage `json:"value"`
 }
 
-// All returns every case, in the order of names.
+// All returns all cases, sorted by name.
 func All() []Case {
 	dirs, err := files.ReadDir("cases")
 	if err != nil {
-		panic(err) // they are embedded
+		panic(err) // cannot happen, because the files are embedded
 	}
 	all := make([]Case, len(dirs))
 	for i, d := range dirs {
@@ -90,7 +88,7 @@ func All() []Case {
 	return all
 }
 
-// Get returns the case called name. It panics if there is none.
+// Get returns the named case. It panics if there is no such case.
 func Get(name string) Case {
 	c := Case{Name: name}
 	c.decode("case.json", &c)
@@ -102,8 +100,8 @@ func (c Case) State() []byte {
 	return c.read(cmp.Or(c.StateFile, c.PlanFile, c.RawBlob, c.StatusState))
 }
 
-// Plain returns the plaintext as the real tool has it, nil if it is not kept. What
-// terraform-backend-git served for a file that was encrypted twice is none.
+// Plain returns the plaintext that the real tool had, or nil if the case does not include it. For a file that was
+// encrypted twice, the file that terraform-backend-git served does not count as plaintext.
 func (c Case) Plain() []byte {
 	switch {
 	case c.PlainFile != "" || c.PlainPlanFile != "":
@@ -114,13 +112,13 @@ func (c Case) Plain() []byte {
 	return nil
 }
 
-// Config returns the configuration text, "" if there is none.
+// Config returns the configuration text, or an empty string if there is none.
 func (c Case) Config() string { return c.text(c.ConfigFile) }
 
-// CodeConfig returns the text that Config is merged over, "" if there is none.
+// CodeConfig returns the text over which Config is merged, or an empty string if there is none.
 func (c Case) CodeConfig() string { return c.text(c.CodeConfigFile) }
 
-// Secret returns the file with private keys of this name, "" if there is none.
+// Secret returns the named file with private keys, or an empty string if there is none.
 func (c Case) Secret(name string) string {
 	if !slices.Contains(c.SecretsFiles, name) {
 		return ""
@@ -128,8 +126,7 @@ func (c Case) Secret(name string) string {
 	return c.text(name)
 }
 
-// Files returns what is in the folder of a program: private keys, and programs that the
-// settings name.
+// Files returns the files to put into the folder of a program: private keys, and programs that the settings name.
 func (c Case) Files() map[string][]byte {
 	all := map[string][]byte{}
 	for _, name := range slices.Concat(c.SecretsFiles, c.Programs) {
@@ -138,14 +135,13 @@ func (c Case) Files() map[string][]byte {
 	return all
 }
 
-// Outputs returns what must be found.
+// Outputs returns the expected outputs.
 func (c Case) Outputs() (outputs map[string]Output) {
 	c.decode(c.OutputsFile, &outputs)
 	return outputs
 }
 
-// Slow reports whether the key of the file takes long to derive, because it has
-// OpenTofu's own number of iterations.
+// Slow reports whether deriving the key takes long, because the settings use OpenTofu's default number of iterations.
 func (c Case) Slow() bool {
 	text := c.CodeConfig() + c.Config()
 	return strings.Contains(text, "pbkdf2") && !strings.Contains(text, "iterations")
@@ -167,7 +163,7 @@ func (c Case) text(file string) string {
 func (c Case) read(file string) []byte {
 	data, err := files.ReadFile(path.Join("cases", c.Name, file))
 	if err != nil {
-		panic(err) // it is embedded, or nobody has it
+		panic(err) // the file is embedded, or the case names a missing file
 	}
 	return data
 }

@@ -21,24 +21,24 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// What a program ends with, beside 0.
+// These are the exit codes of a program, besides 0.
 const (
-	exitRefused = 1  // it cannot, or must not, be opened
-	exitSkipped = 77 // the program is not for files of this kind
-	killed      = -1 // it has no exit code
+	exitRefused = 1  // the file cannot or must not be opened
+	exitSkipped = 77 // the program does not support this kind of file
+	killed      = -1 // killed by a signal, without an exit code
 )
 
-// Run is one call of a program: a case, or one of its selections.
+// Run is one call of a program, for a case or one of its selections.
 type Run struct {
-	Name   string // of the case, with the reader in brackets
-	Reader string // the name of a remote state data source, or "" for the state of the configuration itself
-	Opens  bool   // what the real tool did; if the program is to write, whether it must
+	Name   string // the case name, with the reader in brackets
+	Reader string // the name of a remote state data source, or "" for the configuration's own state
+	Opens  bool   // whether the real tool opened the file or, for a writing run, whether the program must write
 
 	of    Case
-	plain []byte // what the program is to write; nil if it is to read
+	plain []byte // the plaintext to write, or nil for a reading run
 }
 
-// Runs returns all calls, in the order of cases.
+// Runs returns all runs, in the order of the cases.
 func Runs() (runs []Run) {
 	for _, c := range All() {
 		if len(c.Selection) == 0 {
@@ -51,31 +51,31 @@ func Runs() (runs []Run) {
 	return runs
 }
 
-// Verdict is what came of a run.
+// Verdict is the outcome of a run.
 type Verdict string
 
-// The verdicts.
+// These are the possible verdicts.
 const (
 	Passed  Verdict = "ok"
 	Failed  Verdict = "FAILED"
 	Skipped Verdict = "skipped"
-	Differs Verdict = "differs" // as is known
+	Differs Verdict = "differs" // a known difference
 )
 
-// Result is a verdict with its reason, "" for [Passed].
+// Result is a verdict with its reason, which is empty for [Passed].
 type Result struct {
 	Verdict Verdict
 	Why     string
 }
 
-// Program is what is tested.
+// Program is the program under test.
 type Program struct {
-	Command []string          // the program, or an adapter for it, and its first arguments
-	Timeout time.Duration     // of a call
-	Known   map[string]string // the reasons of differences that are known, by names of runs
+	Command []string          // the program or its adapter, and the first arguments
+	Timeout time.Duration     // the time limit for one call
+	Known   map[string]string // the reasons for known differences, by run name
 }
 
-// Judge runs the program and compares what it did with what the real tool did.
+// Judge runs the program and compares its result with the result of the real tool.
 func (p Program) Judge(ctx context.Context, r Run) Result {
 	result := Result{Verdict: Passed}
 	switch err := p.check(ctx, r); {
@@ -95,7 +95,7 @@ func (p Program) Judge(ctx context.Context, r Run) Result {
 
 var errSkipped = errors.New("the program is not for files of this kind")
 
-// answer is what a program did.
+// answer is the result of running a program.
 type answer struct {
 	code           int
 	stdout, stderr []byte
@@ -133,7 +133,7 @@ func (p Program) check(ctx context.Context, r Run) error {
 	return nil
 }
 
-// compare says in what the plaintext differs from that of the real tool.
+// compare returns an error that says how the plaintext differs from the real tool's plaintext.
 func (c Case) compare(plain []byte) error {
 	if c.Kind == "opentofu_plan" {
 		if !bytes.Equal(plain, c.Plain()) {
@@ -151,9 +151,9 @@ func (c Case) compare(plain []byte) error {
 	return sameDocument(plain, c.Plain())
 }
 
-// sameDocument compares states as JSON: neither white space nor the order of members
-// matters, and numbers are equal by value. Outputs were compared by their types already,
-// and programs that read a state and write it again put their own version into it.
+// sameDocument compares two states as JSON. White space and the order of members do not matter, and numbers are
+// compared by value. The comparison leaves out outputs, which were already compared by type, and the Terraform version,
+// because programs that read and rewrite a state set their own version.
 func sameDocument(got, want []byte) error {
 	var members [2]map[string]cty.Value
 	for i, document := range [][]byte{got, want} {
@@ -183,11 +183,11 @@ func sameDocument(got, want []byte) error {
 }
 
 const (
-	maxSaid    = 300      // bytes of an error of the program that are shown
-	maxPrinted = 64 << 20 // bytes of a state; those of the cases are far smaller
+	maxSaid    = 300      // maximum length of program errors shown, in bytes
+	maxPrinted = 64 << 20 // maximum size of a state, in bytes; states in the cases are far smaller
 )
 
-// call starts the program in a folder of its own.
+// call starts the program in its own folder.
 func (p Program) call(ctx context.Context, r Run) (a answer, err error) {
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
@@ -215,8 +215,8 @@ func (p Program) call(ctx context.Context, r Run) (a answer, err error) {
 	return a, err
 }
 
-// environ is that of this process, without what Terraform and OpenTofu would read
-// from it, and with what the program has to know.
+// environ returns the environment of this process, without the variables that Terraform and OpenTofu would read, and
+// with the variables that describe the run.
 func (r Run) environ() world.Environ {
 	environ := world.Here().Environ().Only(func(name string) bool {
 		return !strings.HasPrefix(name, "TF_") && !strings.HasPrefix(name, "CASE_")
@@ -240,8 +240,8 @@ func (r Run) environ() world.Environ {
 	return environ
 }
 
-// SameOutputs compares the outputs of a state with those that the real tool found, by
-// value and type, as OpenTofu would decode them.
+// SameOutputs compares the outputs of a state with the outputs that the real tool found, by value and type, as OpenTofu
+// would decode them.
 func SameOutputs(state *tfstate.State, want map[string]Output) error {
 	for _, name := range slices.Sorted(maps.Keys(state.Outputs)) {
 		if _, expected := want[name]; !expected {
@@ -281,8 +281,8 @@ func sameOutput(got tfstate.Output, want Output) error {
 	return nil
 }
 
-// ParseKnown reads the reasons of differences: in each line, the name of a run, a space
-// and the reason. Lines that begin with # are comments.
+// ParseKnown parses a list of known differences. Each line has the name of a run, a space and the reason. Lines that
+// begin with # are comments.
 func ParseKnown(text string) (map[string]string, error) {
 	names := map[string]bool{}
 	for _, r := range Runs() {

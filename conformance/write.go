@@ -20,8 +20,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Writes returns the calls of a program that writes: with the settings and the plaintext of all
-// cases of OpenTofu that open, and what must not be written.
+// Writes returns the runs for a program that writes. They use the settings and the plaintext of all OpenTofu cases that
+// open, and of cases that must not be written.
 func Writes() (runs []Run) {
 	for _, c := range All() {
 		plain := c.Plain()
@@ -37,7 +37,7 @@ func Writes() (runs []Run) {
 	return runs
 }
 
-// written has the program write once more, and checks both files.
+// written runs the program a second time, and checks both files.
 func (p Program) written(ctx context.Context, r Run, first []byte) error {
 	again, err := p.call(ctx, r)
 	if err == nil && again.code != 0 {
@@ -90,7 +90,8 @@ func (p Program) written(ctx context.Context, r Run, first []byte) error {
 	return files[0].fresh(files[1], strings.HasPrefix(target.Methods()[0], "method.aes_gcm."))
 }
 
-// target is that of the library with the settings of the case, whose programs go to a folder.
+// target returns the library's target for the settings of the case. It writes the programs that the settings name to a
+// folder.
 func (c Case) target(dir string) (encryption.Target, error) {
 	var layers []encryption.Layer
 	for _, text := range []string{c.CodeConfig(), c.Config()} {
@@ -117,12 +118,12 @@ func (c Case) target(dir string) (encryption.Target, error) {
 
 // envelope is an encrypted file, with the documents in its metadata.
 type envelope struct {
-	members map[string]any // without those that follow
+	members map[string]any // without the members meta and encrypted_data
 	meta    map[string]map[string]any
 	data    []byte
 }
 
-// parse accepts only what a writer may write.
+// parse parses an envelope. It accepts only the form that a writer may write.
 func parse(file []byte) (e envelope, err error) {
 	if e.members, err = object(file); err != nil {
 		return e, fmt.Errorf("W2: %w", err)
@@ -149,8 +150,8 @@ func parse(file []byte) (e envelope, err error) {
 	return e, nil
 }
 
-// like says in what a file differs from one of the library with the same settings and
-// plaintext, but for what is random.
+// like returns an error that says how a file differs from the library's file with the same settings and plaintext.
+// Random parts are not compared.
 func (e envelope) like(want envelope) error {
 	if err := same(e.members, want.members); err != nil {
 		return fmt.Errorf("W2, W3: %w", err)
@@ -174,13 +175,13 @@ func (e envelope) like(want envelope) error {
 
 const (
 	nonceLength = 12
-	surelyOnce  = 8 // bytes that two random salts do not have in common
+	surelyOnce  = 8 // bytes that two random salts cannot have in common
 )
 
-// fresh reports what must be new in each file, or in each run of the program, and is not. The other file is of another
-// run.
+// fresh returns an error if the file and the other file, from another run, share a value that must be new in each file
+// or in each run.
 func (e envelope) fresh(other envelope, nonces bool) error {
-	if nonces && bytes.Equal(e.data[:nonceLength], other.data[:nonceLength]) { // they open, so that there is a nonce
+	if nonces && bytes.Equal(e.data[:nonceLength], other.data[:nonceLength]) { // both files open, so they have a nonce
 		return errors.New("W7: two files have the same nonce")
 	}
 	for key, document := range e.meta {
@@ -214,7 +215,7 @@ func same(got, want map[string]any) error {
 	return nil
 }
 
-// object decodes a JSON object in which no object has two members of the same name.
+// object decodes a JSON object. It returns an error if any object in it has two members with the same name.
 func object(text []byte) (map[string]any, error) {
 	if !json.Valid(text) {
 		return nil, errors.New("it is not one JSON text")
@@ -228,7 +229,7 @@ func object(text []byte) (map[string]any, error) {
 	return members, unique(json.NewDecoder(bytes.NewReader(text)))
 }
 
-// unique reads one value.
+// unique reads one JSON value, and returns an error if an object in it has two members with the same name.
 func unique(decoder *json.Decoder) error {
 	token, err := decoder.Token()
 	if delim, isDelim := token.(json.Delim); err != nil || !isDelim {
@@ -240,7 +241,7 @@ func unique(decoder *json.Decoder) error {
 	} else {
 		names := map[json.Token]bool{}
 		for err == nil && decoder.More() {
-			name, _ := decoder.Token() // the text is JSON
+			name, _ := decoder.Token() // the text is valid JSON
 			if names[name] {
 				return fmt.Errorf("there are two members %q", name)
 			}
@@ -254,7 +255,7 @@ func unique(decoder *json.Decoder) error {
 	return err
 }
 
-// decoded accepts only what an encoder of base64 returns.
+// decoded decodes base64. It accepts only the form that an encoder would produce.
 func decoded(value any) ([]byte, error) {
 	text, isText := value.(string)
 	if !isText {

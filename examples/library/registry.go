@@ -5,8 +5,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light"
 )
 
-// registry lists what the settings may name. A key provider that needs the SDK of a cloud
-// is a package of its own, such as builtin/keyprovider/awskms, with a function Block.
+// registry lists the kinds that the settings may name. A key provider that needs a cloud SDK is a separate package,
+// such as builtin/keyprovider/awskms, with a Block function.
 func registry() encryption.Registry {
 	var own encryption.Registry
 	all := light.Registry()

@@ -1,5 +1,5 @@
-// Package answers explains answers of services with tables. A table has a row for each known answer,
-// and the first row that fits counts.
+// Package answers explains service responses with tables. A table has one row for each known response, and the first
+// matching row applies.
 package answers
 
 import (
@@ -12,22 +12,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Row is an answer of a service with its meaning. Status, Code and Said fit all answers if they are
-// empty.
+// Row is a service response with its meaning. Status, Code and Said match every response if they are empty.
 type Row struct {
-	Status string // one or several HTTP statuses, such as "403 5xx"
-	Code   string // one or several error codes of the service
-	Said   string // a part of the service's text, which is not shown
-	Unless bool   // whether the row does not apply to this request
+	Status string // one or more HTTP statuses, such as "403 5xx"
+	Code   string // one or more error codes of the service
+	Said   string // a part of the service's message, which is not shown
+	Unless bool   // if true, the row does not apply to this request
 
-	Wraps error // error that precedes the text, which may then be ""
+	Wraps error // the error that precedes the text; the text may then be empty
 	Text  string
 
-	Advice string // advice to the user, see fault.With
+	Advice string // advice for the user; see fault.With
 }
 
-// Find returns the first row that fits, and the zero Row if none does. A status of 600 or more counts
-// as 5xx.
+// Find returns the first matching row, or the zero Row if none matches. A status of 600 or more is treated as 5xx.
 func Find(rows []Row, status int, code, said string) Row {
 	statuses := []string{strconv.Itoa(status), strconv.Itoa(min(status/100, 5)) + "xx"}
 	for _, row := range rows {

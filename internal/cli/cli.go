@@ -1,5 +1,5 @@
-// Package cli describes commands and flags in tables. There are two such tables: for statecrypt itself, and
-// for Terraform and OpenTofu under wrap.
+// Package cli provides the common parts of two tables of commands and flags: statecrypt's own, and the one for
+// Terraform and OpenTofu under wrap.
 package cli
 
 import (
@@ -10,9 +10,9 @@ import (
 // Command is a row in a [Table].
 type Command[T any] struct {
 	Name     string // one or two words
-	Wants    string // the arguments, as described to users
+	Wants    string // a description of the arguments, for users
 	Min, Max int    // the minimum and maximum number of arguments
-	Flags    string // separated by spaces, such as "json o=FILE"; "=" means that a flag takes a value
+	Flags    string // separated by spaces; a flag that takes a value ends with "=", which may be followed by a name for the value
 	Does     T
 }
 
@@ -31,7 +31,8 @@ func (c Command[T]) FlagNames() (names []string) {
 // HasFlag reports whether the command has the flag called name.
 func (c Command[T]) HasFlag(name string) bool { return slices.Contains(c.FlagNames(), name) }
 
-// Value returns the name of a flag's value for the help, such as "FILE", and whether the flag takes a value.
+// Value returns the name that the help uses for a flag's value, such as "FILE", and reports whether the flag takes a
+// value.
 func (c Command[T]) Value(flag string) (value string, takes bool) {
 	for known := range strings.FieldsSeq(c.Flags) {
 		if value, takes = strings.CutPrefix(known, flag+"="); takes {
@@ -49,13 +50,12 @@ func (c Command[T]) TakesValue(flag string) bool {
 
 // Mistake explains flags that a command does not have.
 type Mistake struct {
-	Flags string // names, separated by spaces
-	With  string // the command, or a flag that it has; empty for any command
+	Flags string // separated by spaces
+	With  string // the command, or a flag that the command must have; "" for any command
 	Meant string
 }
 
-// Meant returns the explanation of the first mistake that applies to flag, or an empty string if there is
-// none.
+// Meant returns the explanation for a flag from the first matching mistake, or an empty string if none matches.
 func (c Command[T]) Meant(flag string, mistakes []Mistake) string {
 	for _, m := range mistakes {
 		if (m.With == "" || m.With == c.Name || c.HasFlag(m.With)) && slices.Contains(strings.Fields(m.Flags), flag) {
@@ -68,7 +68,7 @@ func (c Command[T]) Meant(flag string, mistakes []Mistake) string {
 // Table lists all commands of a program.
 type Table[T any] []Command[T]
 
-// Find returns the command with the given name. It returns false if there is none.
+// Find returns the named command, or false if there is none.
 func (t Table[T]) Find(name string) (Command[T], bool) {
 	if at := slices.Index(t.Names(), name); at >= 0 {
 		return t[at], true
@@ -84,12 +84,12 @@ func (t Table[T]) Names() (names []string) {
 	return names
 }
 
-// With returns the names of all commands that have the given flag.
+// With returns the names of the commands that have the flag.
 func (t Table[T]) With(flag string) []string {
 	return slices.DeleteFunc(slices.Clone(t), func(c Command[T]) bool { return !c.HasFlag(flag) }).Names()
 }
 
-// FlagNames returns the names of all flags of all commands.
+// FlagNames returns the flag names of all commands.
 func (t Table[T]) FlagNames() (names []string) {
 	for _, c := range t {
 		names = append(names, c.FlagNames()...)

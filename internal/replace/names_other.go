@@ -2,5 +2,5 @@
 
 package replace
 
-// OtherNames returns "", because only Unix systems count hard links.
+// OtherNames returns an empty string, because only Unix systems count hard links.
 func OtherNames(string) string { return "" }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// OtherNames returns a text about the other names (hard links) of a file, which keep the old content when it is
-// replaced. It returns "" if the file has no other name.
+// OtherNames returns a warning if a file has other names (hard links), which keep the old content when the file is
+// replaced. It returns an empty string if there are none.
 func OtherNames(name string) string {
 	info, err := os.Stat(name)
 	if err != nil {

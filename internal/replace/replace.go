@@ -1,4 +1,4 @@
-// Package replace writes files that may hold secrets, and replaces existing files atomically.
+// Package replace writes files that may contain secrets, and replaces existing files atomically.
 package replace
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// File writes data to the file that name leads to, atomically, or changes nothing. It refuses to replace a file that
-// this user may not write, even if the folder would allow it. If before is not nil, the file must be unchanged since
-// before was read, and the new file keeps its rights and, if possible, its owner. Otherwise only this user may read
-// the new file.
+// File atomically writes data to the file that name leads to, or changes nothing. It refuses to replace a file that the
+// current user may not write, even if the folder permissions would allow it. If before is not nil, the file must not
+// have changed since before was read, and the new file keeps its permissions and, if possible, its owner. Otherwise,
+// only the current user can read the new file.
 func File(ctx context.Context, name string, data []byte, before os.FileInfo) error {
 	name, err := Place(name)
 	if err != nil {
@@ -26,18 +26,18 @@ func File(ctx context.Context, name string, data []byte, before os.FileInfo) err
 	return put(ctx, byPath(filepath.Dir(name)), filepath.Base(name), data, original{name, before})
 }
 
-// Name works like [File] for a file of statecrypt's own, whose rights are not kept. If name is a link, the link is
-// replaced, and not followed.
+// Name works like [File], but for statecrypt's own files, whose permissions are not kept. If name is a link, Name
+// replaces the link itself.
 func Name(ctx context.Context, name string, data []byte) error {
 	return put(ctx, byPath(filepath.Dir(name)), filepath.Base(name), data, original{})
 }
 
-// In works like [Name] in an open folder, which nobody can replace by another meanwhile.
+// In works like [Name], but in an open folder, which nobody can exchange for another one meanwhile.
 func In(ctx context.Context, dir *os.Root, base string, data []byte) error {
 	return put(ctx, dir, base, data, original{})
 }
 
-// put writes data to a temporary file, and renames that to base.
+// put writes data to a temporary file, and renames it to base.
 func put(ctx context.Context, dir folder, base string, data []byte, of original) error {
 	if err := mayWrite(dir, base); err != nil {
 		return err
@@ -62,7 +62,8 @@ func put(ctx context.Context, dir folder, base string, data []byte, of original)
 	return t.finish(base, err)
 }
 
-// folder is the folder of a file, with methods of [os.Root]. Each name is the name of a file in it.
+// folder is the folder that contains a file. It has methods of [os.Root]. Each name is the name of a file in the
+// folder.
 type folder interface {
 	Name() string
 	OpenFile(base string, flag int, mode os.FileMode) (*os.File, error)
@@ -71,7 +72,7 @@ type folder interface {
 	Remove(base string) error
 }
 
-// byPath is the folder at a path, which may be another folder at each call.
+// byPath is a folder named by its path, which may lead to a different folder at each call.
 type byPath string
 
 func (f byPath) Name() string                           { return string(f) }
@@ -84,7 +85,7 @@ func (f byPath) OpenFile(base string, flag int, mode os.FileMode) (*os.File, err
 	return os.OpenFile(f.in(base), flag, mode)
 }
 
-// original is the file whose rights the new file gets. If info is nil, the new file gets none.
+// original is the file whose permissions the new file gets. If info is nil, no permissions are copied.
 type original struct {
 	name string
 	info os.FileInfo
@@ -101,7 +102,7 @@ func (o original) keepRights(f *os.File) error {
 	return f.Chmod(o.info.Mode().Perm())
 }
 
-// expectUnchanged returns an error if somebody has written the file since info was read.
+// expectUnchanged returns an error if the file was written since info was read.
 func (o original) expectUnchanged() error {
 	if o.info == nil {
 		return nil
@@ -113,11 +114,11 @@ func (o original) expectUnchanged() error {
 	return err
 }
 
-// Place returns the path of the file that a name leads to through links, so that the file is
-// replaced, and not a link. It returns an error if that is not a regular file, or if a descriptor
-// names it: the process that has it open would not see the new content.
+// Place returns the path of the file that name leads to, with links resolved, so that the file is replaced and not a
+// link to it. It returns an error if the file is not regular. It also returns an error if name is a file descriptor in
+// /proc, because the process that has the file open would not see the new content.
 func Place(name string) (string, error) {
-	for range 40 { // the most links that Linux follows
+	for range 40 { // the maximum number of links that Linux follows
 		info, err := os.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -149,7 +150,7 @@ func Place(name string) (string, error) {
 	return "", errors.New("there are too many links; name the file itself")
 }
 
-// mayWrite returns an error if this user could not write to the existing file base. A link is not checked.
+// mayWrite returns an error if the current user cannot write to the existing file base. It does not check links.
 func mayWrite(dir folder, base string) error {
 	info, err := dir.Lstat(base)
 	switch {
@@ -175,12 +176,12 @@ var (
 	errIrregular = errors.New("it is not a regular file; name another")
 )
 
-// temporary is a new file that replaces another. If the system supports that, it has no name until it is complete, so
-// nothing remains if the process is killed. Otherwise, a hidden file may remain.
+// temporary is a new file that will replace another. If the system allows it, the file has no name until it is
+// complete, so nothing remains if the process is killed. Otherwise, a hidden file may remain.
 type temporary struct {
 	*os.File
 	dir  folder
-	name string // "" while the file has no name
+	name string // empty while the file has no name
 }
 
 func newTemporary(dir folder, base string) (*temporary, error) {
@@ -194,7 +195,7 @@ func newTemporary(dir folder, base string) (*temporary, error) {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("its folder must be made first: %w", failed.Err)
 	} else if ok {
-		err = fmt.Errorf("no file can be made in the folder %q: %w", dir.Name(), keyfile.Explain(dir.Name(), failed.Err)) // not the random name
+		err = fmt.Errorf("no file can be made in the folder %q: %w", dir.Name(), keyfile.Explain(dir.Name(), failed.Err)) // hides the random name
 	}
 	if err != nil {
 		return nil, err
@@ -202,14 +203,14 @@ func newTemporary(dir folder, base string) (*temporary, error) {
 	return &temporary{f, dir, name}, nil
 }
 
-// hidden returns the beginning of a temporary name for base, with at most 200 bytes of base, so that no name is too
-// long.
+// hidden returns the beginning of a temporary name for base. It uses at most 200 bytes of base, so that the name is
+// never too long.
 func hidden(base string) string {
 	const most = 200
 	return "." + strings.ToValidUTF8(base[:min(len(base), most)], "") + "."
 }
 
-// finish closes the file, and renames it to base, or removes it after an error, which it returns.
+// finish closes the file and renames it to base. After an error, it removes the file and returns the error.
 func (t *temporary) finish(base string, err error) error {
 	if err == nil && t.name == "" {
 		named := hidden(base) + rand.Text()

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// SyncFolder writes the names in a folder to the disk. It skips a folder that this user may not list.
+// SyncFolder flushes the names in a folder to disk. It skips a folder that the current user may not list.
 func SyncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// unnamed, link, keepOwner and keepACL work on Linux only.
+// unnamed, link, keepOwner and keepACL are implemented only on Linux.
 func unnamed(string) *os.File { return nil }
 
 func link(*os.File, string) error { return errors.ErrUnsupported }

@@ -5,54 +5,54 @@ import (
 	"os"
 )
 
-// Addressed is a state whose String leaves out parts of its address.
+// Addressed is a state whose String method leaves out parts of its address.
 type Addressed interface {
-	// Address returns the full address, which identifies the state. It must not be shown, because the parts that
-	// String leaves out may be secret.
+	// Address returns the full address, which identifies the state. It must not be shown, because it may contain
+	// secrets that String leaves out.
 	Address() string
 }
 
-// Prover is a state in a store that may break its promises.
+// Prover is a state in a store that may not do what it promises.
 type Prover interface {
-	// Ready returns an error if the store would not take a state. It is called before a run makes anything that the
+	// Ready returns an error if the store would not accept a state. It is called before a run creates anything that the
 	// state must record.
 	Ready(ctx context.Context) error
 }
 
-// Local is a state in files of this machine.
+// Local is a state in local files.
 type Local interface {
-	// Keeps reports whether a file is the state, or its backup.
+	// Keeps reports whether the file at path is the state or its backup.
 	Keeps(path string) bool
 
-	// Lend returns a file for a child to inherit: if this process is killed while it has the lock, the child keeps
-	// the lock until its own end. The child can only read the file. The caller closes it. Lend returns nil if locks
+	// Lend returns a file for a child to inherit. If this process is killed while it holds the lock, the child keeps
+	// the lock until it exits. The child can only read the file. The caller closes the file. Lend returns nil if locks
 	// cannot be inherited.
 	Lend() *os.File
 
-	// Reverts reports whether it is normal that an older state comes back.
+	// Reverts reports whether older versions of the state may reappear in normal use.
 	Reverts(ctx context.Context) bool
 }
 
-// Digested is a state with a digest beside it, which other programs compare with the state.
+// Digested is a state with a stored digest that other programs compare with the state.
 type Digested interface {
-	// IsSettled reports whether the digest belongs to the state that was read.
+	// IsSettled reports whether the digest matches the state that was read.
 	IsSettled(ctx context.Context, read []byte) (bool, error)
 
-	// Settle writes the digest if an earlier write could not. The caller has the lock.
+	// Settle writes the digest if an earlier write could not. The caller must hold the lock.
 	Settle(ctx context.Context, read []byte) error
 }
 
-// Shared is a state in a place that a backend of Terraform and OpenTofu can also use.
+// Shared is a state in a place that a Terraform or OpenTofu backend can also use.
 type Shared interface {
-	// IsStateOf reports whether a backend of this kind with these arguments has the same state. It returns an error
-	// if the lock of the store would not exclude users of that backend.
+	// IsStateOf reports whether a backend of this kind with these arguments uses the same state. It returns an error if
+	// the store's lock would not keep out users of that backend.
 	IsStateOf(kind string, arguments map[string]any) (same bool, err error)
 }
 
-// Decorator is a state that adds something to another one.
+// Decorator is a state that wraps another state and adds something to it.
 type Decorator interface{ Unwrap() State }
 
-// As returns an ability of a state, or of a state that it decorates.
+// As returns an ability of a state, or of a state it decorates.
 func As[Ability any](s State) (able Ability, ok bool) {
 	for {
 		if able, ok = s.(Ability); ok {

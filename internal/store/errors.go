@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// These are the failures that any store may have, with the texts that users read.
+// These are the errors that any store may return, with the wording that users see.
 var (
 	ErrChanged = errors.New("the state has changed since it was read: somebody else wrote it, and it stays as it is")
 	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody removed it or replaced the locked file " +
@@ -18,20 +18,20 @@ var (
 	ErrDenied        = errors.New("access is denied")
 	ErrHolderUnknown = errors.New("the server says who holds the lock only to a program that asks for the lock")
 
-	// ErrUnseen means that a store reported success and the state cannot be read back. ErrUnkept and
-	// ErrUnremoved mean that the report was false.
+	// ErrUnseen means that a store reported success, but the state cannot be read back. ErrUnkept and ErrUnremoved mean
+	// that the report was false.
 	ErrUnseen    = errors.New("the store answered that the state is written, but it cannot be read back")
 	ErrUnkept    = errors.New("the store answered that the state is written, but another state, or none, is there")
 	ErrUnremoved = errors.New("the store answered that the state is removed, but it is still there")
 
-	// ErrUnlisted means that the kind of store knows only one state.
+	// ErrUnlisted means that this kind of store knows only one state.
 	ErrUnlisted = errors.New("the states cannot be listed: the http backend knows one state only; name files in its place")
 
-	// ErrUnfinished means that the state was written, and its digest was not. It is never taken for a lost answer.
+	// ErrUnfinished means that the state was written, but its digest was not. It never counts as a lost response.
 	ErrUnfinished = errors.New("the state was written, but not the data that belongs to it")
 )
 
-// Denied returns an error that wraps [ErrDenied], and has only the text of err.
+// Denied returns an error that wraps [ErrDenied], but has only the text of err.
 func Denied(err error) error { return denied{err} }
 
 type denied struct{ error }
@@ -39,12 +39,12 @@ type denied struct{ error }
 // Unwrap returns the error itself and [ErrDenied].
 func (d denied) Unwrap() []error { return []error{d.error, ErrDenied} }
 
-// HeldError means that somebody else has the lock.
+// HeldError means that another run or user holds the lock.
 type HeldError struct {
 	By *Lock // nil if the holder is unknown
 }
 
-// Error names the holder of the lock, the time, the operation, and the command that releases it.
+// Error names the lock holder, the time, the operation, and the command that releases the lock.
 func (e *HeldError) Error() string {
 	if e.By == nil {
 		return "somebody holds the lock"
@@ -52,13 +52,13 @@ func (e *HeldError) Error() string {
 	return e.By.Holder()
 }
 
-// AliveError means that only the end of its process releases a lock.
+// AliveError means that a lock is released only when its process ends.
 type AliveError struct {
-	Process int   // 0 if it is unknown
+	Process int   // 0 if unknown
 	By      *Lock // the description of the lock
 }
 
-// Error names the process, if it is known, and the user, the time and the operation of the lock.
+// Error names the process, if known, and the user, the time and the operation of the lock.
 func (e *AliveError) Error() string {
 	process := "a process"
 	if e.Process > 0 {
@@ -68,7 +68,7 @@ func (e *AliveError) Error() string {
 		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
 }
 
-// Holder returns a text about the holder of the lock, and about the command that releases it.
+// Holder returns a text about the lock holder and the command that releases the lock.
 func (l *Lock) Holder() string {
 	text := l.Describe()
 	if l.ID != "" && !l.OfProcess {
@@ -77,7 +77,7 @@ func (l *Lock) Holder() string {
 	return text
 }
 
-// Describe returns a text about the holder of the lock.
+// Describe returns a text about the lock holder.
 func (l *Lock) Describe() string {
 	text := outside.Quoted(cmp.Or(l.Who, "somebody"), 100) + " has held the lock " + outside.Quoted(l.ID, 100)
 	if l.Created != "" {
@@ -89,13 +89,13 @@ func (l *Lock) Describe() string {
 	return text
 }
 
-// Unlocking returns a text with the command that releases a lock that somebody has left.
+// Unlocking returns a text with the command that releases an abandoned lock.
 func Unlocking(id string) string {
 	return "release the lock with " + Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID")
 }
 
-// Proposed returns a command with the ID of a lock, and the text otherwise for an ID that is unsafe in a
-// shell: the maker of the lock chose the ID, and users may paste the command.
+// Proposed returns the command followed by the lock ID, or the text in otherwise if the ID is unsafe in a shell. An
+// attacker may have chosen the ID, and users may paste the command.
 func Proposed(command, id, otherwise string) string {
 	if !harmless.MatchString(id) {
 		return otherwise
@@ -105,7 +105,7 @@ func Proposed(command, id, otherwise string) string {
 
 var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$`)
 
-// UnansweredError means that a store did not answer, so that another try may succeed.
+// UnansweredError means that a store did not respond, so another attempt may succeed.
 type UnansweredError struct{ Err error }
 
 func (e *UnansweredError) Error() string { return e.Err.Error() }
@@ -113,13 +113,13 @@ func (e *UnansweredError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
-// AnswerError is the answer of a server that speaks the protocol of Terraform's http backend. The child receives it
-// unchanged, and handles it.
+// AnswerError is a response from a server that uses the protocol of Terraform's http backend. The child receives the
+// response unchanged, and handles it.
 type AnswerError struct {
 	Status int
 	Body   []byte
 	Text   string
-	Err    error // the error of this package that the answer means; nil for none
+	Err    error // the error of this package that the response means, or nil
 }
 
 func (e *AnswerError) Error() string {
@@ -129,5 +129,5 @@ func (e *AnswerError) Error() string {
 	return e.Text
 }
 
-// Unwrap returns the error that the answer stands for.
+// Unwrap returns the error that the response means.
 func (e *AnswerError) Unwrap() error { return e.Err }

@@ -11,8 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// Label returns the serial and the lineage of a plaintext state or of an envelope, nil or "" where they are absent.
-// It returns an error if the file is no JSON object, or if one of them has another type.
+// Label returns the serial and lineage of a plaintext state or an envelope. A missing serial is nil, and a missing
+// lineage is an empty string. Label returns an error if the file is not a JSON object, or if either value has the wrong
+// type.
 func Label(state []byte) (serial *int64, lineage string, err error) {
 	var label struct {
 		Serial  *int64
@@ -22,7 +23,7 @@ func Label(state []byte) (serial *int64, lineage string, err error) {
 		name = jsonwalk.Fold(name)
 		return name == "serial" || name == "lineage"
 	})
-	if err != nil || json.Unmarshal(picked, &label) != nil { // the errors may quote the state
+	if err != nil || json.Unmarshal(picked, &label) != nil { // the JSON errors may quote the state
 		return nil, "", errNoState
 	}
 	return label.Serial, label.Lineage, nil
@@ -30,7 +31,7 @@ func Label(state []byte) (serial *int64, lineage string, err error) {
 
 var errNoState = errors.New("it is not a Terraform state; check the file, and the program that wrote it")
 
-// Next returns a plaintext state with its serial increased by 1. A state without a serial is returned unchanged.
+// Next returns a plaintext state with its serial incremented by 1. It returns a state without a serial unchanged.
 func Next(state []byte) ([]byte, error) {
 	switch serial, _, err := Label(state); {
 	case err != nil:
@@ -56,9 +57,9 @@ func Next(state []byte) ([]byte, error) {
 	}
 }
 
-// Identity returns a version of a state that stays the same if a server reformats its JSON. For an envelope and for a
-// file of sops, it depends on a text that cannot be made a second time, for a plaintext state with a serial on the
-// label, and for any other file on its bytes.
+// Identity returns a version of a state that stays the same if a server reformats the JSON. For an envelope or a sops
+// file, it depends on encrypted text that no other write produces. For a plaintext state with a serial, it depends on
+// the label. For any other file, it depends on the bytes.
 func Identity(file []byte) Version {
 	var sealed, mac []byte
 	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // text that is not JSON has no such members
@@ -87,8 +88,8 @@ func Identity(file []byte) Version {
 	return Digest(file)
 }
 
-// textOf returns the content of a JSON string, and nothing for other values. It avoids a copy if it can, because
-// base64 may be long.
+// textOf returns the content of a JSON string, or nothing for other values. If possible, it does not copy the content,
+// because base64 text may be long.
 func textOf(value []byte) []byte {
 	if value[0] == '"' && !bytes.Contains(value, []byte(`\`)) {
 		return value[1 : len(value)-1]

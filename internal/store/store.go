@@ -1,17 +1,17 @@
-// Package store defines the stores in which wrap keeps states: bytes under a name. A store knows only
-// whether the bytes are still the version that was read.
+// Package store defines the stores in which wrap keeps states. A store keeps bytes under a name. The only other thing
+// it knows is whether the bytes are still the version that was read.
 //
 // These words have one meaning in all stores:
 //
 //   - version: a text that identifies the bytes of a state, such as an ETag or a digest.
-//   - lock: a document that names a run, in the format of Terraform and OpenTofu. It is held by that run, which is
-//     its holder, and found, lost or given back by its ID.
-//   - property: a fact about a store, which its code states, and wrap relies on.
+//   - lock: a document that names a run, in the format of Terraform and OpenTofu. That run is the lock holder. The lock
+//     ID is used to find and release the lock, and to notice its loss.
+//   - property: a fact about a store, declared in its code, on which wrap relies.
 //   - ability: a method that only some states have, see [As].
-//   - identity: a version that is the same however a server writes the JSON of a state, see [Identity].
-//   - unkept, unremoved, unseen: a store has reported success, and the state is not there, is still there, or cannot
-//     be read.
-//   - unfinished: the state is written, and a digest beside it is not.
+//   - identity: a version that does not depend on how a server formats the JSON of a state, see [Identity].
+//   - unkept, unremoved, unseen: a store reported success, but the state is not there, is still there, or cannot be
+//     read.
+//   - unfinished: the state was written, but its digest was not.
 package store
 
 import (
@@ -33,105 +33,105 @@ import (
 type Kind struct {
 	attr.Table
 
-	Named    string   // the attribute that names a state
-	Older    string   // where old versions remain; they open with the keys that they were encrypted with
-	Counts   bool     // encrypting with another key increases the serial, as the CLIs do with this backend
-	Looks    bool     // some servers read the serial and the lineage of a state, and refuse a state without them
-	Withhold []string // variables with credentials of this store; programs of the user do not get them
+	Named    string   // the attribute that names the state
+	Older    string   // where old versions remain, which the old keys still open
+	Counts   bool     // encrypting with another key increments the serial, as Terraform and OpenTofu do with this backend
+	Looks    bool     // some servers read the serial and lineage of a state, and refuse states without them
+	Withhold []string // environment variables with store credentials; the user's programs do not get them
 	Open     func(Settings) (Store, error)
 }
 
-// Settings holds the settings that open a store.
+// Settings holds the settings for opening a store.
 type Settings struct {
 	attr.Values
 
-	Folder string // the folder of the file with the block; its relative paths begin there
+	Folder string // the folder of the file with the block; relative paths in the block start there
 	Module string // the folder of the module
 
-	Limit    int64         // the most bytes of a state
-	Patience time.Duration // the limit for one request
+	Limit    int64         // the maximum size of a state, in bytes
+	Patience time.Duration // the time limit for one request
 
-	// Seal returns the encrypted form of a file that the store has found, for a backup. It returns nil for a file
-	// that is no state; the store then keeps an older backup.
+	// Seal returns the encrypted form of a file found in the store, for use as a backup. It returns nil if the file is
+	// not a state. The store then keeps the older backup.
 	Seal func(ctx context.Context, found []byte) ([]byte, error)
 }
 
-// Voice returns the words of errors for the block of the settings.
+// Voice returns the wording that errors use for the settings block.
 func (s Settings) Voice() fault.Voice {
 	block := "the block " + s.Values.Address()
 	return fault.Voice{Words: map[string]string{"credentials": block, "settings": block}}
 }
 
-// Store keeps states. Opening a store and naming a state contact nothing.
+// Store keeps states. Opening a store and calling State make no network requests.
 type Store interface {
 	Properties() Properties
 	State(name string) (State, error)
 
-	// List returns the names of states that begin with a prefix. Other files may be among them.
-	// Listing requires a right of its own.
+	// List returns the names of states that begin with prefix. The result may include other files. Listing may require
+	// additional permissions.
 	List(ctx context.Context, prefix string) ([]string, error)
 
-	Close() error // releases the locks that end with the process
+	Close() error // releases locks that end with the process
 }
 
-// Version identifies the bytes that were read. It is opaque. It is "" if there was no state, although an empty object
-// may have a version.
+// Version identifies the bytes that were read. It is opaque. It is empty if there was no state, except that an empty
+// object may have a version.
 type Version string
 
-// Properties holds facts about a store. The zero value is a store without locks, whose report of a write cannot be
-// relied on.
+// Properties holds facts about a store. The zero value describes a store without locks, whose success reports are not
+// reliable.
 type Properties struct {
-	HasLocks        bool             // locks keep others out
-	Verifies        bool             // Write and Remove check the store's report themselves
-	EndsWithProcess bool             // locks end with their process, so nobody can leave one
-	Retries         map[string]int64 // arguments for repetitions in the child's backend, by name
-	Unkept          error            // the error in place of [ErrUnkept]; nil if that fits
+	HasLocks        bool             // locks keep other users out
+	Verifies        bool             // Write and Remove verify the store's success reports themselves
+	EndsWithProcess bool             // locks end with their process, so a lock cannot be left behind
+	Retries         map[string]int64 // retry arguments for the child's backend, by argument name
+	Unkept          error            // the error to use instead of [ErrUnkept], or nil
 }
 
-// State is one state in a store. Its methods return the errors of this package where one fits. A state may
-// have further abilities, such as [Prover], which [As] finds.
+// State is one state in a store. Its methods return the errors of this package where one applies. A state may have
+// additional abilities, such as [Prover], which [As] finds.
 type State interface {
-	// String returns the place of the state for people. It identifies the state, unless the state is [Addressed].
+	// String returns the place of the state, for messages. It identifies the state, unless the state is [Addressed].
 	String() string
 
-	// Read returns the state and its version, and nil if there is none.
+	// Read returns the state and its version, or nil if there is no state.
 	Read(ctx context.Context) ([]byte, Version, error)
 
-	// Write replaces the state if it is still the version that was read, and otherwise returns [ErrChanged]. It
-	// returns no version if only a read can tell whether the store has the new state.
+	// Write replaces the state if it is still the version that was read. Otherwise, it returns [ErrChanged]. The
+	// returned version is empty if only a read can show whether the store has the new state.
 	Write(ctx context.Context, data []byte, read Version) (Version, error)
 
 	// Remove deletes the state if it is still the version that was read.
 	Remove(ctx context.Context, read Version) error
 
-	// Lock takes the lock, which excludes others. If another run has it, the error is a [HeldError]. If the lock has
-	// the same ID, an earlier request succeeded although its answer was lost, so there is no error.
+	// Lock acquires the lock, which keeps others out. If another run holds it, the error is a [HeldError]. If the
+	// existing lock has the same ID, Lock succeeds: an earlier request got the lock, but its response was lost.
 	Lock(ctx context.Context, lock Lock) error
 
-	// Holder returns nil if nobody holds the lock, and [ErrHolderUnknown] if the store reveals the holder
-	// only to a failed Lock.
+	// Holder returns the lock holder, or nil if the lock is free. It returns [ErrHolderUnknown] if the store reveals
+	// the holder only when Lock fails.
 	Holder(ctx context.Context) (*Lock, error)
 
-	// Unlock releases the lock with this ID, of this run or another one.
+	// Unlock releases the lock with this ID, even if it belongs to another run.
 	Unlock(ctx context.Context, id string) error
 }
 
-// Lock is a lock in the format of Terraform and OpenTofu (LockInfo), which all stores use.
+// Lock is a lock in the format that Terraform and OpenTofu call LockInfo. All stores use this format.
 type Lock struct {
 	ID        string
 	Operation string
 	Info      string
 	Who       string
 	Version   string
-	Created   string `json:",omitempty"` // the CLIs parse it as a time, and reject an empty one
+	Created   string `json:",omitempty"` // Terraform and OpenTofu parse it as a time, and reject an empty string
 	Path      string
 
-	OfProcess bool `json:"-"` // whether the lock ends with its process, so that nobody can leave it
+	OfProcess bool `json:"-"` // whether the lock ends with its process, so that it cannot be left behind
 
 	text []byte // the JSON text from which the lock was parsed
 }
 
-// ParseLock returns the lock in a JSON text, and false if the text is no lock.
+// ParseLock returns the lock in a JSON text, or false if the text is not a lock.
 func ParseLock(text []byte) (Lock, bool) {
 	var l Lock
 	err := json.Unmarshal(text, &l)
@@ -139,8 +139,8 @@ func ParseLock(text []byte) (Lock, bool) {
 	return l, err == nil
 }
 
-// LockIn returns the lock in a text beside a state. Errors name its place by kind and name, such as "branch" and the
-// name of the branch.
+// LockIn returns the lock in a text stored next to a state. Errors name the place of the text by kind and name, for
+// example "branch" and the branch name.
 func LockIn(text []byte, kind, name string) (*Lock, error) {
 	lock, ok := ParseLock(text)
 	if !ok || lock.ID == "" {
@@ -149,12 +149,12 @@ func LockIn(text []byte, kind, name string) (*Lock, error) {
 	return &lock, nil
 }
 
-// JSON returns the lock as it was sent, or else as the CLIs would send it.
+// JSON returns the lock as it was received or, for a new lock, as Terraform and OpenTofu would send it.
 func (l Lock) JSON() []byte {
 	if l.text != nil {
 		return l.text
 	}
-	text, _ := json.Marshal(l) // cannot fail: all fields are strings and a bool
+	text, _ := json.Marshal(l) // cannot fail, because all fields are strings or a bool
 	return text
 }
 
@@ -163,7 +163,7 @@ func NewLock(operation string) Lock {
 	return Lock{ID: rand.Text(), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
 }
 
-// Me returns the user of this machine as the CLIs write it: login@host.
+// Me returns the local user as Terraform and OpenTofu write it: login@host.
 func Me() string {
 	login, host := "statecrypt", "localhost"
 	if u, err := user.Current(); err == nil {
@@ -175,13 +175,13 @@ func Me() string {
 	return login + "@" + host
 }
 
-// At returns a copy of l with path, for stores that record it.
+// At returns a copy of l with the given path, for stores that record it.
 func (l Lock) At(path string) Lock {
 	l.Path, l.text = path, nil
 	return l
 }
 
-// Pause waits for a duration, in which another process may finish. It returns an error if ctx ends.
+// Pause waits for d, so that another process may finish. It returns an error if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -191,7 +191,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Digest returns the SHA-256 of data in hexadecimal, as a version for stores that have none.
+// Digest returns the SHA-256 digest of data in hexadecimal. It serves as the version in stores without their own
+// versions.
 func Digest(data []byte) Version {
 	sum := sha256.Sum256(data)
 	return Version(hex.EncodeToString(sum[:]))

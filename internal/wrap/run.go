@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// run is a run of a command line, from its first look at the module to its end.
+// run is one run of a command line, from the first look at the module to the cleanup.
 type run struct {
 	options Options
 	line    *cmdline.Line
@@ -36,26 +36,26 @@ type run struct {
 	plans    *plan.Files
 	proxy    *proxy.Proxy
 	hangUp   func()          // stops the proxy
-	settings module.Settings // the settings with which the child finds the proxy
+	settings module.Settings // the settings that let the child find the proxy
 	data     *module.RunData // nil with -leave
-	inherits *os.File        // a file for the child to inherit; nil for none
+	inherits *os.File        // a file for the child to inherit, or nil
 
 	code int   // the exit code of the child
 	err  error // the errors of the run so far
 }
 
 func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
-	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys of the rehearsal remain usable
+	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys used in the rehearsal stay usable
 	return &run{
 		options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr),
 		hangUp: func() {},
 	}
 }
 
-// step is a part of a run.
+// step is one step of a run.
 type step func(*run, context.Context) error
 
-// before returns the steps until the child starts. The first error ends the run.
+// before returns the steps that come before the child starts. The first error ends the run.
 func (r *run) before() []step {
 	common := []step{(*run).checkWorkspace, (*run).noteEarlier, (*run).connect, (*run).readModule}
 	if r.options.Wishes.Leave {
@@ -67,7 +67,7 @@ func (r *run) before() []step {
 		(*run).expectNoSignal)
 }
 
-// after returns the steps after the child has ended. All of them run, even if one fails.
+// after returns the steps that follow once the child has exited. All of them run, even if one fails.
 func (r *run) after() []step {
 	common := []step{
 		(*run).lookAgain, (*run).checkWritten,
@@ -97,7 +97,7 @@ func (r *run) protect(ctx context.Context) (code int, err error) {
 	return r.code, r.err
 }
 
-// runChild runs the command line, with the files that the child inherits.
+// runChild runs the command line and passes it the files to inherit.
 func (r *run) runChild(ctx context.Context) (int, error) {
 	child := r.child()
 	if r.data != nil && r.data.Alive != nil {
@@ -125,7 +125,7 @@ func (r *run) passThrough(ctx context.Context) (code int, err error) {
 	return r.child().Run(ctx)
 }
 
-// child returns the process of the command line.
+// child returns the process that runs the command line.
 func (r *run) child() child.Process {
 	o, data := r.options, r.module.OwnData()
 	switch {
@@ -166,7 +166,7 @@ func (r *run) noteEarlier(context.Context) error {
 	return nil
 }
 
-// connect opens the store. For a command that changes resources, it also tests whether a state can be written there.
+// connect opens the store. If the command changes resources, connect also tests whether it can write a state there.
 func (r *run) connect(ctx context.Context) error {
 	o, changes := r.options, r.line.Effect() == cmdline.Changes
 	ctx = notice.With(ctx, r.say)
@@ -177,7 +177,7 @@ func (r *run) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if changes { // users who can only read may run other commands
+	if changes { // users with read-only access may run other commands
 		if err := r.backend.Rehearse(ctx, o.Keys.State); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (r *run) connect(ctx context.Context) error {
 	return nil
 }
 
-// readModule finds the files of the module that the program reads.
+// readModule finds the source files of the module that the program reads.
 func (r *run) readModule(ctx context.Context) error {
 	err := r.module.FindSources(func() ([]byte, error) {
 		asked := r.child()
@@ -229,7 +229,7 @@ func (r *run) checkDestination(context.Context) error {
 	return nil
 }
 
-// listen starts the proxy, and gives its settings to the plans.
+// listen starts the proxy and gives its settings to the plans.
 func (r *run) listen(ctx context.Context) (err error) {
 	settings, stop, err := r.proxy.Serve(ctx)
 	if err == nil {
@@ -238,7 +238,7 @@ func (r *run) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// writeRecord writes the record of the proxy, which only this run reads.
+// writeRecord writes the record that names the proxy. Only this run reads it.
 func (r *run) writeRecord(ctx context.Context) (err error) {
 	if r.data, err = r.module.Begin(r.settings); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (r *run) writeRecord(ctx context.Context) (err error) {
 		_, _, err := asked.Output(ctx, dir, words...)
 		return err
 	})
-	if r.guard.Changes || r.line.Name == "plan" { // other commands read the record again, and run nothing of the module
+	if r.guard.Changes || r.line.Name == "plan" { // other commands read the record again, and run no code from the module
 		r.proxy.OnceFound(func() {
 			r.data.Forget()
 			r.plans.Forget()
@@ -277,7 +277,7 @@ func (r *run) checkLeftover(context.Context) error {
 	return r.leftover.Check(r.guard.Changes, pushed)
 }
 
-// moveIn encrypts an existing state if the user wants that, and otherwise warns of it.
+// moveIn encrypts an existing state if the user asked for it; otherwise, it warns about the state.
 func (r *run) moveIn(ctx context.Context) error {
 	initializes := r.line.Name == "init"
 	switch {
@@ -290,7 +290,7 @@ func (r *run) moveIn(ctx context.Context) error {
 	return nil
 }
 
-// followLeftover handles the files that the run has left. Without an error, it forgets the run.
+// followLeftover handles the files that the run left behind. If there is no error, it forgets the run.
 func (r *run) followLeftover(ctx context.Context) error {
 	err := r.leftover.Follow(ctx)
 	if err == nil {
@@ -306,7 +306,7 @@ func (r *run) finishPlans(ctx context.Context) error {
 	return r.plans.Finish(ctx)
 }
 
-// The other steps are in packages of their own.
+// The other steps are implemented in separate packages.
 func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
 func (r *run) writeRecordOfUser(ctx context.Context) error {
 	return r.recordOfUser().Write(ctx, 0)
@@ -325,7 +325,7 @@ func (r *run) recordOfUser() module.Record {
 
 // tellLeft reports the result of -leave.
 func (r *run) tellLeft(ctx context.Context) error {
-	copied := r.recordOfUser().Check() != nil // Terraform replaces the record once the state is copied
+	copied := r.recordOfUser().Check() != nil // Terraform replaces the record after it copies the state
 	if !copied {
 		if err := (module.Record{Data: files.Directory{Path: r.module.Data}, Settings: module.Settings{}}).Write(ctx, 0); err != nil {
 			return err

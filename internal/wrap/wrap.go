@@ -12,39 +12,39 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// Options holds the command to run, the place of its state, its keys, and the user's wishes.
+// Options holds the command to run, the place of its state, the keys, and the user's wishes.
 type Options struct {
 	Where    states.Where
 	Keys     states.Keys
 	Wishes   Wishes
 	Command  []string // terraform or tofu, and its arguments
-	Environ  []string // the environment of the caller
-	Withhold []string // names of variables that the child does not get; "TF_VAR_" stands for all with this prefix
+	Environ  []string // the environment variables of the caller
+	Withhold []string // names of variables hidden from the child; "TF_VAR_" stands for all with this prefix
 
-	// Several goroutines and the child write to Stderr: it is an *os.File, or a writer that is safe for concurrent
+	// Several goroutines and the child write to Stderr. It must be an *os.File or a writer that is safe for concurrent
 	// use.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Wishes holds the user's flags for the state of a run.
+// Wishes holds the user's flags that affect the state.
 type Wishes struct {
-	Force           bool // writes a state of another lineage than the state that was read
-	Accept          bool // accepts the state in the backend, even if wrap has seen another or a newer one
-	EncryptExisting bool // before init, encrypts a state that exists in plaintext
+	Force           bool // allows writing a state whose lineage differs from the state that was read
+	Accept          bool // accepts the state in the backend, even if wrap has seen another lineage or a newer serial
+	EncryptExisting bool // encrypts an existing state before init
 	Leave           bool // lets init -migrate-state move the state to a backend without wrap
 	Pins            states.Pins
 }
 
-// Run runs the command and returns its exit code, or 128 plus the number of the signal that ended it. It also returns
-// wrap's own error; the exit code is then never a success.
+// Run runs the command and returns its exit code, or 128 plus the signal number if a signal ended it. If Run returns an
+// error, the exit code always indicates a failure.
 //
-// Run passes signals on to the child. A caller must not end ctx at a signal,
-// which would interrupt the child twice. The end of ctx interrupts the child,
-// and Run still waits for it, so that a state can be written.
+// Run passes signals on to the child. A caller must not cancel ctx when a signal arrives, because that would interrupt
+// the child twice. If ctx is canceled, Run interrupts the child and still waits for it, so that the child can write its
+// state.
 func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	defer child.SurvivePipes()()
-	until, interrupt := context.WithCancelCause(ctx) // ends at a signal before the child starts; afterwards, steps still clean up
+	until, interrupt := context.WithCancelCause(ctx) // canceled by a signal before the child starts; cleanup steps still run
 	defer interrupt(nil)
 	caught := child.Catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
 	defer caught.Stop()
@@ -69,8 +69,8 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	return code, err
 }
 
-// NeedsNoState reports whether a command neither reads nor writes a state. It then requires neither a key nor a
-// store, but only the names of the variables that the child must not get.
+// NeedsNoState reports whether the command neither reads nor writes a state. Such a command needs no key and no store,
+// only the names of the variables to hide from the child.
 func NeedsNoState(command, environ []string) bool {
 	l, err := cmdline.Read(command, environ, false)
 	return err == nil && l.Effect() == cmdline.Passes

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// applyRow applies a module in which nothing has changed, with a state of 1 MiB: encrypted, in a
-// file and behind HTTP, beside Terraform's own local backend.
+// applyRow applies a module without changes and with a state of 1 MiB. It compares an encrypted state, in a file and
+// over HTTP, with Terraform's own local backend.
 func (b *bench) applyRow() ([]line, error) {
 	server := httptest.NewServer(&kept{})
 	defer server.Close()
@@ -44,7 +44,7 @@ func (b *bench) applyRow() ([]line, error) {
 	}, nil
 }
 
-// applyOf makes a module and applies it once. Without a block, it does not run under wrap.
+// applyOf creates a module and applies it once. If block is empty, it does not use wrap.
 func (b *bench) applyOf(name, backend, block string) (command, error) {
 	dir := b.path("apply_" + name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -52,7 +52,7 @@ func (b *bench) applyOf(name, backend, block string) (command, error) {
 	}
 	for file, text := range map[string]string{
 		"main.tf": "terraform {\n  " + backend + "\n}\nresource \"terraform_data\" \"x\" {\n  input = file(\"${path.module}/input\")\n}\n",
-		"input":   strings.Repeat("0123456789abcdef", megabyte/2/16), // which the state has twice
+		"input":   strings.Repeat("0123456789abcdef", megabyte/2/16), // the state contains it twice
 		"keys.hcl": block + "\n" + `key_provider "pbkdf2" "p" {
   passphrase = "` + passphrase + `"
   iterations = 200000

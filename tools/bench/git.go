@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// gitRow reads one file of 300 from a repository behind http: beside a clone of
-// depth 1, as terraform-backend-git makes one.
+// gitRow reads one file of 300 from a repository over HTTP. It compares this with a clone of depth 1, as
+// terraform-backend-git makes it.
 func (b *bench) gitRow() ([]line, error) {
 	repo := b.path("repo")
 	if err := b.makeRepository(repo); err != nil {
@@ -27,8 +27,8 @@ func (b *bench) gitRow() ([]line, error) {
 		func(url string) command { return b.role("clone", url, "s150.tfstate") })
 }
 
-// foldersRow reads one file of 200,000, each in a folder of its own, behind a line of
-// 100 Mbit/s: beside what a partial clone of git brings without any file.
+// foldersRow reads one file of 200,000, each in its own folder, over a connection of 100 Mbit/s. It compares this with
+// a partial git clone without any files.
 func (b *bench) foldersRow() ([]line, error) {
 	if err := b.makeFolders(b.path("folders.git")); err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ func (b *bench) partialClone(url string) command {
 		`rm -rf "$2" && exec git clone -q --bare --depth=1 --filter=blob:none "$1" "$2"`, "sh", url, b.path("clone.git")}}
 }
 
-// cycleRow locks, reads, writes, reads back and unlocks one state in git: of 1,000, beside a
-// clone with go-git, which terraform-backend-git makes, and of 200,000, each in a folder of its own,
-// beside what a partial clone brings without any file.
+// cycleRow locks, reads, writes, reads back and unlocks one state in git. For a repository with 1,000 states, it
+// compares this with a go-git clone, as terraform-backend-git makes it. For a repository with 200,000 states, each in
+// its own folder, it compares this with a partial clone without any files.
 func (b *bench) cycleRow() ([]line, error) {
 	if err := b.makeStates(b.path("thousand.git"), 1000, func(i int) string { return fmt.Sprintf("s%d.tfstate", i) }, 5000); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (b *bench) cycleRow() ([]line, error) {
 	return append(thousand, many...), err
 }
 
-// cycle counts what rotate -backend transfers.
+// cycle counts the bytes and requests that rotate -backend transfers.
 func (b *bench) cycle(name, repository, path string, most float64, peerOf func(url string) command) ([]line, error) {
 	if err := b.git(b.path(repository), "", "config", "http.receivepack", "true"); err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (b *bench) cycle(name, repository, path string, most float64, peerOf func(u
 	}, nil
 }
 
-// readFromGit reads one file of a repository behind http, at so many bytes a second
-// unless that is 0, and has the peer read it, too.
+// readFromGit reads one file from a repository over HTTP, and has the peer read it too. The speed is in bytes per
+// second; 0 means no limit.
 func (b *bench) readFromGit(name, repository, path string, speed int, most float64, peerOf func(url string) command) ([]line, error) {
 	server, err := serve(b.dir, speed)
 	if err != nil {
@@ -157,11 +157,10 @@ func folderPath(i int) string {
 	return fmt.Sprintf("d%02d/e%02d/f%02d/s.tfstate", i/3600, i/60%60, i%60)
 }
 
-// makeFolders makes a bare repository of 200,000 states in as many folders, on three
-// levels.
+// makeFolders creates a bare repository with 200,000 states, each in its own folder, on three levels.
 func (b *bench) makeFolders(dir string) error { return b.makeStates(dir, 200_000, folderPath, 0) }
 
-// makeStates makes a bare repository of so many states, each with an output of so many bytes.
+// makeStates creates a bare repository with n states. Each has an output of size bytes.
 func (b *bench) makeStates(dir string, n int, pathOf func(int) string, size int) error {
 	var commit strings.Builder
 	commit.WriteString("commit refs/heads/main\ncommitter bench <bench@example.invalid> 1700000000 +0000\ndata 1\nx\n")
@@ -179,7 +178,7 @@ func (b *bench) makeStates(dir string, n int, pathOf func(int) string, size int)
 	return b.git(dir, "", "config", "uploadpack.allowFilter", "true")
 }
 
-// letters do not compress, as what is encrypted.
+// letters returns n random letters, which hardly compress, like encrypted data.
 func letters(random *rand.Rand, n int) []byte {
 	text := make([]byte, n)
 	for i := range text {
@@ -223,16 +222,16 @@ func (b *bench) makeRepository(dir string) error {
 	return git("config", "uploadpack.allowFilter", "true")
 }
 
-// gitServer is git's own server program behind http.
+// gitServer serves git's own server program over HTTP.
 type gitServer struct {
 	http.Server
 	address string
-	bytes   atomic.Int64 // sent
+	bytes   atomic.Int64 // bytes sent
 
 	requests atomic.Int64
 }
 
-// serve sends at most so many bytes a second, unless speed is 0.
+// serve starts a server that sends at most speed bytes per second; 0 means no limit.
 func serve(dir string, speed int) (*gitServer, error) {
 	out, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
@@ -247,7 +246,7 @@ func serve(dir string, speed int) (*gitServer, error) {
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
 		Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory",
 			"GIT_CONFIG_VALUE_0=*"},
-		Logger: log.New(io.Discard, "", 0), // of clients that leave early
+		Logger: log.New(io.Discard, "", 0), // discards messages about clients that disconnect early
 	}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)

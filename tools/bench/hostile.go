@@ -8,11 +8,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/hostiletest"
 )
 
-// hostileRow reads small states that ask for much work: beside honest ones of
-// the same size. What counts is the provider's process.
+// hostileRow reads small states that cause much work, and compares them with honest states of the same size. It
+// measures the provider process.
 func (b *bench) hostileRow() ([]line, error) {
 	var lines []line
-	var worst int64 // bytes above the honest one
+	var worst int64 // memory above the honest file, in bytes
 	for _, file := range hostiletest.Files() {
 		m, err := b.hostilePlans(file)
 		if err != nil {

@@ -9,14 +9,13 @@ import (
 
 const (
 	oldPassphrase = "staple battery horse correct"
-	ofRun         = 20 // files that one run seals
+	ofRun         = 20 // number of files that one run seals
 )
 
-// worded returns settings with a passphrase, and OpenTofu's defaults for all else.
+// worded returns settings with a passphrase, and OpenTofu's defaults for everything else.
 func worded(of string) string { return strings.ReplaceAll(encrypted, passphrase, of) }
 
-// keysRow rotates 20 files, each with a salt of its own, and reads them afterwards. What these cost is
-// the derivation of keys.
+// keysRow rotates 20 files, each with its own salt, and reads them afterwards. Most of the cost is key derivation.
 func (b *bench) keysRow() ([]line, error) {
 	dir := b.path("keys")
 	if err := os.MkdirAll(filepath.Join(dir, "old"), 0o700); err != nil {
@@ -58,8 +57,8 @@ func (b *bench) keysRow() ([]line, error) {
 	}, nil
 }
 
-// encryptedApplyRow applies a module of one resource with a key that is derived from a passphrase: Terraform under
-// wrap, beside OpenTofu with its own encryption.
+// encryptedApplyRow applies a module with one resource and a key derived from a passphrase. It compares Terraform under
+// wrap with OpenTofu's own encryption.
 func (b *bench) encryptedApplyRow() ([]line, error) {
 	var commands []command
 	for _, changes := range []bool{false, true} {
@@ -84,8 +83,8 @@ func (b *bench) encryptedApplyRow() ([]line, error) {
 	}, nil
 }
 
-// encryptedApply makes a module and applies it once. The command that it returns applies it once more, if it is to with
-// another value each time.
+// encryptedApply creates a module and applies it once. The returned command applies it again. If changes is true, each
+// run of the command uses a new value.
 func (b *bench) encryptedApply(name string, changes bool, env []string, program ...string) (command, error) {
 	name = fmt.Sprintf("encrypted apply %s %t", name, changes)
 	dir := b.path(strings.ReplaceAll(name, " ", "_"))

@@ -1,6 +1,5 @@
-// Command bench measures the provider beside its peers: the same files, in
-// turn, whole processes. It prints one table, and fails when something takes
-// more than it may.
+// Command bench compares the provider with its peers. It runs whole processes, in turn, on the same files. It prints
+// one table, and fails if a result exceeds its limit.
 //
 //	bench -root . -tofu .tools/bin/tofu -terraform terraform -sops .tools/bin/sops
 package main
@@ -23,8 +22,8 @@ type bench struct {
 	tofu, terraform, sops string
 	runs                  int
 	only                  string
-	dir                   string // for all files
-	self                  string // this executable
+	dir                   string // the folder for all files
+	self                  string // the path of this executable
 	charts                []string
 }
 
@@ -99,10 +98,10 @@ func (b *bench) all() error {
 	return nil
 }
 
-// line is a line of the table.
+// line is one line of the table.
 type line struct {
 	name, here, peer string
-	ratio, most      float64 // most is 0 where there is no limit
+	ratio, most      float64 // most is the limit for ratio; 0 means no limit
 }
 
 func (l line) limit() string {
@@ -128,7 +127,7 @@ func processor() string {
 	return "unknown processor"
 }
 
-// prepare builds the provider and the stub and puts them where CLIs look.
+// prepare builds the provider and the stub, and puts them where Terraform and OpenTofu look for them.
 func (b *bench) prepare() (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
@@ -152,7 +151,7 @@ func (b *bench) prepare() (err error) {
 	provider := b.path("providers/terraform-provider-statecrypt")
 	for _, build := range []struct{ dir, program, work string }{
 		{b.root, provider + wrapped, "auto"},
-		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub"), "off"}, // another module
+		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub"), "off"}, // a separate module
 		{filepath.Join(b.root, "cmd/statecrypt"), b.path("statecrypt"), "auto"},
 	} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", build.program, ".")

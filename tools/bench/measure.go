@@ -14,16 +14,16 @@ type command struct {
 	name string
 	args []string
 	dir  string
-	env  []string // added to a scrubbed environment
+	env  []string // added to a minimal environment
 
-	mayFail bool // an error of the command is a result like another
+	mayFail bool // whether a failure of the command is an acceptable result
 }
 
-// cost is what one run of a command took, its children included.
+// cost is the cost of one run of a command, including its children.
 type cost struct {
 	wall, cpu   time.Duration
-	provider    int64         // bytes, the most that a provider or a noted process had resident; 0 without one
-	providerCPU time.Duration // of all these processes
+	provider    int64         // peak resident memory of a provider or a noted process, in bytes; 0 without such a process
+	providerCPU time.Duration // total CPU time of these processes
 }
 
 // run runs c once.
@@ -47,8 +47,8 @@ func (b *bench) run(c command) (cost, error) {
 	return took, nil
 }
 
-// compare runs the commands in turn, so that a busy moment of the machine hits
-// all of them, and returns the median of each.
+// compare runs the commands in turn, so that a busy moment of the machine affects all of them, and returns the median
+// cost of each command.
 func (b *bench) compare(commands ...command) ([]cost, error) {
 	all := make([][]cost, len(commands))
 	for run := range b.runs {

@@ -26,7 +26,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
-// A bench process may also be one of the things that are measured.
+// roles maps role names to functions, because a bench process may also play the role of a measured program.
 var roles = map[string]func(args []string) error{
 	"nothing":    func([]string) error { return nil },
 	"primitives": func(args []string) error { return primitives(args[0]) },
@@ -36,7 +36,7 @@ var roles = map[string]func(args []string) error{
 	"clone":      func(args []string) error { return clone(args[0], args[1]) },
 }
 
-// library opens a file to its outputs, as the provider does.
+// library opens a file and decodes its outputs, as the provider does.
 func library(settings, path string) error {
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func library(settings, path string) error {
 	return nil
 }
 
-// sealFile seals a file as a program would.
+// sealFile encrypts a file, as a program with the library would.
 func sealFile(settings, path string) error {
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -79,8 +79,8 @@ func sealFile(settings, path string) error {
 	return err
 }
 
-// primitives is what cannot be left out of it: reading the file, base64 and
-// AES-GCM in place, one key, and looking for the end of the outputs.
+// primitives does only the steps that cannot be avoided: reading the file, base64 and AES-GCM in place, deriving one
+// key, and looking for the end of the outputs.
 func primitives(path string) error {
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -130,8 +130,7 @@ func primitives(path string) error {
 	return nil
 }
 
-// clone reads a file as terraform-backend-git does: a clone of depth 1 into
-// memory.
+// clone reads a file as terraform-backend-git does: from a clone of depth 1 in memory.
 func clone(url, path string) error {
 	tree := memfs.New()
 	if _, err := git.Clone(memory.NewStorage(), tree, &git.CloneOptions{URL: url, Depth: 1, SingleBranch: true}); err != nil {
@@ -149,17 +148,14 @@ func clone(url, path string) error {
 	return err
 }
 
-// notesVariable names the file in which providers, and what the role noted runs,
-// note what they took. A process that this one starts itself counts the memory of
-// this one as its own.
+// notesVariable names the variable for the notes file, in which providers and the noted role record their costs. A
+// process started by this one directly would count this process's memory as its own.
 const notesVariable = "STATECRYPT_BENCH_NOTES"
 
-// wrapped is how the executable of a provider that is measured is called. This
-// program takes its place.
+// wrapped is the suffix of the real provider's executable when this program takes its place.
 const wrapped = ".measured"
 
-// wrap runs the provider next to this executable, if it is in one's place, and
-// notes what it took.
+// wrap runs the real provider, if this executable has taken its place, and notes its cost.
 func wrap() (code int, ok bool) {
 	self, err := os.Executable()
 	if err != nil {
@@ -172,7 +168,7 @@ func wrap() (code int, ok bool) {
 	return noted(append([]string{provider}, os.Args[1:]...), os.Stdout), true
 }
 
-// noted runs a program and notes what it took. A nil stdout is none.
+// noted runs a program and notes its cost. A nil stdout discards the output.
 func noted(args []string, stdout io.Writer) (code int) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, os.Stderr
@@ -199,7 +195,7 @@ func exitStatus(code int) error {
 	return fmt.Errorf("exit status %d", code)
 }
 
-// note adds to the notes: a CLI starts a provider several times.
+// note adds a cost to the notes, because Terraform and OpenTofu start a provider several times.
 func note(state *os.ProcessState) {
 	path := os.Getenv(notesVariable)
 	rusage, ok := state.SysUsage().(*syscall.Rusage)

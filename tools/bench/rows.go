@@ -13,7 +13,7 @@ import (
 	"filippo.io/age"
 )
 
-// row is one kind of work, measured here and elsewhere.
+// row is one kind of work, measured for this project and for a peer.
 type row struct {
 	name    string
 	measure func() ([]line, error)
@@ -47,7 +47,7 @@ func (b *bench) rows() []row {
 	}
 }
 
-// cpu is a line on processor time, each side less what it takes without the work.
+// cpu returns a line about CPU time. From both sides, it subtracts the time needed without the work.
 func cpu(name string, here, hereBase, peer, peerBase cost, most float64) line {
 	h, p := here.cpu-hereBase.cpu, peer.cpu-peerBase.cpu
 	return line{name: name + ", CPU", here: seconds(h), peer: seconds(p), ratio: h.Seconds() / p.Seconds(), most: most}
@@ -57,9 +57,8 @@ func (b *bench) role(name string, args ...string) command {
 	return command{name: name, args: append([]string{b.self, name}, args...), dir: b.dir}
 }
 
-// startRow asks the benchmark of internal/testing/builds for the time from the start of
-// the process to its schema, beside the stub's, and a plan that reads nothing for
-// the memory.
+// startRow gets the time from process start to schema from the benchmark in internal/testing/builds, for the provider
+// and for the stub. It measures memory with a plan that reads nothing.
 func (b *bench) startRow() ([]line, error) {
 	cmd := exec.Command("go", "test", "-run", "^$", "-bench", "^BenchmarkStart$", "-count", fmt.Sprint(b.runs), "./internal/testing/builds")
 	cmd.Dir = b.root
@@ -95,7 +94,7 @@ func (b *bench) startRow() ([]line, error) {
 	}, nil
 }
 
-// libraryRow opens a large file: the library beside the bare primitives.
+// libraryRow opens a large file, and compares the library with the bare primitives.
 func (b *bench) libraryRow() ([]line, error) {
 	path, err := b.seal("large.tfstate", state(oneOutput, 100*megabyte))
 	if err != nil {
@@ -108,7 +107,7 @@ func (b *bench) libraryRow() ([]line, error) {
 	return []line{cpu("open a state of 100 MiB: the library beside the bare primitives", m[2], m[0], m[1], m[0], 1.3)}, nil
 }
 
-// commandRow opens and seals a large file: the command beside the library.
+// commandRow opens and seals a large file, and compares the command with the library.
 func (b *bench) commandRow() ([]line, error) {
 	plain := b.path("plain.tfstate")
 	if err := os.WriteFile(plain, state(oneOutput, 100*megabyte), 0o600); err != nil {
@@ -156,7 +155,7 @@ func (b *bench) commandRow() ([]line, error) {
 	return lines, nil
 }
 
-// terraformPlan is a plan with our provider.
+// terraformPlan returns a command that makes a plan with our provider.
 func (b *bench) terraformPlan(name, body string) (command, error) {
 	return b.planOf(name, b.terraform, `terraform {
   required_providers {
@@ -206,7 +205,7 @@ func reads(paths ...string) string {
 	return s.String()
 }
 
-// tofuReads is OpenTofu's own way.
+// tofuReads returns a command that reads states with OpenTofu's own data source.
 func (b *bench) tofuReads(name, settings string, paths ...string) (command, error) {
 	var s strings.Builder
 	for i, p := range paths {
@@ -215,7 +214,7 @@ func (b *bench) tofuReads(name, settings string, paths ...string) (command, erro
 	return b.planOf(name, b.tofu, s.String()+"output \"x\" { value = 1 }\n", "TF_ENCRYPTION="+settings)
 }
 
-// plans makes four plans: nothing and the work, with us and with OpenTofu.
+// plans makes four plans: one with the work and one without, with our provider and with OpenTofu.
 func (b *bench) plans(name string, paths ...string) ([]cost, error) {
 	var commands []command
 	for _, make := range []func() (command, error){
@@ -282,7 +281,7 @@ func (b *bench) manyStatesRow() ([]line, error) {
 	}, nil
 }
 
-// manyKeysRow reads states that have a key of their own each, as OpenTofu advises.
+// manyKeysRow reads states that each have their own key, as OpenTofu recommends.
 func (b *bench) manyKeysRow() ([]line, error) {
 	const keys = 20
 	settings, targets, data := "", "", ""
@@ -317,8 +316,8 @@ func (b *bench) manyKeysRow() ([]line, error) {
 	return []line{cpu("plan with 20 encrypted states of 10 kB, a key for each: beside tofu", m[0], none, m[1], none, 0.45)}, nil
 }
 
-// oneSourceRow reads one state again and again. What a CLI and the plugin
-// framework do for each data source stands beside what the provider does.
+// oneSourceRow reads one state many times. It compares the work that Terraform does for each data source with the work
+// that the provider does.
 func (b *bench) oneSourceRow() ([]line, error) {
 	path, err := b.seal("one.tfstate", state(oneOutput, 100*megabyte))
 	if err != nil {
@@ -344,8 +343,7 @@ func (b *bench) oneSourceRow() ([]line, error) {
 	}, nil
 }
 
-// oneSmallSourceRow reads one small state again and again: what counts is how
-// often the key is derived.
+// oneSmallSourceRow reads one small state many times. The number of key derivations determines the result.
 func (b *bench) oneSmallSourceRow() ([]line, error) {
 	path, err := b.seal("10kB.tfstate", state(oneOutput, 10_000))
 	if err != nil {
@@ -370,8 +368,7 @@ func repeat(s string, n int) []string {
 	return all
 }
 
-// outputsRow hands large outputs to the CLI: beside a provider that has them
-// ready.
+// outputsRow returns large outputs to Terraform, and compares this with a provider that has them ready.
 func (b *bench) outputsRow(name, outputs, arguments string) func() ([]line, error) {
 	return func() ([]line, error) {
 		path := b.path("outputs.tfstate")
@@ -399,7 +396,7 @@ const plaintext = `provider "statecrypt" {
 }
 `
 
-// onlyRow asks for one output of many: beside a state that has no others.
+// onlyRow reads one output of many, and compares this with a state that has no other outputs.
 func (b *bench) onlyRow() ([]line, error) {
 	many, one := b.path("many.tfstate"), b.path("single.tfstate")
 	if err := os.WriteFile(many, state(manyOutputs(10_000), 0), 0o600); err != nil {
@@ -427,7 +424,7 @@ func (b *bench) onlyRow() ([]line, error) {
 	return []line{cpu("one output of 10,000, with only: beside a state with that one", m[0], cost{}, m[1], cost{}, 1.2)}, nil
 }
 
-// sopsRow opens a file of sops: beside sops itself.
+// sopsRow opens a sops file, and compares this with sops itself.
 func (b *bench) sopsRow() ([]line, error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -453,8 +450,7 @@ state { method = method.sops.s }
 	return []line{cpu("open a sops state of 1 MiB: the library beside sops decrypt", m[0], cost{}, m[1], cost{}, 0)}, nil
 }
 
-// growthRow opens files of growing size, and files of one size with growing
-// numbers of resources.
+// growthRow opens files of growing size, and files of the same size with a growing number of resources.
 func (b *bench) growthRow() ([]line, error) {
 	tiny, err := b.seal("tiny.tfstate", state(oneOutput, 0))
 	if err != nil {
@@ -503,7 +499,7 @@ func (b *bench) growthRow() ([]line, error) {
 	}, nil
 }
 
-// chart is a chart in the language of Mermaid, which GitHub draws.
+// chart returns a chart in the Mermaid language, which GitHub renders.
 func chart(title string, x []int, series [][]float64) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "```mermaid\nxychart-beta\n  title %q\n  x-axis [%s]\n", title,

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// bucketRow counts what an apply without changes asks of a bucket that is not on AWS, under wrap and by
-// Terraform's own backend, with the lock in the bucket. On AWS, wrap asks for three things less.
+// bucketRow counts the requests that an apply without changes sends to a bucket outside AWS, under wrap and with
+// Terraform's own backend. The lock is in the bucket. On AWS, wrap needs three requests fewer.
 func (b *bench) bucketRow() ([]line, error) {
 	objects := &objects{kept: map[string][]byte{}}
 	server := httptest.NewServer(objects)
@@ -45,7 +45,7 @@ func (b *bench) bucketRow() ([]line, error) {
 		}
 		asked[i] = objects.count()
 	}
-	const proof = 6 // more than the peer
+	const proof = 6 // more requests than the peer
 	return []line{{
 		name: "apply without changes, a state of 1 MiB encrypted in a bucket outside of AWS, under wrap: " +
 			"beside Terraform's own backend, requests",
@@ -54,14 +54,14 @@ func (b *bench) bucketRow() ([]line, error) {
 	}}, nil
 }
 
-// objects is a store that speaks as much of S3 as backends do, and believes whoever asks.
+// objects is a store that implements the part of S3 that backends use, and accepts all credentials.
 type objects struct {
 	mu    sync.Mutex
 	kept  map[string][]byte
 	asked int
 }
 
-// count returns how much was asked since the last call.
+// count returns the number of requests since the last call.
 func (o *objects) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,7 +86,7 @@ func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete:
 		delete(o.kept, r.URL.Path)
 		w.WriteHeader(http.StatusNoContent)
-	case filepath.Dir(r.URL.Path) == "/": // what the bucket has
+	case filepath.Dir(r.URL.Path) == "/": // lists the bucket
 		w.Header().Set("Content-Type", "application/xml")
 		_, _ = io.WriteString(w, `<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>`)
 	case !found:

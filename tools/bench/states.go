@@ -15,7 +15,7 @@ import (
 const (
 	passphrase = "correct horse battery staple"
 
-	// What OpenTofu takes when nothing else is set: 600,000 iterations, SHA-512.
+	// encrypted contains settings with OpenTofu's defaults: 600,000 iterations, SHA-512.
 	encrypted = `key_provider "pbkdf2" "p" { passphrase = "` + passphrase + `" }
 method "aes_gcm" "m" { keys = key_provider.pbkdf2.p }
 state { method = method.aes_gcm.m }
@@ -31,11 +31,11 @@ func newEncryption(settings string) (*encryption.Encryption, error) {
 	return encryption.Load(registry, encryption.Code(settings, "bench"))
 }
 
-// state is a state with these outputs and so many bytes of resources, as a
-// cloud's are.
+// state returns a state with the given outputs, and resources of about the given number of bytes, like the resources of
+// a cloud.
 func state(outputs string, resources int) []byte { return stateOf(outputs, resources, 0) }
 
-// stateOf makes each resource larger by extra bytes, and so fewer of them.
+// stateOf works like state, but makes each resource larger by extra bytes, so there are fewer of them.
 func stateOf(outputs string, resources, extra int) []byte {
 	data := strings.Repeat("x", extra)
 	var b bytes.Buffer
@@ -53,7 +53,7 @@ func stateOf(outputs string, resources, extra int) []byte {
 
 const oneOutput = `"vpc_id":{"value":"vpc-1","type":"string"}`
 
-// manyOutputs are objects of one type, as modules give them.
+// manyOutputs returns objects of one type, such as modules return.
 func manyOutputs(n int) string {
 	var b bytes.Buffer
 	for i := range n {
@@ -65,7 +65,7 @@ func manyOutputs(n int) string {
 	return b.String()
 }
 
-// largeOutput is one list of objects, of about size bytes.
+// largeOutput returns one list of objects, of about size bytes.
 func largeOutput(size int) string {
 	var b bytes.Buffer
 	b.WriteString(`"large":{"value":[`)
@@ -79,7 +79,7 @@ func largeOutput(size int) string {
 	return b.String()
 }
 
-// seal writes a state encrypted, with a salt of its own.
+// seal writes an encrypted state with its own salt.
 func (b *bench) seal(name string, plain []byte) (path string, err error) {
 	return b.sealAs(name, encrypted, plain)
 }

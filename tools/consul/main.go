@@ -1,5 +1,5 @@
-// Command consul is Consul's agent without the rest of its commands, for tests.
-// It takes the arguments of consul agent, and runs until it is told to stop.
+// Command consul runs a Consul agent, without the other Consul commands, for tests. It takes the arguments of consul
+// agent, and runs until it is stopped.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // its libraries' own, as the real one does
+	log.SetOutput(io.Discard) // hides the libraries' messages, as the real consul does
 	ui := &cli.BasicUI{BasicUi: mcli.BasicUi{Writer: os.Stdout, ErrorWriter: os.Stderr}}
 	os.Exit(agent.New(ui).Run(os.Args[1:]))
 }

@@ -1,13 +1,12 @@
-// Mutants sums up what gremlins found, for make mutants:
+// Command mutants sums up the results of gremlins for make mutants:
 //
 //	mutants -root DIR -accepted FILE REPORT…
 //
-// Each report is what gremlins writes with -o about one package, whose folder is the
-// name of the report with _ in place of /. FILE has a line for each change
-// that no test needs to notice: the file, the kind of change, the changed line of
-// code, and the reason, with tabs between them. A line of code may be at several
-// places. It fails if a change that is not there went unnoticed, if a line of the
-// list is about nothing, or if less than 95 % of the changes were noticed.
+// Each report is the output of gremlins -o for one package. The name of the report is the folder of the package, with _
+// instead of /. FILE has one line for each change that no test needs to notice: the file, the kind of change, the
+// changed line of code, and the reason, separated by tabs. The same line of code may occur in several places. The
+// command fails if a change that is not in the list went unnoticed, if an entry in the list matches no unnoticed
+// change, or if less than 95 % of all changes were noticed.
 package main
 
 import (
@@ -25,9 +24,9 @@ import (
 	"strings"
 )
 
-const required = 0.95 // of all changes must be noticed
+const required = 0.95 // the required share of noticed changes
 
-// report is what gremlins writes about one package.
+// report is the gremlins report about one package.
 type report struct {
 	Files []struct {
 		Name      string `json:"file_name"`
@@ -40,7 +39,7 @@ type report struct {
 	} `json:"files"`
 }
 
-// mutant is a change of one kind to a line of code.
+// mutant is one kind of change to one line of code.
 type mutant struct{ file, kind, code string }
 
 // survivor is a mutant that no test noticed.
@@ -84,7 +83,7 @@ func run(out io.Writer, root, list string, paths []string) error {
 
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-// judge compares what survived with what may.
+// judge compares the survivors with the accepted changes.
 func judge(out io.Writer, all int, survivors []survivor, reasons map[mutant]string) error {
 	used := map[mutant]bool{}
 	unexplained := 0
@@ -113,8 +112,8 @@ func judge(out io.Writer, all int, survivors []survivor, reasons map[mutant]stri
 	return errors.Join(errs...)
 }
 
-// read returns how many changes a report has, how many of them make tests hang, which
-// counts as noticed, and those that no test noticed. What does not compile is no change.
+// read returns the number of changes in a report, the number of changes that make tests hang, which count as noticed,
+// and the changes that no test noticed. Changes that do not compile are ignored.
 func read(root, folder, path string) (all, slow int, survivors []survivor, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -22,7 +22,7 @@ func run(pass *analysis.Pass) (any, error) {
 	})
 	if strings.HasPrefix(path, "internal/testing/") || path == "internal/auth/azureauth/azureauthtest" ||
 		slices.ContainsFunc(files, importsTesting) {
-		return nil, nil // what only tests import
+		return nil, nil // only tests import such packages
 	}
 	if !speaks(path) {
 		for _, file := range files {
@@ -52,7 +52,7 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// speaks reports whether a package may have the words of a program. Stores may, because only the command opens them.
+// speaks reports whether a package may use the wording of one program. Stores may, because only the command opens them.
 func speaks(path string) bool {
 	programs := []string{"cmd", "internal/provider", "internal/wrap", "internal/store", "internal/shared/fault"}
 	return slices.ContainsFunc(programs, func(of string) bool {
@@ -60,10 +60,11 @@ func speaks(path string) bool {
 	})
 }
 
-// ofPrograms matches words that only users of one program write, in a sentence. The prefix TF_VAR_ alone is a name.
+// ofPrograms matches words in a sentence that are meant for the users of one program. The prefix TF_VAR_ alone does not
+// match, because it is just a name.
 var ofPrograms = regexp.MustCompile(`provider block|provider's (credentials )?block|(^|[^\w-])-config\b|\s\S*TF_VAR_|TF_VAR_\S*\s`)
 
-// reportVoice reports sentences for the users of one program.
+// reportVoice reports sentences with words for the users of one program.
 func reportVoice(pass *analysis.Pass, root ast.Node) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		e, ok := n.(ast.Expr)
@@ -84,8 +85,8 @@ func reportVoice(pass *analysis.Pass, root ast.Node) {
 	})
 }
 
-// wording returns a text that is written in one or several parts, "" for another expression, and the parts that are
-// expressions of other kinds.
+// wording returns the text of a string expression that is written in one or more parts, or an empty string for other
+// expressions. It also returns the parts that are not constant strings.
 func wording(info *types.Info, e ast.Expr) (text string, others []ast.Expr) {
 	if value := info.Types[e].Value; value != nil && value.Kind() == constant.String {
 		return constant.StringVal(value), nil
@@ -99,7 +100,8 @@ func wording(info *types.Info, e ast.Expr) (text string, others []ast.Expr) {
 	return cmp.Or(left, "…") + cmp.Or(right, "…"), append(ofLeft, ofRight...)
 }
 
-// isDoc reports whether a node is the Doc of an attribute or a table, which belongs to the provider's documentation.
+// isDoc reports whether a node is the Doc field of an attribute or a table, which belongs to the provider's
+// documentation.
 func isDoc(info *types.Info, n ast.Node) bool {
 	literal, ok := n.(*ast.KeyValueExpr)
 	if !ok {
@@ -117,7 +119,8 @@ func importsTesting(file *ast.File) bool {
 	return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"testing"` })
 }
 
-// nameOf is the name of a function, behind that of its type for a method; "" for what is none.
+// nameOf returns the name of a function or, for a method, the type name and the method name. It returns an empty string
+// for other declarations.
 func nameOf(decl ast.Decl) string {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok {
@@ -136,8 +139,8 @@ func nameOf(decl ast.Decl) string {
 	return types.ExprString(typ) + "." + f.Name.Name
 }
 
-// texts are the variables, fields, parameters and functions of a package that hold or return
-// the text of an error, or a part of it.
+// texts tracks the variables, fields, parameters and functions of a package that hold or return an error text, or a
+// part of one.
 type texts struct {
 	path string
 	pkg  *types.Package
@@ -145,13 +148,13 @@ type texts struct {
 	of   map[types.Object]bool
 }
 
-// spread follows them one step further. It reports whether there are more than before.
+// spread follows the texts one step further. It reports whether it has found new ones.
 func (t texts) spread(files []*ast.File) bool {
 	before := len(t.of)
 	for _, file := range files {
 		for _, decl := range file.Decls {
 			f, _ := decl.(*ast.FuncDecl)
-			isListed := others[t.path+"."+nameOf(decl)] != "" // what it makes of the text is its own
+			isListed := others[t.path+"."+nameOf(decl)] != "" // a listed function may do anything with the text
 			ast.Inspect(decl, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.AssignStmt:
@@ -188,7 +191,7 @@ func (t texts) spread(files []*ast.File) bool {
 	return len(t.of) > before
 }
 
-// fill follows texts into the fields of a struct that has no names for them.
+// fill follows texts into unnamed fields of a struct literal.
 func (t texts) fill(literal *ast.CompositeLit) {
 	typ, ok := t.info.TypeOf(literal).Underlying().(*types.Struct)
 	for i, element := range literal.Elts {
@@ -213,7 +216,7 @@ func (t texts) assign(left, right ast.Expr) {
 	}
 }
 
-// isMade reports whether a value is a function that returns the text of an error.
+// isMade reports whether a value is a function that returns an error text.
 func (t texts) isMade(value ast.Expr) (is bool) {
 	if method, ok := value.(*ast.SelectorExpr); ok {
 		return method.Sel.Name == "Error" && isError(t.info.TypeOf(method.X))
@@ -261,7 +264,7 @@ func (t texts) called(call *ast.CallExpr) types.Object {
 	return nil
 }
 
-// isText reports whether an expression is the text of an error, or made from one.
+// isText reports whether an expression is an error text, or is derived from one.
 func (t texts) isText(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -282,11 +285,11 @@ func (t texts) isText(e ast.Expr) bool {
 	return false
 }
 
-// returnsText reports whether a call returns the text of an error: that of Error does, that of
-// a function of the package that was found to, and that of any which is given such a text
-// and returns one. Of other packages, it is enough that it is given an error.
+// returnsText reports whether a call returns an error text. This is true for the method Error, for a function of the
+// package that was found to return an error text, and for any function that takes such a text and returns a string. For
+// a function of another package, it is enough that it takes an error and returns a string.
 func (t texts) returnsText(call *ast.CallExpr) bool {
-	if len(call.Args) == 1 && t.info.Types[call.Fun].IsType() { // a conversion
+	if len(call.Args) == 1 && t.info.Types[call.Fun].IsType() { // a type conversion
 		return (isString(t.info.TypeOf(call)) || isBytes(t.info.TypeOf(call))) && t.isText(call.Args[0])
 	}
 	o := t.called(call)
@@ -307,15 +310,15 @@ func (t texts) returnsText(call *ast.CallExpr) bool {
 	return slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { return t.isText(arg) || isOther && isError(t.info.TypeOf(arg)) })
 }
 
-// isString reports whether a type is a text, or a list of them. Types with a name have values
-// that the code chose.
+// isString reports whether a type is a string, or a list of strings. Named types do not count, because the code chooses
+// their values.
 func isString(typ types.Type) bool {
 	switch u := types.Unalias(typ).(type) {
 	case *types.Basic:
 		return u.Info()&types.IsString != 0
 	case *types.Slice:
 		return isString(u.Elem())
-	case *types.Signature: // an iterator, as strings.SplitSeq returns
+	case *types.Signature: // an iterator, like the result of strings.SplitSeq
 		return u.Params().Len() == 1 && u.Results().Len() == 0 && isYield(u.Params().At(0).Type())
 	}
 	return false
@@ -334,12 +337,11 @@ func isError(typ types.Type) bool {
 	return typ != nil && typ != types.Typ[types.UntypedNil] && types.Implements(typ, errorType)
 }
 
-// deciding are the functions of packages strings and bytes that look for something in a text, by
-// how their names begin.
+// deciding lists the name prefixes of functions in packages strings and bytes that look for something in a text.
 var deciding = []string{"Compare", "Contains", "Count", "Cut", "Equal", "Fields", "Has", "Index", "LastIndex", "Replace", "Split",
 	"TrimPrefix", "TrimSuffix"}
 
-// decisions are the places in a declaration that depend on the text of an error.
+// decisions returns the places in a declaration that depend on an error text.
 func (t texts) decisions(decl ast.Decl) (at []token.Pos) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -371,14 +373,14 @@ func (t texts) decisions(decl ast.Decl) (at []token.Pos) {
 
 var compares = map[token.Token]bool{token.EQL: true, token.NEQ: true, token.LSS: true, token.GTR: true, token.LEQ: true, token.GEQ: true}
 
-// isEmpty reports whether an expression is "", which is no wording.
+// isEmpty reports whether an expression is the empty string. Comparing with it does not depend on wording.
 func (t texts) isEmpty(e ast.Expr) bool {
 	value := t.info.Types[e].Value
 	return value != nil && value.ExactString() == `""`
 }
 
-// decides reports whether a call looks for something in a text: a function of packages strings
-// and bytes, the table of what services answer, or a regular expression.
+// decides reports whether a call searches a text: a function of package strings or bytes, the lookup in a table of
+// service responses, a search in a slice, or a regular expression match.
 func (t texts) decides(call *ast.CallExpr) bool {
 	f, ok := t.called(call).(*types.Func)
 	if !ok {

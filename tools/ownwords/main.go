@@ -1,12 +1,11 @@
-// Command ownwords finds code that decides by the text of an error, such as
-// strings.Contains(err.Error(), "…"): whoever rewords a sentence would change what is done.
-// Errors of ours are told apart by errors.Is and errors.As, and have facts for what is only
-// about words. Errors of others, which often have nothing but their texts, are read in the
-// places that others.go lists.
+// Command ownwords finds code that makes decisions based on the text of an error, such as strings.Contains(err.Error(),
+// "…"): rewording a message would then change what the code does. Our own errors are told apart with errors.Is and
+// errors.As, or carry facts for cases that differ only in wording. Errors of other packages often have nothing but a
+// text, so the functions listed in others.go may read them.
 //
-// It finds the words of one program, such as "in the provider block", in sentences of packages that several programs
-// use: these write a placeholder. The Doc of an attribute or a table may have such words, because it belongs to the
-// provider's documentation.
+// It also finds wording that fits only one program, such as "in the provider block", in packages that several programs
+// use. Such packages must write a placeholder. The Doc field of an attribute or a table may have such wording, because
+// it belongs to the provider's documentation.
 //
 //	go vet -vettool=$(command -v ownwords) ./...
 package main

@@ -1,7 +1,7 @@
 package main
 
-// others are the functions that read the text of an error of others, and why: it has no type,
-// no sentinel and no code.
+// others maps each function that may read an error text to the reason: usually, the error of another package has no
+// type, no sentinel and no code.
 var others = map[string]string{
 	"cmd/statecrypt.call.named":                 "package flag has no types of errors",
 	"encryption.describeJSON":                   "encoding/json has no mark for what is nested too deeply",
@@ -16,7 +16,7 @@ var others = map[string]string{
 	"internal/source/pg.driverConfig":           "pgconn.ParseConfigError has no fields",
 	"internal/source/pg.connection.failure":     "pgconn has no types for what a server refuses before it speaks SQL",
 
-	// How sentences are joined and said, which decides nothing else, and depends on no wording.
+	// These functions only join or print sentences. Their decisions do not depend on wording.
 	"internal/shared/fault.Voice.Fill":    "it looks for placeholders, which no rewording of a sentence concerns",
 	"internal/shared/fault.Voice.Text":    "an advice goes behind its reason, with which the text of a wrapper ends",
 	"internal/wrap/proxy.Proxy.tell":      "the same words are not said twice, whatever they are",

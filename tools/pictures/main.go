@@ -1,4 +1,4 @@
-// Command pictures draws each *.dot file of a folder as an SVG file in another.
+// Command pictures renders each *.dot file in one folder as an SVG file in another.
 //
 //	pictures templates/pictures docs/pictures
 package main
@@ -57,11 +57,11 @@ func drawAll(from, to string) error {
 	return nil
 }
 
-// comment tells the version of Graphviz, and the names of nodes.
+// comment matches SVG comments, which contain the Graphviz version and node names.
 var comment = regexp.MustCompile(`(?s)<!--.*?-->\n?`)
 
-// Whoever looks at a picture has another font than Graphviz has measured, so texts are
-// drawn smaller than they were laid out.
+// room is the factor by which text is drawn smaller than in the layout, because readers may have a different font than
+// Graphviz measured.
 const room = 1.25
 
 var size = regexp.MustCompile(`font-size="([0-9.]+)"`)

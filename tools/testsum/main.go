@@ -1,9 +1,8 @@
-// Command testsum is gotestsum as this project runs its tests. A test that failed
-// is run again, alone, up to two times; if it passes then, the run is green, and the
-// test is named in the end. gotestsum judges by the tests that failed: it is green if a
-// package failed without one, or if a data race did not come back. So the events are
-// looked at once more. In the folder that TEST_RECORD names, the file flakes has the
-// tests that were run again, and the file tests how many passed and were skipped.
+// Command testsum runs gotestsum in the way this project runs its tests. It runs a failed test again, alone, up to two
+// times. If the test then passes, the run is green, and the test is named at the end. gotestsum itself looks only at
+// failed tests: its result is green if a package failed without a failed test, or if a data race did not occur again.
+// Therefore testsum checks the events once more. In the folder that TEST_RECORD names, the file flakes lists the tests
+// that were run again, and the file tests has the numbers of passed and skipped tests.
 //
 //	testsum --packages "pkg..." -- [flags of go test]
 //	testsum --raw-command -- a command that prints events
@@ -55,8 +54,8 @@ func run(args []string) error {
 		r.judge(packages(args)), name(flakes), record("tests", fmt.Sprintln(r.tests, r.skipped())))
 }
 
-// packages is how many packages gotestsum was told to test; a command that prints
-// events tests one.
+// packages returns the number of packages that gotestsum was told to test. A command that prints events tests one
+// package.
 func packages(args []string) int {
 	if i := slices.Index(args, "--packages"); i >= 0 {
 		return len(strings.Fields(args[i+1]))
@@ -64,11 +63,11 @@ func packages(args []string) int {
 	return 1
 }
 
-// signs says each half minute how far the run is.
+// signs prints the progress of the run every 30 seconds.
 func signs(events string, packages int) {
 	for begin := time.Now(); ; {
 		time.Sleep(30 * time.Second)
-		r, _ := read(events) // whose last line may be half written
+		r, _ := read(events) // the last line may be incomplete
 		longest := time.Now()
 		for _, since := range r.running {
 			longest = slices.MinFunc([]time.Time{longest, since}, time.Time.Compare)
@@ -83,14 +82,14 @@ func signs(events string, packages int) {
 	}
 }
 
-// report is what gotestsum's own summary leaves out.
+// report holds the facts that gotestsum's own summary leaves out.
 type report struct {
-	ended   int                  // packages
-	tests   int                  // that passed
-	faults  []string             // that are no failed test
-	failed  map[string]int       // :: package → its tests that had failed when it was last started
+	ended   int                  // number of packages that ended
+	tests   int                  // number of passed tests
+	faults  []string             // failures other than failed tests
+	failed  map[string]int       // :: package → number of failed tests when it was last started
 	skips   map[string][]string  // :: reason → tests
-	running map[string]time.Time // :: test → since when
+	running map[string]time.Time // :: test → start time
 }
 
 func read(events string) (*report, error) {
@@ -104,10 +103,10 @@ func read(events string) (*report, error) {
 	return r, err
 }
 
-// Err is for standard error, which there is none of.
+// Err does nothing, because there is no standard error output.
 func (*report) Err(string) error { return nil }
 
-// Event looks at each event, those of tests that are run again among them.
+// Event handles an event, including events of tests that are run again.
 func (r *report) Event(e testjson.TestEvent, run *testjson.Execution) error {
 	pkg, name := run.Package(e.Package), strings.TrimSpace(e.Package+" "+e.Test)
 	switch e.Action {
@@ -164,7 +163,7 @@ func (r *report) printSkips() {
 	}
 }
 
-// judge returns what gotestsum does not take for a failure.
+// judge returns the failures that gotestsum does not report.
 func (r *report) judge(packages int) error {
 	switch {
 	case len(r.faults) > 0:
@@ -177,7 +176,7 @@ func (r *report) judge(packages int) error {
 	return nil
 }
 
-// name names the tests that passed only when they were run again.
+// name prints the tests that passed only after they were run again.
 func name(flakes string) error {
 	report, err := os.ReadFile(flakes)
 	if errors.Is(err, os.ErrNotExist) || len(report) == 0 {
@@ -187,7 +186,7 @@ func name(flakes string) error {
 	return errors.Join(err, record("flakes", string(report)))
 }
 
-// record adds to what several runs leave in the folder that TEST_RECORD names.
+// record appends text to a file in the folder that TEST_RECORD names, where several runs collect their results.
 func record(file, text string) error {
 	folder := os.Getenv("TEST_RECORD")
 	if folder == "" {

@@ -1,6 +1,5 @@
-// Command vaultdev is a HashiCorp Vault in memory, with the transit engine and
-// the AppRole login and nothing else, for tests. It prints its address and root
-// token, and runs until it is told to stop.
+// Command vaultdev runs a HashiCorp Vault in memory, with only the transit engine and the AppRole login, for tests. It
+// prints its address and root token, and runs until it is stopped.
 package main
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/hashicorp/vault/vault"
 )
 
-// plugins is the catalog of what can be mounted.
+// plugins is the catalog of available plugins.
 type plugins struct{}
 
 func (plugins) Contains(name string, _ consts.PluginType) bool {

@@ -1,10 +1,9 @@
-// Command words counts words in the comments of Go code that readers have stumbled over: a
-// clause in the place of a noun ("what is sealed", "whoever has the lock"). It prints one line
-// for each folder and exits with status 1 if one has more of them than the limits allow.
+// Command words counts words in Go comments that often make readers stumble: clauses used as nouns ("what is sealed",
+// "whoever has the lock"). It prints one line for each folder, and exits with status 1 if a folder exceeds the limits.
 //
 //	words FOLDER...
 //
-// Tests and test support are left out. The folders may be those of another project.
+// It leaves out tests and test support. The folders may belong to another project.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 	"strings"
 )
 
-// maxWhat and maxVague are the most uses for each 1,000 words of comments.
+// maxWhat and maxVague are the maximum numbers of uses per 1,000 words of comments.
 const (
 	maxWhat  = 3.0
 	maxVague = 2.0
@@ -31,7 +30,7 @@ var (
 	vague = regexp.MustCompile(`(?i)\b(?:whoever|whatever|that\s+which|those\s+of|those\s+that|that\s+of|is\s+for)\b`)
 )
 
-// counts has the numbers of words, of "what" and of the other turns of phrase.
+// counts holds the number of words, the uses of "what", and the uses of the other phrases.
 type counts struct{ words, what, vague int }
 
 func (c *counts) add(text string) {
@@ -40,19 +39,19 @@ func (c *counts) add(text string) {
 	c.vague += len(vague.FindAllString(text, -1))
 }
 
-// rates returns the uses of "what" and of the other turns of phrase for each 1,000 words.
+// rates returns the uses of "what" and of the other phrases per 1,000 words.
 func (c counts) rates() (whats, vagues float64) {
 	per := 1000 / float64(max(1, c.words))
 	return float64(c.what) * per, float64(c.vague) * per
 }
 
-// isSupport reports whether a folder holds test support or the data of tests.
+// isSupport reports whether a folder contains test support or test data.
 func isSupport(name string) bool {
 	return name == "testdata" || name == "testing" || name == "testkit" || name == "probe" || name == "vendor" ||
 		strings.HasSuffix(name, "test")
 }
 
-// count adds up the comments of all Go files below root.
+// count counts the words in the comments of all Go files below root.
 func count(root string) (total counts, err error) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -1,5 +1,5 @@
-// Command conformance runs a program on the cases of the suite, and says where it
-// differs from the tools that wrote them.
+// Command conformance runs a program on the cases of the suite, and reports where its results differ from the tools
+// that wrote the files.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 type options struct {
 	program conformance.Program
 	runs    []conformance.Run
-	done    string // with at least one file, or the program refuses whatever it gets
+	done    string // the word for success; at least one file must succeed, because a program that refuses everything proves nothing
 	verbose bool
 }
 
@@ -72,14 +72,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(stdout, "interrupted")
 		return 1
-	case !worked: // whoever refuses all files has refused none for its reason
+	case !worked: // a program that refuses all files has not shown that it checks them
 		fmt.Fprintf(stdout, "nothing was %s\n", o.done)
 		return 1
 	}
 	return failed
 }
 
-// judged runs several cases at once, and yields the results in their order.
+// judged runs several cases at the same time, and yields the results in order.
 func (o options) judged(ctx context.Context) func(yield func(conformance.Run, conformance.Result) bool) {
 	return func(yield func(conformance.Run, conformance.Result) bool) {
 		type pending struct {
@@ -98,7 +98,7 @@ func (o options) judged(ctx context.Context) func(yield func(conformance.Run, co
 			}
 		}()
 		for p := range queue {
-			result := <-p.result // also after an interruption, so that no folder is left
+			result := <-p.result // wait even after an interrupt, so that no folder is left behind
 			if ctx.Err() == nil && !yield(p.run, result) {
 				return
 			}
@@ -142,7 +142,7 @@ func parse(args []string) (o options, err error) {
 	return o, nil
 }
 
-// find returns the path of a program that is started in other folders.
+// find returns the path of a program that will be started in other folders.
 func find(name string) (string, error) {
 	path, err := world.Find(name)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Program method is an external encryption method for OpenTofu and for
-// statecrypt. It encrypts with AES-256-GCM, under a key that is derived anew
-// for each file.
+// Program method is an external encryption method for OpenTofu and for statecrypt. It encrypts with AES-256-GCM, and
+// derives a new key for each file.
 //
 //	method "external" "derived" {
 //	  keys            = key_provider.external.keys
@@ -29,7 +28,7 @@ const (
 	info     = "tofu-method example v1"
 )
 
-// input and output are what the protocol exchanges. []byte is base64 in JSON.
+// input and output are the messages of the protocol. []byte is base64 in JSON.
 type input struct {
 	Key     []byte `json:"key"`
 	Payload []byte `json:"payload"`
@@ -41,7 +40,7 @@ type output struct {
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		// Only stderr is shown, and only when the exit status is not 0.
+		// Users see only stderr, and only when the exit status is not 0.
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -72,7 +71,7 @@ func run(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// encrypt returns a random salt and the sealed data, with its nonce in front.
+// encrypt returns a random salt, followed by the nonce and the encrypted data.
 func encrypt(key, plain []byte) ([]byte, error) {
 	salt := make([]byte, saltSize)
 	if _, err := rand.Read(salt); err != nil {
@@ -82,7 +81,7 @@ func encrypt(key, plain []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gcm.Seal(salt, nil, plain, nil), nil //nolint:gosec // the cipher takes no nonce, it makes its own
+	return gcm.Seal(salt, nil, plain, nil), nil //nolint:gosec // the cipher creates the nonce itself
 }
 
 func decrypt(key, data []byte) ([]byte, error) {

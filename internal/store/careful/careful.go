@@ -1,4 +1,4 @@
-// Package careful decorates a state with checks for lost answers, and for servers that report success without keeping
+// Package careful decorates a state with checks for lost responses, and for servers that report success without keeping
 // the state.
 package careful
 
@@ -13,16 +13,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// New returns a state that checks a failed lock or write, because the answer may have been lost, or may belong to a
-// repetition. It requests the lock once more with the same ID, or reads the state. If the lock is ours, or the store
-// has the state that was sent, the call succeeded.
+// New returns a state that checks a failed lock or write again, because the response may have been lost, or may answer
+// a repeated request. It requests the lock again with the same ID, or reads the state. If the lock is ours, or the
+// store has the state that was sent, the call succeeded.
 //
-// Unless the store verifies its own reports, New's state also reads back the first state that a run creates and the
-// first one that it replaces, and looks for a state that it has removed: some servers report success, but take the
-// request for another one. It reads back every write for which the store returns no version.
+// Unless the store verifies its own success reports, the returned state also reads back the first state that a run
+// creates and the first state that it replaces, and checks that a removed state is gone. Some servers report success,
+// although they misunderstood the request. The returned state reads back every write for which the store returns no
+// version.
 //
-// A state that was sent while the store could not be read may appear before the next write. That write takes it for
-// the state of this run, and not of another writer.
+// If the store cannot be read after a write, the sent state may show up before the next write. That write then
+// attributes it to this run, and not to another writer.
 func New(s store.State, p store.Properties) store.State {
 	return &careful{State: s, known: p, proven: map[bool]bool{}}
 }
@@ -32,8 +33,8 @@ type careful struct {
 	known store.Properties
 
 	mu     sync.Mutex
-	sent   []store.Version // the [store.Identity] of each state that was sent since the last success, and may be in the store
-	proven map[bool]bool   // whether a written state was read back, by whether it replaced one
+	sent   []store.Version // the [store.Identity] of each state sent since the last success, which the store may have
+	proven map[bool]bool   // whether a written state was read back; the key tells whether it replaced a state
 }
 
 // Unwrap returns the decorated state.
@@ -41,13 +42,13 @@ func (c *careful) Unwrap() store.State { return c.State }
 
 func (c *careful) Lock(ctx context.Context, lock store.Lock) error {
 	err := c.State.Lock(ctx, lock)
-	if err != nil && lock.ID != "" && isAmbiguous(err) && c.State.Lock(ctx, lock) == nil { // with the same ID, this takes no second lock
+	if err != nil && lock.ID != "" && isAmbiguous(err) && c.State.Lock(ctx, lock) == nil { // the same ID, so this takes no second lock
 		return nil
 	}
 	return err
 }
 
-// isAmbiguous reports whether a request may have succeeded in spite of its error.
+// isAmbiguous reports whether a request may have succeeded despite its error.
 func isAmbiguous(err error) bool {
 	answer, isAnswer := errors.AsType[*store.AnswerError](err)
 	_, isUnanswered := errors.AsType[*store.UnansweredError](err)
@@ -103,7 +104,8 @@ func (c *careful) Remove(ctx context.Context, read store.Version) error {
 	return nil
 }
 
-// isThere reports whether the [store.Identity] of the state in the store is one of states, and returns its version.
+// isThere reports whether the [store.Identity] of the state in the store is in states, and returns the version of that
+// state.
 func (c *careful) isThere(ctx context.Context, states ...store.Version) (store.Version, bool, error) {
 	if len(states) == 0 {
 		return "", false, nil

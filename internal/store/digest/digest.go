@@ -1,10 +1,10 @@
-// Package digest decorates a state with a digest in a table, like the DynamoDB table of the s3 backends of Terraform
-// and OpenTofu. Both refuse a state with another digest.
+// Package digest decorates a state with a digest in a table, like the DynamoDB table that the s3 backends of Terraform
+// and OpenTofu use. Both refuse a state with a different digest.
 package digest
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // both CLIs compare it
+	"crypto/md5" //nolint:gosec // Terraform and OpenTofu use MD5
 	"encoding/hex"
 	"fmt"
 
@@ -18,23 +18,24 @@ type Item interface {
 	Put(ctx context.Context, sum string) error
 	Delete(ctx context.Context) error
 
-	// MayChange returns an error if somebody else has the lock of the state, or ours is gone.
+	// MayChange returns an error if another run holds the lock of the state, or if our lock is gone.
 	MayChange(ctx context.Context) error
 }
 
-// State is a state with its digest. The state that it decorates must handle lost answers.
+// State is a state with its digest. The decorated state must handle lost responses.
 type State struct {
 	store.State
 	Item
 
-	Object, Table, Name string // names for errors: the object of the state, the table, and its item
+	Object, Table, Name string // names for error messages: the state object, the table, and the table item
 }
 
 // Unwrap returns the state without its digest.
 func (s *State) Unwrap() store.State { return s.State }
 
-// Read reads the state. It shows a notice if the table does not have its digest, because the CLIs then fail. It
-// returns an error for a digest without a state, as both CLIs do, because Terraform would create all resources again.
+// Read reads the state. It shows a notice if the table does not have the right digest, because Terraform and OpenTofu
+// would then fail. It returns an error if there is a digest but no state, as both of them do, because Terraform would
+// create all resources again.
 func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 	data, version, err := s.State.Read(ctx)
 	if err != nil {
@@ -56,11 +57,11 @@ func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 }
 
 func of(data []byte) string {
-	sum := md5.Sum(data) //nolint:gosec // the digest that both CLIs use
+	sum := md5.Sum(data) //nolint:gosec // Terraform and OpenTofu use MD5
 	return hex.EncodeToString(sum[:])
 }
 
-// Write writes the state, and then its digest.
+// Write writes the state, then its digest.
 func (s *State) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	next, err := s.State.Write(ctx, data, read)
 	if err == nil {
@@ -69,7 +70,7 @@ func (s *State) Write(ctx context.Context, data []byte, read store.Version) (sto
 	return next, err
 }
 
-// note writes the digest of a state that the store has.
+// note writes the digest of a state that is already in the store.
 func (s *State) note(ctx context.Context, data []byte) error {
 	err := s.Put(ctx, of(data))
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *State) note(ctx context.Context, data []byte) error {
 	return err
 }
 
-// IsSettled reports whether the table has the digest of a state.
+// IsSettled reports whether the table has the digest of the state.
 func (s *State) IsSettled(ctx context.Context, read []byte) (bool, error) {
 	sum, there, err := s.Get(ctx)
 	return there && sum == of(read), err
@@ -99,7 +100,7 @@ func (s *State) Settle(ctx context.Context, read []byte) error {
 	return err
 }
 
-// Remove removes the state, and then its digest.
+// Remove removes the state, then its digest.
 func (s *State) Remove(ctx context.Context, read store.Version) error {
 	err := s.State.Remove(ctx, read)
 	if err == nil {

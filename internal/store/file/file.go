@@ -1,6 +1,6 @@
-// Package file keeps a state in a file, like the local backend of Terraform and OpenTofu. It takes the same lock, so
-// that each excludes the other, and overwrites the file in place, because other programs wait for the lock on this
-// file.
+// Package file keeps a state in a file, like the local backend of Terraform and OpenTofu. It uses the same lock as they
+// do, so that they keep each other out. It overwrites the file in place, because other programs wait for the lock on
+// this file.
 package file
 
 import (
@@ -41,12 +41,12 @@ type files struct {
 
 func open(s store.Settings) (store.Store, error) { return &files{Settings: s}, nil }
 
-// Properties returns the facts about files, whose locks the system releases.
+// Properties returns the properties of files. The operating system releases their locks.
 func (*files) Properties() store.Properties {
 	return store.Properties{HasLocks: true, Verifies: true, EndsWithProcess: true}
 }
 
-// State returns the file of a name, and terraform.tfstate in the folder of the module for "".
+// State returns the state in the named file. An empty name means terraform.tfstate in the module folder.
 func (s *files) State(name string) (store.State, error) {
 	path, err := s.resolve(name)
 	if err != nil {
@@ -56,12 +56,12 @@ func (s *files) State(name string) (store.State, error) {
 		path = filepath.Join(s.Module, "terraform.tfstate")
 	}
 	dir, base := filepath.Split(path)
-	const longest = 255 - len(".01234567.unwritten") // bytes, with room for the longer names beside it
+	const longest = 255 - len(".01234567.unwritten") // in bytes, with room for the longer names of related files
 	if len(base) > longest {
 		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible",
 			len(base), longest)
 	}
-	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // the name that the CLIs use
+	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // the name that Terraform and OpenTofu use
 	one := &state{
 		path: path, info: info, journal: journalOf(path), backup: path + ".backup",
 		limit: s.Limit, seal: s.Seal, through: func(f *os.File) handle { return f },
@@ -72,11 +72,11 @@ func (s *files) State(name string) (store.State, error) {
 	return one, nil
 }
 
-// resolve returns the full path of a name. A name may begin with ~, and a relative one begins in the folder of the
-// settings.
+// resolve returns the full path of a name. The name may begin with ~. A relative name starts in the folder of the
+// settings file.
 func (s *files) resolve(name string) (string, error) {
 	path, err := world.ExpandHome(name)
-	if err = cmp.Or(filesource.CheckPath(name), err); err != nil { // a prefix was not checked by a table
+	if err = cmp.Or(filesource.CheckPath(name), err); err != nil { // the attribute table has not checked a List prefix
 		return "", s.Errorf("path", "%w", err)
 	}
 	if !filepath.IsAbs(path) {
@@ -85,7 +85,8 @@ func (s *files) resolve(name string) (string, error) {
 	return path, nil
 }
 
-// List returns the files that begin with prefix and are neither hidden, nor in hidden folders, nor backups.
+// List returns the files whose names begin with prefix. It leaves out hidden files, files in hidden folders, and
+// backups.
 func (s *files) List(ctx context.Context, prefix string) (names []string, err error) {
 	begin, err := s.resolve(prefix)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *files) List(ctx context.Context, prefix string) (names []string, err er
 	return names, err
 }
 
-// Close releases locks like the end of the process: the description of the holder stays.
+// Close releases all locks, as the end of the process would. The lock descriptions stay.
 func (s *files) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +129,8 @@ func (s *files) Close() error {
 	return errors.Join(errs...)
 }
 
-// handle is the locked file. All work on it uses one descriptor: where a lock belongs to the process, closing any
-// other descriptor of the file would release it.
+// handle is the locked file. All operations use one descriptor: where a lock belongs to the process, closing any other
+// descriptor of the file would release the lock.
 type handle interface {
 	io.ReaderAt
 	io.WriterAt
@@ -149,15 +150,15 @@ type state struct {
 	through func(*os.File) handle
 
 	mu    sync.Mutex
-	lent  *os.File   // the file of Lend, open until Close; nil if nobody has inherited it
-	f     handle     // the locked file; nil without the lock
-	lock  store.Lock // the description of the lock
+	lent  *os.File   // the file that Lend opened, open until Close; nil if no child has inherited it
+	f     handle     // the locked file, or nil without the lock
+	lock  store.Lock // the lock description
 	saved bool       // whether the backup has the state that this run found
 }
 
 func (s *state) String() string { return s.path }
 
-// Keeps reports whether a file is the state or its backup.
+// Keeps reports whether the file at path is the state or its backup.
 func (s *state) Keeps(path string) bool {
 	for _, own := range []string{s.path, s.backup} {
 		mine, err := os.Stat(own)
@@ -169,10 +170,10 @@ func (s *state) Keeps(path string) bool {
 	return false
 }
 
-// Lend returns the file that will be locked, for a child to inherit: if this process is killed, the child keeps the
-// lock until its own end. The child can only read the file, because a script that writes to the descriptor by mistake
-// would destroy the state. The caller closes the file once the child runs. Lend returns nil if locks are not
-// inherited on this system, and if the file cannot be opened; Lock returns the error then.
+// Lend returns the file that will be locked, for a child to inherit. If this process is killed, the child keeps the
+// lock until it exits. The child can only read the file, because a script that accidentally writes to the descriptor
+// would destroy the state. The caller closes the file once the child runs. Lend returns nil if this system does not
+// inherit locks, or if the file cannot be opened. In the second case, Lock returns the error later.
 func (s *state) Lend() *os.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +186,7 @@ func (s *state) Lend() *os.File {
 	return duplicate(s.lent)
 }
 
-// Read reads the file. It does not wait for a writer.
+// Read reads the file. It does not wait for writers.
 func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +203,7 @@ func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	return data, version(data), nil
 }
 
-// read returns the content of the file, and nil if there is none.
+// read returns the content of the file, or nil if the file does not exist.
 func (s *state) read() ([]byte, error) {
 	f := s.f
 	if f == nil {
@@ -230,7 +231,7 @@ func (s *state) content(f handle) ([]byte, error) {
 	return meter.Read(io.NewSectionReader(f, 0, s.limit+1), info.Size(), s.limit)
 }
 
-// version returns the version of a content, and "" for empty content, as for a missing file.
+// version returns the version of the content. Empty content has an empty version, like a missing file.
 func version(data []byte) store.Version {
 	if len(data) == 0 {
 		return ""
@@ -238,8 +239,8 @@ func version(data []byte) store.Version {
 	return store.Digest(data)
 }
 
-// Write replaces the content of the file. If this run has no lock, Write takes the lock during the write, so that it
-// does not write to the file of another run.
+// Write replaces the content of the file. If this run does not hold the lock, Write takes the lock while it writes, so
+// that it does not write to a file locked by another run.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,7 +260,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (nex
 	return version(data), err
 }
 
-// Remove empties the file, and does not delete it, because others may wait for the lock on it.
+// Remove empties the file. It does not delete the file, because others may be waiting for its lock.
 func (s *state) Remove(ctx context.Context, read store.Version) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +276,7 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 	})
 }
 
-// locked calls work under our lock, or under a lock for this work alone.
+// locked calls work under our lock. Without one, it takes a lock just for this call.
 func (s *state) locked(ctx context.Context, work func() error) (err error) {
 	if s.f == nil {
 		if err := s.take(ctx, store.NewLock("statecrypt")); err != nil {
@@ -286,7 +287,8 @@ func (s *state) locked(ctx context.Context, work func() error) (err error) {
 	return work()
 }
 
-// unchanged returns the content of the file, and [store.ErrChanged] if that is not the version that was read.
+// unchanged returns the content of the file. It returns [store.ErrChanged] if the content is not the version that was
+// read.
 func (s *state) unchanged(read store.Version) ([]byte, error) {
 	if err := s.stillThere(); err != nil {
 		return nil, err
@@ -301,8 +303,7 @@ func (s *state) unchanged(read store.Version) ([]byte, error) {
 	return found, nil
 }
 
-// stillThere returns [store.ErrLost] if the path leads to another file than the locked one: git, for example,
-// replaces files.
+// stillThere returns [store.ErrLost] if the path no longer leads to the locked file. For example, git replaces files.
 func (s *state) stillThere() error {
 	ours, err := s.f.Stat()
 	if err != nil {
@@ -314,7 +315,7 @@ func (s *state) stillThere() error {
 	return nil
 }
 
-// keepFound writes the state that this run found to the backup, encrypted, but only once.
+// keepFound writes the state that this run found to the backup, encrypted, once per run.
 func (s *state) keepFound(ctx context.Context, found []byte) error {
 	if s.saved || len(found) == 0 {
 		return nil
@@ -331,7 +332,8 @@ func (s *state) keepFound(ctx context.Context, found []byte) error {
 	return failed(s.backup, err)
 }
 
-// Lock takes the lock of the CLIs: it locks the file, and writes a file beside it that names the holder.
+// Lock takes the same lock as Terraform and OpenTofu. It locks the file, and writes a second file that names the
+// holder.
 func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -399,20 +401,20 @@ func (s *state) acquire() (*os.File, error) {
 	return nil, store.ErrLost
 }
 
-// share also locks the file for the programs that have inherited it, if that is still the same file.
+// share extends the lock to the descriptor that children have inherited, if it still refers to the same file.
 func (s *state) share(f *os.File, ours fs.FileInfo) error {
 	if s.lent == nil {
 		return nil
 	}
 	if lent, err := s.lent.Stat(); err != nil || !os.SameFile(lent, ours) {
-		return nil //nolint:nilerr // the programs have inherited a file that was replaced
+		return nil //nolint:nilerr // the inherited file has been replaced
 	}
 	return shareLock(f, s.lent)
 }
 
 func (s *state) openFile(flags int) (*os.File, error) { return openRegular(s.path, flags) }
 
-// openRegular opens a regular file. It returns an error for other files, because opening a pipe would wait.
+// openRegular opens a regular file. It returns an error for other files, because opening a pipe would block.
 func openRegular(path string, flags int) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file; name a regular file")
@@ -420,11 +422,11 @@ func openRegular(path string, flags int) (*os.File, error) {
 	return os.OpenFile(path, flags, 0o600)
 }
 
-// errForeign is the error for a file beside the state that wrap cannot have made.
+// errForeign is the error for a file next to the state that wrap cannot have created.
 var errForeign = errors.New("it is a link, or no regular file, so wrap has not made it; remove it")
 
-// openItself opens a file beside the state. It does not follow a link, because others may have made the link to have
-// another file read.
+// openItself opens a file next to the state. It does not follow links, because an attacker may have created a link to
+// another file.
 func openItself(path string) (*os.File, error) {
 	named, err := os.Lstat(path)
 	if err != nil {
@@ -444,9 +446,9 @@ func openItself(path string) (*os.File, error) {
 	return f, nil
 }
 
-// inInfo returns the description of the lock in the file beside the state, and a lock with the ID "unknown" if that
-// cannot be read: a process that has just taken the lock may not have written it yet, and a CLI waits only for a lock
-// that has an ID.
+// inInfo returns the lock description stored next to the state. If it cannot be read, inInfo returns a lock with the ID
+// "unknown": a process that has just taken the lock may not have written the description yet, and Terraform and
+// OpenTofu wait only for a lock with an ID.
 func (s *state) inInfo() *store.Lock {
 	unknown := &store.Lock{ID: "unknown", Path: s.path}
 	f, err := openItself(s.info)
@@ -454,7 +456,7 @@ func (s *state) inInfo() *store.Lock {
 		return unknown
 	}
 	defer f.Close()
-	const most = 1 << 20 // bytes, like the limit of other small files
+	const most = 1 << 20 // in bytes, like the limit for other small files
 	text, err := meter.Read(f, -1, most)
 	if lock, ok := store.ParseLock(text); err == nil && ok && lock.ID != "" {
 		return &lock
@@ -462,14 +464,14 @@ func (s *state) inInfo() *store.Lock {
 	return unknown
 }
 
-// ofProcess returns the description of the lock of a running process.
+// ofProcess returns the description of a lock held by a running process.
 func (s *state) ofProcess() *store.Lock {
 	lock := s.inInfo()
 	lock.OfProcess = true
 	return lock
 }
 
-// noteLeft shows a notice about a lock whose holder has ended without releasing it.
+// noteLeft shows a notice about a lock whose holder exited without releasing it.
 func (s *state) noteLeft(ctx context.Context) {
 	if !recognize.Exists(s.info) {
 		return
@@ -480,7 +482,7 @@ func (s *state) noteLeft(ctx context.Context) {
 		outside.Quoted(left.Operation, 100)))
 }
 
-// release releases our lock. The description of the holder may stay.
+// release releases our lock. If the lock description cannot be removed, it stays.
 func (s *state) release(ctx context.Context) error {
 	if err := os.Remove(s.info); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		notice.Show(ctx, fmt.Sprintf("the lock of %s was released, but %v", outside.Quoted(s.path, 300), failed(s.info, err)))
@@ -488,7 +490,7 @@ func (s *state) release(ctx context.Context) error {
 	return s.letGo()
 }
 
-// letGo releases the lock, also for the programs that have inherited the file.
+// letGo releases the lock, including the part shared with children that inherited the file.
 func (s *state) letGo() (err error) {
 	if s.f == nil {
 		return nil
@@ -501,7 +503,7 @@ func (s *state) letGo() (err error) {
 	return err
 }
 
-// Holder asks the system whether the file is locked, and reads the description of the holder beside it.
+// Holder asks the operating system whether the file is locked, and reads the lock description.
 func (s *state) Holder(context.Context) (*store.Lock, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -510,7 +512,7 @@ func (s *state) Holder(context.Context) (*store.Lock, error) {
 	}
 	f, err := s.openFile(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // nobody can have locked it
+		return nil, nil //nolint:nilnil // a missing file cannot be locked
 	}
 	if err != nil {
 		return nil, s.failed(err)
@@ -522,8 +524,8 @@ func (s *state) Holder(context.Context) (*store.Lock, error) {
 	return s.ofProcess(), nil
 }
 
-// Unlock releases our lock. The lock of another running process cannot be released; Unlock removes the
-// description that an ended process left.
+// Unlock releases our lock. It cannot release the lock of another running process, but removes the lock description of
+// a process that has exited.
 func (s *state) Unlock(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -549,7 +551,7 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return failed(s.info, os.Remove(s.info))
 }
 
-// failed returns an error about the file of the state.
+// failed returns err as an error about the state file.
 func (s *state) failed(err error) error { return failed(s.path, err) }
 
 func failed(path string, err error) error {

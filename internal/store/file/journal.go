@@ -19,13 +19,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// unfinished is the first byte of a file while it is overwritten. No program reads such a file as a
-// state.
+// unfinished is the first byte of the file while it is being overwritten. No program mistakes such a file for a state.
 const unfinished = filesource.Unfinished
 
 func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinished }
 
-// notFinished returns the error for a file that was not completely overwritten.
+// notFinished returns the error for a file that was only partly overwritten.
 func (s *state) notFinished() error {
 	path := outside.Quoted(s.path, 300)
 	if journal := journalOf(s.path); !recognize.Exists(journal) {
@@ -35,7 +34,7 @@ func (s *state) notFinished() error {
 	return fmt.Errorf("a write to %s was not finished; the next command that locks the state finishes it", path)
 }
 
-// journalOf returns the path of the journal. If path is a link, the journal is beside the target of the link, so that
+// journalOf returns the path of the journal. If path is a link, the journal is next to the target of the link, where
 // the next run finds it.
 func journalOf(path string) string {
 	if itself, err := filepath.EvalSymlinks(path); err == nil {
@@ -45,14 +44,14 @@ func journalOf(path string) string {
 	return filepath.Join(dir, "."+base+".journal")
 }
 
-// replace overwrites the file in steps. After each step, the file is the old state or the new one, or it is
+// replace overwrites the file in steps. After each step, the file is either the old state or the new one, or it is
 // unreadable and the journal has the new state.
 func (s *state) replace(ctx context.Context, found, data []byte) error {
 	if err := s.writeJournal(ctx, found, data); err != nil {
 		return failed(s.journal, err)
 	}
 	if err := overwrite(s.f, data); err != nil {
-		if overwrite(s.f, found) == nil { // the old content had room before
+		if overwrite(s.f, found) == nil { // the old content fit before
 			err = errors.Join(err, os.Remove(s.journal))
 		}
 		return s.failed(err)
@@ -102,19 +101,19 @@ func (s *state) writeJournal(ctx context.Context, found, data []byte) error {
 	return err
 }
 
-// readJournal returns the content of the journal: a header, and a state.
+// readJournal returns the content of the journal: a header, then a state.
 func (s *state) readJournal() ([]byte, error) {
 	f, err := openItself(s.journal)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	const most = 1 << 10 // bytes of a header
+	const most = 1 << 10 // the maximum size of a header, in bytes
 	return meter.Read(f, -1, s.limit+most)
 }
 
-// complete finishes an interrupted write. If another process has written the file since, complete keeps the file, and
-// saves the interrupted state beside it.
+// complete finishes an interrupted write. If another process has written to the file since, complete leaves the file as
+// it is, and saves the interrupted state in another file next to it.
 func (s *state) complete(ctx context.Context) error {
 	text, err := s.readJournal()
 	if errors.Is(err, os.ErrNotExist) {

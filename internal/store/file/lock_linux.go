@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setsLock and getsLock are the fcntl commands for locks of an open file description, which is shared by all
-// processes that have inherited it.
+// setsLock and getsLock are the fcntl commands for locks on an open file description. All processes that inherit the
+// description share such a lock.
 const setsLock, getsLock = unix.F_OFD_SETLK, unix.F_OFD_GETLK
 
-// openToLend opens a file for a child to inherit, which can only read it. It returns nil if that fails, and on SMB,
-// where a read lock keeps out every writer, with the lock or without it.
+// openToLend opens a file for a child to inherit. The child can only read it. openToLend returns nil if it fails, or if
+// the file is on SMB, where a read lock blocks all writes, even by the lock holder.
 func openToLend(path string) *os.File {
 	f, err := openRegular(path, os.O_RDONLY|os.O_CREATE)
 	if err != nil {

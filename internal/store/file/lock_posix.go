@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setsLock and getsLock are the fcntl commands for locks of a process, which loses the lock when it closes any
+// setsLock and getsLock are the fcntl commands for process locks. A process loses such a lock when it closes any
 // descriptor of the file.
 const setsLock, getsLock = unix.F_SETLK, unix.F_GETLK
 
-func openToLend(string) *os.File { return nil } // a child does not inherit such a lock
+func openToLend(string) *os.File { return nil } // children do not inherit process locks

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func openToLend(string) *os.File { return nil } // on Windows, a child inherits no lock
+func openToLend(string) *os.File { return nil } // on Windows, children do not inherit locks
 
 func duplicate(*os.File) *os.File { return nil }
 
@@ -16,8 +16,8 @@ func shareLock(_, _ *os.File) error { return nil }
 
 func unlockFile(handle) error { return nil } // closing the file releases the lock
 
-// lockFile locks the same range of the file as the CLIs. No other process can then read or write it, and not even
-// this process with another handle.
+// lockFile locks the same range of the file as Terraform and OpenTofu do. Then no other process can read or write that
+// range, nor can this process through another handle.
 func lockFile(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 0,
 		math.MaxUint32, new(windows.Overlapped))
@@ -27,7 +27,7 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// holder reports whether somebody has the lock. It does not find out which process, and returns 0.
+// holder reports whether the file is locked. It cannot tell by which process, so it returns 0.
 func holder(f *os.File) (process int, held bool, err error) {
 	if err = lockFile(f); errors.Is(err, errHeld) {
 		return 0, true, nil

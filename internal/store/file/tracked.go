@@ -14,9 +14,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 )
 
-// Reverts reports whether git tracks the file, because changing branches brings back older states. It reads the index
-// of git itself: git would first read the configuration of the repository, which names programs, and the repository
-// may be a stranger's. If the index is split into two files, the names in the other one are not found.
+// Reverts reports whether git tracks the file, because switching branches may restore an older state. It parses the git
+// index itself instead of running git. git would first read the repository's configuration, which can name programs to
+// run, and the repository may be untrusted. If the index is split in two, names in the second file are not found.
 func (s *state) Reverts(context.Context) bool {
 	path, err := filepath.EvalSymlinks(s.path)
 	if err == nil {
@@ -37,8 +37,8 @@ func (s *state) Reverts(context.Context) bool {
 	}
 }
 
-// indexOf returns the path of the index of a repository. In worktrees and submodules, .git is a file with the path of
-// the repository.
+// indexOf returns the path of a repository's index. In worktrees and submodules, .git is a file that contains the path
+// of the repository.
 func indexOf(git string) string {
 	text, err := keyfile.Read(git)
 	name, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
@@ -51,8 +51,8 @@ func indexOf(git string) string {
 	return filepath.Join(filepath.Dir(git), name, "index")
 }
 
-// isListed reports whether the git index in the file called index lists name. The index does not tell the length of
-// its object IDs, so both lengths are tried.
+// isListed reports whether the git index in the given file lists name. The index does not contain the length of its
+// object IDs, so isListed tries both possible lengths.
 func isListed(index, name string) bool {
 	const ofSHA1, ofSHA256 = 20, 32
 	f, err := openRegular(index, os.O_RDONLY)
@@ -73,8 +73,8 @@ func isListed(index, name string) bool {
 
 var errNoIndex = errors.New("it is no index of git")
 
-// find reports whether a git index lists name, with ids as the length of its object IDs in bytes. The format is
-// described in gitformat-index(5); the names are sorted. It returns an error if the index does not have this format.
+// find reports whether a git index lists name. The ids argument is the length of an object ID in bytes. The format is
+// described in gitformat-index(5); names are sorted. find returns an error if the index does not have this format.
 func find(index *bufio.Reader, ids int, name string) (bool, error) {
 	var head struct {
 		Signature        [4]byte
@@ -86,8 +86,8 @@ func find(index *bufio.Reader, ids int, name string) (bool, error) {
 	if string(head.Signature[:]) != "DIRC" || head.Version < 2 || head.Version > 4 {
 		return false, errNoIndex
 	}
-	const extended, lengthOfName = 0x4000, 0xfff // masks of the flags
-	fixed := make([]byte, 40+ids+2)              // times, rights and sizes; the ID; flags
+	const extended, lengthOfName = 0x4000, 0xfff // bit masks for the flags
+	fixed := make([]byte, 40+ids+2)              // times, mode, owner and size; object ID; flags
 	var listed []byte
 	for range head.Entries {
 		if _, err := io.ReadFull(index, fixed); err != nil {
@@ -114,7 +114,7 @@ func find(index *bufio.Reader, ids int, name string) (bool, error) {
 		}
 		listed = append(listed[:kept], end[:len(end)-1]...)
 		if min(len(listed), lengthOfName) != int(flags&lengthOfName) {
-			return false, errNoIndex // or its IDs are longer
+			return false, errNoIndex // or its object IDs are longer
 		}
 		if c := bytes.Compare(listed, []byte(name)); c >= 0 {
 			return c == 0, nil
@@ -128,9 +128,9 @@ func find(index *bufio.Reader, ids int, name string) (bool, error) {
 	return false, nil
 }
 
-// offset reads a number in the encoding that git uses for offsets in packs.
+// offset reads a number in the encoding that git uses for offsets in pack files.
 func offset(r io.ByteReader) (n int, err error) {
-	const most = 1 << 24 // far more than the length of a name
+	const most = 1 << 24 // far longer than any file name
 	for {
 		b, err := r.ReadByte()
 		if err != nil || n > most {

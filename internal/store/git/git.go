@@ -1,5 +1,5 @@
-// Package git keeps a state in a branch of a git repository, like terraform-backend-git: with the same files and the
-// same locks, each of which is a branch. All work is done in a temporary repository, and nothing is checked out.
+// Package git keeps a state in a branch of a git repository. It uses the same files and locks as terraform-backend-git.
+// Each lock is a separate branch. All work is done in a temporary repository, and nothing is checked out.
 package git
 
 import (
@@ -31,18 +31,18 @@ func Kind() store.Kind {
 }
 
 const (
-	maxWrites  = 40 // tries of a write, while writes of other states are faster
-	maxRefusal = 5  // refusals of a push to a branch that nobody else seems to have changed
+	maxWrites  = 40 // attempts at one write, while other writers are faster
+	maxRefusal = 5  // refused pushes in a row to a branch that nobody else seems to have changed
 
-	locks = "refs/heads/locks/" // the beginning of the names of locks
+	locks = "refs/heads/locks/" // the prefix of all lock branches
 )
 
-// branch is the branch that has the states.
+// branch is the branch that contains the states.
 type branch struct {
 	store.Settings
 	server *gitsource.Server
 
-	begun atomic.Bool // whether the server has a branch that is no lock
+	begun atomic.Bool // whether the server has a branch that is not a lock
 }
 
 func open(s store.Settings) (store.Store, error) {
@@ -60,13 +60,14 @@ func open(s store.Settings) (store.Store, error) {
 	return &branch{Settings: s, server: server}, nil
 }
 
-// Close does nothing, because nothing is left between two calls.
+// Close does nothing, because nothing remains open between calls.
 func (*branch) Close() error { return nil }
 
-// Properties returns the facts about a branch. Each commit is looked up after it was pushed.
+// Properties returns the properties of a branch. The store verifies writes itself: it looks up each commit after
+// pushing it.
 func (*branch) Properties() store.Properties { return store.Properties{HasLocks: true, Verifies: true} }
 
-// State returns the file of a name.
+// State returns the state in the named file.
 func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
 	if err == nil {
@@ -95,21 +96,21 @@ type state struct {
 	name, lockRef string
 
 	mu    sync.Mutex
-	held  *held  // nil without the lock
-	lost  string // the ID of a lock that the server reported as ours, although it was not there
-	maker *maker // nil until a commit is made
+	held  *held  // our lock, or nil
+	lost  string // the ID of a lock that the server reported as ours, although it was not
+	maker *maker // nil until the first commit
 }
 
-// held is our lock, and its commit.
+// held is our lock and its commit.
 type held struct {
 	store.Lock
 	commit string
-	seen   bool // whether a fetch after the push has found it
+	seen   bool // whether a fetch after the push has found the lock
 }
 
 func (s *state) String() string { return s.in(s.server.String()) }
 
-// Address returns the text of String with the full address of the repository.
+// Address returns the same text as String, but with the full address of the repository.
 func (s *state) Address() string { return s.in(s.server.Address()) }
 
 func (s *state) in(repository string) string {
@@ -138,8 +139,8 @@ func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gits
 	return b.Voice().Speak(err)
 }
 
-// Read reads the file at the tip of the branch. The first time under a lock, it also checks the lock, because some
-// servers report success for a push that has lost a race.
+// Read reads the file at the tip of the branch. The first Read under a lock also checks the lock, because some servers
+// report success for a push that lost a race.
 func (s *state) Read(ctx context.Context) (data []byte, version store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +162,8 @@ func (s *state) Read(ctx context.Context) (data []byte, version store.Version, e
 	return data, version, err
 }
 
-// tip returns the state at the tip of the branch. The commit is "" if the branch does not exist yet, and may be made.
+// tip returns the state at the tip of the branch. The commit is empty if the branch does not exist yet but may be
+// created.
 func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside ...string) (*gitsource.Found, error) {
 	found, err := v.Fetch(ctx, s.server.Branch, s.name, limit, beside...)
 	if none, ok := errors.AsType[*gitsource.NoBranchError](err); ok {
@@ -173,8 +175,7 @@ func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside
 	return found, reached(err)
 }
 
-// reached turns an error of the connection to the server into a [store.UnansweredError], because another try may
-// succeed.
+// reached turns a connection error into a [store.UnansweredError], because another attempt may succeed.
 func reached(err error) error {
 	if gitsource.IsUnanswered(err) {
 		return &store.UnansweredError{Err: err}
@@ -182,18 +183,18 @@ func reached(err error) error {
 	return err
 }
 
-// Write pushes a commit with the state.
+// Write pushes a commit that contains the state.
 func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	return s.change(ctx, data, read)
 }
 
-// Remove pushes a commit without the state.
+// Remove pushes a commit that removes the state.
 func (s *state) Remove(ctx context.Context, read store.Version) error {
 	_, err := s.change(ctx, nil, read)
 	return err
 }
 
-// change pushes a commit. It tries again while others change the branch, but not this state.
+// change pushes a commit. It tries again as long as others change the branch but not this state.
 func (s *state) change(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,19 +216,19 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 	return next, err
 }
 
-// pause waits for a random time, which is longer after many tries.
+// pause waits for a random time, which grows with the number of tries.
 func pause(ctx context.Context, try int) error {
 	most := min(100*time.Millisecond<<min(try, 5), 2*time.Second)
-	return store.Pause(ctx, most/10+rand.N(most)) //nolint:gosec // a random time, so that not all runs try at once
+	return store.Pause(ctx, most/10+rand.N(most)) //nolint:gosec // spreads the attempts of several runs
 }
 
-// change is a change of the state.
+// change is one change to the state.
 type change struct {
 	*state
-	data []byte // the new state; nil to remove it
+	data []byte // the new state, or nil to remove it
 	read store.Version
 
-	sent     bool   // whether an earlier attempt has pushed a commit
+	sent     bool   // whether an earlier attempt pushed a commit
 	blob     string // the blob of the state in that commit
 	tip      string // the parent of that commit
 	refusals int    // the number of refused attempts in a row that left the tip unchanged
@@ -237,7 +238,7 @@ type change struct {
 var errUntrue = errors.New("the server says that it has taken the commit, and the branch does not have it; it keeps nothing, or somebody " +
 	"pushes there by force")
 
-// attempt pushes one commit. After an error, it reports whether another attempt may succeed.
+// attempt pushes one commit. If it fails, again reports whether another attempt may succeed.
 func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Version, again bool, err error) {
 	found, err := c.state.tip(ctx, v, 0, c.besideLock())
 	if err == nil {
@@ -254,7 +255,7 @@ func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Ve
 	}
 	now := store.Version(found.ID)
 	switch {
-	case found.ID == blob && (now == c.read || c.sent && c.blob == blob): // the last attempt has succeeded
+	case found.ID == blob && (now == c.read || c.sent && c.blob == blob): // the last attempt succeeded
 		return now, false, nil
 	case now != c.read:
 		return "", false, store.ErrChanged
@@ -279,7 +280,7 @@ func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Ve
 	}); err != nil {
 		return "", false, reached(v.Explain(err))
 	}
-	if there != commit { // the push has lost a race, or somebody has pushed after it
+	if there != commit { // the push lost a race, or a later push replaced it
 		return "", c.refusals < maxRefusal, errUntrue
 	}
 	return store.Version(blob), false, nil
@@ -287,11 +288,11 @@ func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Ve
 
 const lockHere = "refs/statecrypt/lock/"
 
-// besideLock returns the refspec with which a fetch also brings the lock.
+// besideLock returns the refspec that makes a fetch bring the lock too.
 func (s *state) besideLock() string { return "+" + s.lockRef + "*:" + lockHere + s.name + "*" }
 
-// checkLock returns an error if somebody else has the lock, or ours is gone. The fetch of tip has brought the
-// lock, unless there is no tip.
+// checkLock returns an error if someone else holds the lock, or if our lock is gone. The fetch of the tip has also
+// fetched the lock. Without a tip, checkLock fetches the lock itself.
 func (s *state) checkLock(ctx context.Context, v *gitsource.Visit, tip string) error {
 	lock := ""
 	if tip != "" {
@@ -322,8 +323,8 @@ func (s *state) checkLock(ctx context.Context, v *gitsource.Visit, tip string) e
 	return cmp.Or(err, store.ErrLost)
 }
 
-// commit makes the commit after tip, which is "" for the first one, with blob as the file of the state. If blob is
-// "", the commit removes the file.
+// commit creates the commit that follows tip, with blob as the state file. An empty tip creates the first commit. An
+// empty blob removes the file.
 func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob string) (string, error) {
 	root := ""
 	var parents []string
@@ -346,7 +347,7 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
 
-// Lock pushes the branch of the lock.
+// Lock pushes the lock branch.
 func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -373,8 +374,8 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) (err error) {
 	return err
 }
 
-// begin makes the branch of the states if there are no branches except locks: many hosts make the first branch that
-// is pushed the default branch, which nobody can remove. After an error, it reports whether another try may succeed.
+// begin creates the state branch if there are no branches except locks. Many hosts make the first pushed branch the
+// default branch, which nobody can delete. If begin fails, again reports whether another try may succeed.
 func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err error) {
 	if s.begun.Load() {
 		return false, nil
@@ -416,7 +417,7 @@ func isDefault(branch string) string {
 		"make another branch the default one there", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))
 }
 
-// lock pushes the branch of the lock once. After an error, it reports whether another try may succeed.
+// lock pushes the lock branch once. If it fails, again reports whether another try may succeed.
 func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (again bool, err error) {
 	if again, err = s.begin(ctx, v); err != nil {
 		return again, err
@@ -428,8 +429,8 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 	}
 	commit := ""
 	if err == nil {
-		// The commit has no parent: terraform-backend-git fetches branches without their history, and would otherwise
-		// take the lock of one state for the past of the others.
+		// The commit has no parent. terraform-backend-git fetches branches without their history, and would otherwise
+		// mistake the lock of one state for the history of other locks.
 		commit, err = s.commitTree(ctx, v, "Lock "+s.name, tree)
 	}
 	if err != nil {
@@ -443,7 +444,7 @@ func (s *state) lock(ctx context.Context, v *gitsource.Visit, lock store.Lock) (
 	if p.otherFormat {
 		return true, err
 	}
-	if ctx.Err() != nil { // the lock may be there, and nobody would use it
+	if ctx.Err() != nil { // the server may have the lock, but nobody would use it
 		s.takeBack(ctx, lock.ID, commit)
 		return false, err
 	}
@@ -482,12 +483,12 @@ func (s *state) takeBack(ctx context.Context, id, commit string) {
 	})
 }
 
-// conflict returns an error if another lock has a name above or below ours, because git cannot have branches of both
-// names.
+// conflict returns an error if the path of another lock branch continues ours, or the reverse: git cannot have the
+// branches a and a/b at the same time.
 func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
 	names, err := v.List(ctx, locks+"*")
 	if err != nil {
-		return nil //nolint:nilerr // the caller shows the error that this was to explain
+		return nil //nolint:nilerr // the caller then shows its own error
 	}
 	for _, other := range names {
 		if strings.HasPrefix(other, s.lockRef+"/") || strings.HasPrefix(s.lockRef, other+"/") {
@@ -498,7 +499,7 @@ func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
 	return nil
 }
 
-// Holder reads the branch of the lock.
+// Holder reads the lock branch.
 func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	err = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) (err error) {
 		by, _, err = s.look(ctx, v)
@@ -507,7 +508,7 @@ func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	return by, err
 }
 
-// look returns the lock and its commit, and nil if nobody has the lock.
+// look returns the lock and its commit, or nil if the lock is free.
 func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, commit string, err error) {
 	found, err := v.Fetch(ctx, s.lockRef, s.name+".lock", source.MaxLock)
 	if _, none := errors.AsType[*gitsource.NoBranchError](err); none {
@@ -525,7 +526,7 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 	return by, found.Commit, nil
 }
 
-// Unlock removes the branch of the lock with this ID, unless that changes meanwhile.
+// Unlock removes the lock branch if the lock has this ID and does not change meanwhile.
 func (s *state) Unlock(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -554,11 +555,11 @@ func (s *state) Unlock(ctx context.Context, id string) error {
 	return err
 }
 
-// release removes the lock with this commit. It relies on a report of success only for our own lock, and otherwise
-// looks at the result.
+// release removes the lock with this commit. It trusts a success report only for our own lock. Otherwise, it checks the
+// result.
 func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) error {
 	p, err := s.push(ctx, v, 0, s.lockRef, commit, "")
-	isOther := s.held == nil || s.held.commit != commit // a lock that the user releases by its ID
+	isOther := s.held == nil || s.held.commit != commit // the user releases another lock by its ID
 	if err == nil && !isOther {
 		return nil
 	}
@@ -583,7 +584,7 @@ func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) 
 		s.held = nil
 	}
 	switch {
-	case there == "" && !p.isStale(): // the answer was lost, or belongs to a repetition
+	case there == "" && !p.isStale(): // the response was lost, or belongs to a repeated request
 		return nil
 	case there == "":
 		return store.ErrMissing

@@ -13,18 +13,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// word runs a git command that prints one word, and returns that word.
+// word runs a git command that prints one word, and returns the word.
 func word(ctx context.Context, v *gitsource.Visit, stdin []byte, more []string, args ...string) (string, error) {
 	out, err := v.Git(ctx, bytes.NewReader(stdin), more, args...)
 	return strings.TrimSpace(string(out)), err
 }
 
-// hashObject stores data as a blob, without attributes and filters, and returns its ID.
+// hashObject stores data as a blob, without applying attributes or filters, and returns its ID.
 func hashObject(ctx context.Context, v *gitsource.Visit, data []byte) (string, error) {
 	return word(ctx, v, data, nil, "hash-object", "-w", "-t", "blob", "--no-filters", "--stdin")
 }
 
-// resolve returns the ID of the commit that a local ref names, and "" if there is none.
+// resolve returns the commit ID of a local ref, or an empty string if there is none.
 func resolve(ctx context.Context, v *gitsource.Visit, ref string) string {
 	id, err := word(ctx, v, nil, nil, "rev-parse", "--verify", "-q", ref)
 	if err != nil {
@@ -33,8 +33,8 @@ func resolve(ctx context.Context, v *gitsource.Visit, ref string) string {
 	return id
 }
 
-// put returns the ID of a copy of the tree folder in which the file name is blob. If folder is "", the tree is empty;
-// if blob is "", the copy does not have the file. Only the trees on the path to the file are read.
+// put copies the tree folder, sets the named file to blob, and returns the ID of the copy. An empty folder means an
+// empty tree. An empty blob removes the file. put reads only the trees on the path to the file.
 func put(ctx context.Context, v *gitsource.Visit, folder, name, blob string) (string, error) {
 	tree, err := replace(ctx, v, folder, name, blob)
 	if err == nil && tree == "" {
@@ -85,11 +85,11 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 
 // maker is the author of commits.
 type maker struct {
-	who   []string // variables for git
+	who   []string // environment variables for git
 	signs bool
 }
 
-// commitTree makes a commit, signed if the user's commit.gpgSign is true, and returns its ID.
+// commitTree creates a commit, and returns its ID. The commit is signed if the user's commit.gpgSign is true.
 func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
 	if s.maker == nil {
 		who, err := s.who(ctx, v)
@@ -112,8 +112,8 @@ func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message stri
 
 var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
 
-// who returns the environment variables with the author of commits: the author in the block, or else, if
-// git does not know one, the user of this machine, as in terraform-backend-git.
+// who returns the environment variables that set the author of commits. The author comes from the block or from git's
+// configuration. If git does not know one either, the author is the local user, as in terraform-backend-git.
 func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {
 	name, email := s.Values.String("author_name"), s.Values.String("author_email")
 	if name != "" {
@@ -122,7 +122,7 @@ func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err 
 	me := store.Me()
 	login, _, _ := strings.Cut(me, "@")
 	for _, role := range []string{"GIT_COMMITTER", "GIT_AUTHOR"} {
-		for _, more := range []string{"", "EMAIL=" + me, role + "_NAME=" + login} { // git uses EMAIL if it knows no other address
+		for _, more := range []string{"", "EMAIL=" + me, role + "_NAME=" + login} { // git uses EMAIL if it has no other address
 			if more != "" {
 				who = append(who, more)
 			}

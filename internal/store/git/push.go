@@ -13,29 +13,29 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// pushed is the result of a failed push.
+// pushed describes the result of a failed push.
 type pushed struct {
-	reason      string // the words of git, or of the server; "" if it gave none
-	otherFormat bool   // whether the server has longer object IDs, which the next try uses
+	reason      string // the reason that git or the server gave, or ""
+	otherFormat bool   // whether the server uses longer object IDs; the next try uses them too
 }
 
-// race matches git's messages for a push that was slower than another one, or met one under way.
+// race matches git's messages for a push that lost against another push, or met one in progress.
 var race = lazyregexp.New(`stale info|fetch first|non-fast-forward|already exists|failed to (update ref|lock)|cannot lock ref|` +
 	`unable to (lock|update)|incorrect old value`)
 
-// aborted matches git's message for a hook that ends the whole push.
+// aborted matches git's message for a hook that aborts the whole push.
 var aborted = lazyregexp.New(`aborted by hook`)
 
 // inUse matches git's message for a branch that is checked out in the repository.
 var inUse = lazyregexp.New(`checked out`)
 
-// isStale reports whether git found another commit than the expected one before it sent anything.
+// isStale reports whether git found an unexpected commit before it sent anything.
 func (p pushed) isStale() bool { return strings.Contains(p.reason, "stale info") }
 
 func (p pushed) isRace() bool { return race.MatchString(p.reason) }
 
-// push moves a branch from the commit expected, "" for a new branch, to commit, "" to remove the branch. It fails if
-// the branch is at another commit.
+// push moves a branch from the commit expected to the commit called commit. If expected is empty, push creates the
+// branch. If commit is empty, push removes the branch. push fails if the branch is at any other commit.
 func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch, expected, commit string) (pushed, error) {
 	out, err := v.Push(ctx, size, "-q", "--porcelain", "--no-verify", "--no-signed", "--no-recurse-submodules", "--no-follow-tags",
 		"--no-force-if-includes", "--no-thin", "--force-with-lease="+branch+":"+expected, gitsource.Remote, commit+":"+branch)
@@ -97,7 +97,7 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 	return store.Denied(errors.New(text))
 }
 
-// rights returns a text with the rights that a push needs.
+// rights returns a text that names the permissions a push needs.
 func (s *state) rights(branch, commit string) string {
 	switch {
 	case commit == "":
@@ -108,7 +108,7 @@ func (s *state) rights(branch, commit string) string {
 	return "the right to make branches below locks/ is required (rules, protected branches and hooks take it away)"
 }
 
-// ofServer returns the server's messages in git's output.
+// ofServer returns the server messages in git's output.
 func ofServer(said string) string {
 	var lines []string
 	for part := range strings.SplitSeq(said, "; ") {

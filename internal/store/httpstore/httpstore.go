@@ -1,6 +1,6 @@
-// Package httpstore keeps a state on a server that speaks the protocol of Terraform's http backend. The protocol has
-// no versions, and a server's report proves little. So a write first compares the state on the server, even under a
-// lock, and package careful reads the state back.
+// Package httpstore keeps a state on a server that implements the protocol of Terraform's http backend. The protocol
+// has no versions, and a server's success report proves little. Therefore a write first compares the state on the
+// server, even under a lock, and package careful reads the state back.
 package httpstore
 
 import (
@@ -44,12 +44,12 @@ func Kind() store.Kind {
 type backend struct {
 	client              http.Client
 	access              *httpsource.Access // the transport of client
-	warned              sync.Once          // the warning about an unencrypted connection
-	limit               int64              // the most bytes of an answer
+	warned              sync.Once          // for the warning about an unencrypted connection
+	limit               int64              // the maximum response size, in bytes
 	read, write, remove endpoint
-	lock, unlock        endpoint // the URL is nil if there is none
+	lock, unlock        endpoint // the URL is nil if there are no locks
 	values              attr.Values
-	held                atomic.Pointer[store.Lock] // our lock; nil if we have none
+	held                atomic.Pointer[store.Lock] // our lock, or nil
 }
 
 type endpoint struct {
@@ -57,7 +57,7 @@ type endpoint struct {
 	url    *url.URL
 }
 
-// open makes the client, and does not connect.
+// open creates the client. It does not connect.
 func open(s store.Settings) (store.Store, error) {
 	v := s.Values
 	state, errState := address(v, "address")
@@ -80,13 +80,13 @@ func open(s store.Settings) (store.Store, error) {
 	}, errors.Join(errState, errLock, errUnlock, errConnect)
 }
 
-// State returns the state at the address, whose locks have addresses of their own.
+// State returns the state at the address. Locks have their own addresses.
 func (b *backend) State(string) (store.State, error) { return b, nil }
 
 // List returns [store.ErrUnlisted], because the protocol cannot list states.
 func (b *backend) List(context.Context, string) ([]string, error) { return nil, store.ErrUnlisted }
 
-// Close closes the connections that are idle.
+// Close closes idle connections.
 func (b *backend) Close() error {
 	b.client.CloseIdleConnections()
 	return nil
@@ -94,20 +94,20 @@ func (b *backend) Close() error {
 
 func (b *backend) String() string { return source.Public(b.read.url) }
 
-// Address returns the address with its query, which may name the state, or sign the request.
+// Address returns the address with its query, which may name the state or contain a signature.
 func (b *backend) Address() string { return b.read.url.String() }
 
-// Properties returns the facts about the server, from the block.
+// Properties returns the properties of the server, according to the block.
 func (b *backend) Properties() store.Properties {
 	return store.Properties{HasLocks: b.lock.url != nil, Retries: b.retries(), Unkept: b.unkept()}
 }
 
-// doubts returns the probable mistakes in the settings, for the end of an error.
+// doubts returns probable mistakes in the settings, for the end of an error message.
 func (b *backend) doubts() string {
 	return httpsource.Doubts(errors.New(""), b.values).Error()
 }
 
-// answered returns the error for a status that is not a success.
+// answered returns the error message for an unsuccessful status.
 func (b *backend) answered(status int, challenge string) string {
 	text := "the backend answered " + web.Status(status)
 	at := text + " at " + source.Origin(b.read.url)
@@ -123,7 +123,7 @@ func (b *backend) answered(status int, challenge string) string {
 	}, status, "", "").Text
 }
 
-// retries returns the arguments for repetitions that are set, by name.
+// retries returns the retry arguments that are set, by name.
 func (b *backend) retries() map[string]int64 {
 	set := map[string]int64{}
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
@@ -134,14 +134,14 @@ func (b *backend) retries() map[string]int64 {
 	return set
 }
 
-// address returns the URL in an attribute, and nil if there is none.
+// address returns the URL in an attribute, or nil if the attribute is not set.
 func address(v attr.Values, name string) (*url.URL, error) {
 	text := v.String(name)
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		return nil, nil //nolint:nilnil // no address is not a mistake
-	case err != nil || !recognize.IsHTTP(text): // err contains the text
+		return nil, nil //nolint:nilnil // the address is optional
+	case err != nil || !recognize.IsHTTP(text): // err contains the URL
 		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
 	case unfilled.MatchString(text):
 		return nil, mistake(v, name, "it has a variable of the shell in it that was not expanded; variables are written ${var.NAME} here")
@@ -156,13 +156,14 @@ func address(v attr.Values, name string) (*url.URL, error) {
 
 var unfilled = lazyregexp.New(`\$(\{[A-Za-z_]|[A-Z_]{2,}|\()`)
 
-// mistake returns an error for an attribute, which names the variable if the value comes from one.
+// mistake returns an error about an attribute. If the value comes from an environment variable, the error names the
+// variable.
 func mistake(v attr.Values, name, what string) error {
 	return source.Grant{Values: v, Found: true}.Errorf(name, "%s", what)
 }
 
-// checkRedirect returns an error for a redirect to another server, because credentials would be sent there, and for a
-// redirect that turns a write into a read.
+// checkRedirect returns an error if a redirect leads to another server, because the credentials would be sent there, or
+// if it turns a write into a read.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > web.MaxRedirects:
@@ -177,7 +178,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Read returns the state. Its version is [store.Identity], because a server may send back other bytes than it got.
+// Read returns the state. Its version is [store.Identity], because a server may return other bytes than it received.
 func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	a, err := b.ask(ctx, b.read, "", nil)
 	switch {
@@ -191,8 +192,8 @@ func (b *backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	return a.body, store.Identity(a.body), nil
 }
 
-// Write sends a state, with the ID of the lock. It returns no version for an answer with another file: a server of
-// files answers a POST with the file that it has, and stores nothing.
+// Write sends a state with the lock ID. It returns no version if the response contains a different file: a plain file
+// server responds to a POST with the existing file, and stores nothing.
 func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
 	a, err := b.change(ctx, b.write, data, read)
 	done := []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
@@ -202,14 +203,15 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 	return store.Identity(data), nil
 }
 
-// unkept returns the error for a state that the server has not stored. It names the method, which may be wrong for a
-// server of files.
+// unkept returns the error for a state that the server did not store. It names the method, which may be wrong for a
+// plain file server.
 func (b *backend) unkept() error {
 	return fmt.Errorf("the backend answered a %s as if the state was stored, but another state, or none, is there; %s",
 		b.write.method, b.otherMethod("see its log"))
 }
 
-// otherMethod returns the advice to write with PUT, unless that is the method already, and other advice.
+// otherMethod returns the advice to write with PUT, followed by other advice. If the method already is PUT, it returns
+// only the other advice.
 func (b *backend) otherMethod(otherwise string) string {
 	if b.write.method == http.MethodPut {
 		return otherwise
@@ -223,8 +225,8 @@ func (b *backend) Remove(ctx context.Context, read store.Version) error {
 	return err
 }
 
-// change sends a write or a removal if the server still has the version that was read: a server that agrees to a lock
-// may not keep others out.
+// change sends a write or a removal if the server still has the version that was read. It always compares the versions,
+// because a server that grants a lock may not keep others out.
 func (b *backend) change(ctx context.Context, to endpoint, data []byte, read store.Version) (*answer, error) {
 	switch _, now, err := b.Read(ctx); {
 	case err != nil:
@@ -243,8 +245,8 @@ func (b *backend) change(ctx context.Context, to endpoint, data []byte, read sto
 	return a, err
 }
 
-// refusedChange returns the error for a refused write or removal. A conflict means a lock only if the server names
-// its holder.
+// refusedChange returns the error for a refused write or removal. A conflict is treated as a lock only if the server
+// names the lock holder.
 func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	text := "the backend answered " + web.Status(a.status) + " to a " + method
 	by, _ := a.holder()
@@ -266,8 +268,8 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
 }
 
-// Lock requests the lock from the server, if it has locks. Only status 200 grants it, as for Terraform: a server of
-// files that answers 201 has made an empty file, and locked that for another purpose.
+// Lock requests the lock from the server, if it has locks. Only status 200 grants the lock, as in Terraform. A plain
+// file server that responds with 201 has created an empty file, and locked that file for another purpose.
 func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 	if b.lock.url != nil {
 		a, err := b.send(ctx, b.lock, "", lock.JSON())
@@ -284,12 +286,12 @@ func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 	return nil
 }
 
-// Holder returns [store.ErrHolderUnknown], because the protocol cannot ask for the holder.
+// Holder returns [store.ErrHolderUnknown], because the protocol has no request for the holder.
 func (b *backend) Holder(context.Context) (*store.Lock, error) { return nil, store.ErrHolderUnknown }
 
-// Unlock releases the lock with an ID, which may be the lock of another run.
+// Unlock releases the lock with this ID, even if it belongs to another run.
 func (b *backend) Unlock(ctx context.Context, id string) error {
-	body, _ := json.Marshal(struct{ ID string }{id}) // the body that OpenTofu sends itself
+	body, _ := json.Marshal(struct{ ID string }{id}) // the body that OpenTofu itself sends
 	held := b.held.Load()
 	ours := held != nil && held.ID == id
 	if ours {
@@ -306,7 +308,7 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	return nil
 }
 
-// send sends a request, and returns an error for an answer that is no success.
+// send sends a request. It returns an error if the response is not a success.
 func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	a, err := b.ask(ctx, to, id, body)
 	if err == nil && !a.succeeded() {
@@ -315,7 +317,7 @@ func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte)
 	return a, err
 }
 
-// refused returns the error for an answer that is no success.
+// refused returns the error for an unsuccessful response.
 func (b *backend) refused(a *answer) error {
 	e := &store.AnswerError{Status: a.status, Body: a.body, Text: b.answered(a.status, a.challenge)}
 	switch {
@@ -334,7 +336,7 @@ func (b *backend) refused(a *answer) error {
 var exposed = "warning: " +
 	netfail.Unencrypted("The credentials were", "the address begins with http", "read them, and replace the state").Text
 
-// answer is an answer of the server.
+// answer is a response from the server.
 type answer struct {
 	status    int
 	body      []byte
@@ -343,23 +345,23 @@ type answer struct {
 
 func (a *answer) succeeded() bool { return a.status < 300 }
 
-// isHeld reports whether the answer means that somebody has the lock.
+// isHeld reports whether the response means that the lock is held.
 func (a *answer) isHeld() bool {
 	return a.status == http.StatusConflict || a.status == http.StatusLocked
 }
 
-// holder returns the lock in the answer, and false if the answer has none.
+// holder returns the lock in the response, or false if there is none.
 func (a *answer) holder() (*store.Lock, bool) {
 	by, ok := store.ParseLock(a.body)
 	return &by, ok && a.isHeld()
 }
 
-// isAbsent reports whether the answer means that there is no state.
+// isAbsent reports whether the response means that there is no state.
 func (a *answer) isAbsent() bool {
 	return a.status == http.StatusNotFound || a.status == http.StatusNoContent || a.status == http.StatusOK && len(a.body) == 0
 }
 
-// ask sends one request. id is the ID of the lock, and "" for none.
+// ask sends one request. id is the lock ID, or an empty string.
 func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	req, err := to.request(ctx, id, body)
 	if err != nil { // err contains the URL
@@ -374,7 +376,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
 	if meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
-		err = fmt.Errorf("the answer is refused: %s", web.Reason(err, "")) // another try would take as long again
+		err = fmt.Errorf("the answer is refused: %s", web.Reason(err, "")) // another attempt would take just as long
 	} else if err != nil {
 		err = &store.UnansweredError{Err: errors.New(web.Reason(err, "set client_ca_certificate_pem"))}
 	}

@@ -17,19 +17,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// slot stores a lock: in an object beside the state, or in an item of a table. A mark identifies each lock there.
+// slot stores a lock, either in an object next to the state or in a table item. A mark identifies each lock there.
 type slot interface {
-	// look returns the lock and its mark, and nil if nobody has the lock.
+	// look returns the lock and its mark, or nil if the lock is free.
 	look(ctx context.Context) (by *store.Lock, mark string, err error)
 
-	// add stores a lock, and returns its mark. If there is a lock already, the error is a [takenError].
+	// add stores a lock, and returns its mark. If there already is a lock, the error is a [takenError].
 	add(ctx context.Context, lock store.Lock) (mark string, err error)
 
 	// drop removes the lock with this mark.
 	drop(ctx context.Context, mark string) error
 }
 
-// takenError means that there is a lock already. Its text is shown if no look finds the holder.
+// takenError means that there already is a lock. Its text is shown if look never finds the holder.
 type takenError struct{ error }
 
 // lockIn is the lock in one slot.
@@ -37,7 +37,7 @@ type lockIn struct {
 	slot
 
 	mu   sync.Mutex
-	held *held // nil if we do not have the lock
+	held *held // our lock, or nil
 }
 
 // held is our lock.
@@ -61,7 +61,7 @@ func (l *lockIn) take(ctx context.Context, lock store.Lock) error {
 			l.held = &held{lock, mark}
 			return nil
 		}
-		if ctx.Err() != nil { // the lock may be there, and nobody would use it
+		if ctx.Err() != nil { // the store may have the lock, but nobody would use it
 			return errors.Join(context.Cause(ctx), l.takeBack(ctx, lock.ID))
 		}
 		taken, isTaken := errors.AsType[takenError](err)
@@ -81,7 +81,7 @@ func (l *lockIn) take(ctx context.Context, lock store.Lock) error {
 		case try == maxTries:
 			return taken.error
 		}
-		if err := pause(ctx); err != nil { // the other lock was released meanwhile
+		if err := pause(ctx); err != nil { // the other lock has been released in the meantime
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (l *lockIn) takeBack(ctx context.Context, id string) error {
 	return err
 }
 
-// giveBack releases the lock with an ID, which may be the lock of another run. It reports whether the lock was ours.
+// giveBack releases the lock with this ID, even if it belongs to another run. It reports whether the lock was ours.
 func (l *lockIn) giveBack(ctx context.Context, id string) (ours bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,8 +124,8 @@ func (l *lockIn) giveBack(ctx context.Context, id string) (ours bool, err error)
 	return ours, err
 }
 
-// remove removes the lock with this mark. If the lock is gone after an error, an answer was lost, and remove returns
-// nil.
+// remove removes the lock with this mark. If there was an error but the lock is gone, the response was lost, and remove
+// returns nil.
 func (l *lockIn) remove(ctx context.Context, id, mark string) error {
 	for try := 0; ; try++ {
 		err := l.drop(ctx, mark)
@@ -146,7 +146,7 @@ func (l *lockIn) remove(ctx context.Context, id, mark string) error {
 	}
 }
 
-// mayChange returns an error if somebody else has the lock, or ours is gone.
+// mayChange returns an error if someone else holds the lock, or if our lock is gone.
 func (l *lockIn) mayChange(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,10 +162,10 @@ func (l *lockIn) mayChange(ctx context.Context) error {
 	return nil
 }
 
-// pause gives another process 100 ms to finish.
+// pause waits for 100 ms, so that another process may finish.
 func pause(ctx context.Context) error { return store.Pause(ctx, 100*time.Millisecond) }
 
-// lockObject is the lock in an object beside a state.
+// lockObject is the lock in an object next to a state.
 type lockObject struct{ *state }
 
 func (o lockObject) look(ctx context.Context) (by *store.Lock, mark string, err error) {
@@ -177,7 +177,8 @@ func (o lockObject) look(ctx context.Context) (by *store.Lock, mark string, err 
 	return by, c.ETag, err
 }
 
-// add puts the lock object. On a store other than AWS, which may ignore conditions, it first looks for a lock.
+// add creates the lock object. On stores other than AWS, which may ignore conditions, it first looks for an existing
+// lock.
 func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err error) {
 	client, err := o.client(ctx)
 	if err != nil {
@@ -192,7 +193,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 		return "", err
 	}
 	mark, err = o.put(ctx, o.key+lockSuffix, lock.JSON(), condition{none: true, lock: true})
-	if err == nil && o.unproven { // another run may have replaced it
+	if err == nil && o.unproven { // another run may have replaced the lock
 		var by *store.Lock
 		if by, mark, err = o.look(ctx); err == nil && (by == nil || by.ID != lock.ID) {
 			err = store.ErrLost
@@ -206,7 +207,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 	return mark, err
 }
 
-// drop removes the lock object. On a store other than AWS, it checks that the object is gone.
+// drop removes the lock object. On stores other than AWS, it checks that the object is gone.
 func (o lockObject) drop(ctx context.Context, mark string) error {
 	client, err := o.client(ctx)
 	if err == nil {
@@ -222,7 +223,7 @@ func (o lockObject) drop(ctx context.Context, mark string) error {
 	return err
 }
 
-// Lock takes all locks of the block, or none if one fails.
+// Lock takes all locks that the block names, or none if one fails.
 func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	for i, l := range s.locks {
 		err := l.take(ctx, lock.At(s.id()))
@@ -238,12 +239,12 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	return nil
 }
 
-// Unlock releases the locks with this ID, the last one first.
+// Unlock releases the locks with this ID, in reverse order.
 func (s *state) Unlock(ctx context.Context, id string) (err error) {
 	for i, l := range slices.Backward(s.locks) {
 		ours, failed := l.giveBack(ctx, id)
 		if i > 0 && !ours && errors.Is(failed, store.ErrMissing) {
-			continue // the holder of the other lock ended before it took this one
+			continue // the holder of the other lock exited before it took this one
 		}
 		err = errors.Join(err, failed)
 		if failed != nil && !ours {
@@ -253,7 +254,7 @@ func (s *state) Unlock(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Holder returns the holder of one of the locks, and [store.ErrHolderUnknown] if the block has no locks.
+// Holder returns the holder of one of the locks, or [store.ErrHolderUnknown] if the block names no locks.
 func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	err = store.ErrHolderUnknown
 	for _, l := range slices.Backward(s.locks) {
@@ -264,7 +265,7 @@ func (s *state) Holder(ctx context.Context) (by *store.Lock, err error) {
 	return by, err
 }
 
-// mayChange proves the conditions that a write relies on, and checks the locks.
+// mayChange proves the conditions on which a write relies, and checks the locks.
 func (s *state) mayChange(ctx context.Context) error {
 	err := s.prove(ctx)
 	for _, l := range s.locks {

@@ -11,15 +11,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// inProof is the content of an object beside the lock. The object stays, so that the next run proves the
-// condition in one refused request, and the bucket does not collect versions of it.
+// inProof is the content of the proof object, next to the lock. The object is kept, so that the next run needs only one
+// refused request to prove the condition, and so that the bucket does not collect versions of it.
 const inProof = "statecrypt has shown here that this store refuses to replace an object that must not be there. You may delete it.\n"
 
 // noObject is an ETag that no object has.
 const noObject = `"00000000000000000000000000000000-0"`
 
-// prove tests whether the store obeys conditions, before anything depends on them. A test with the lock would come
-// too late, because a store that ignores conditions would replace the lock of another run.
+// prove tests whether the store obeys conditions, before anything depends on them. A test with the lock itself would
+// come too late, because a store that ignores conditions would replace the lock of another run.
 func (s *state) prove(ctx context.Context) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *state) prove(ctx context.Context) error {
 	}
 	refused, unknown, err := s.try(ctx, condition{none: true})
 	switch {
-	case err == nil && unknown: // the condition, or another setting of the block
+	case err == nil && unknown: // the store does not know the condition, or another setting in the block
 		_, _, err = s.try(ctx, condition{})
 	case err == nil && !refused: // the object did not exist before
 		refused, unknown, err = s.try(ctx, condition{none: true})
@@ -64,8 +64,8 @@ func (s *state) prove(ctx context.Context) error {
 	return nil
 }
 
-// proveMatch finds out in which form the store obeys If-Match, after it has refused a condition that seems to be met.
-// In the same form, it must also refuse a condition that is not met.
+// proveMatch finds out which form of If-Match the store obeys, after the store has refused a condition that seems to be
+// met. In the same form, the store must also refuse a condition that is not met.
 func (s *state) proveMatch(ctx context.Context) error {
 	etag, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), condition{lock: true})
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *state) proveMatch(ctx context.Context) error {
 	return nil
 }
 
-// proveRefusal records that the store obeys If-Match in this form if it refuses a condition that is not met, and otherwise
-// that it never does.
+// proveRefusal checks that the store refuses a condition that is not met, sent in the given form. If the store does,
+// proveRefusal records that it obeys If-Match in this form. Otherwise, proveRefusal records that it never does.
 func (s *state) proveRefusal(ctx context.Context, match form) error {
 	refused, _, err := s.try(ctx, condition{match: noObject, bare: match == bare})
 	if err == nil && !refused {
@@ -97,8 +97,8 @@ func (s *state) proveRefusal(ctx context.Context, match form) error {
 	return err
 }
 
-// try puts the proof object once more, under a condition. It reports whether the store refused the condition, or does
-// not know it.
+// try writes the proof object again, under a condition. It reports whether the store refused the condition, and whether
+// it does not know the condition.
 func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, err error) {
 	how.lock = true
 	_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)

@@ -25,7 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// get returns an object, and nil if there is none.
+// get returns an object, or nil if it does not exist.
 func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Content, error) {
 	client, err := b.client(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Cont
 	return c, b.failed(ctx, key, err)
 }
 
-// strong returns an ETag in the form in which ETags are compared: a proxy that compresses answers may have made it
-// weak, and some stores leave out the quotes.
+// strong returns an ETag in the form used for comparisons. A proxy that compresses responses may have made it weak, and
+// some stores leave out the quotes.
 func strong(etag string) string { return `"` + unquoted(strings.TrimPrefix(etag, "W/")) + `"` }
 
 func unquoted(etag string) string { return strings.Trim(etag, `"`) }
@@ -53,12 +53,12 @@ func (b *bucket) object(key string) object.Object {
 	return o
 }
 
-// condition is the condition of a request that writes an object.
+// condition is the condition for a request that writes an object.
 type condition struct {
-	match string // the ETag that the object must have; "" for any
-	bare  bool   // whether match is sent without its quotes
+	match string // the ETag that the object must have; "" for any ETag
+	bare  bool   // whether to send match without quotes
 	none  bool   // whether the object must not exist
-	lock  bool   // whether the object is beside a state, and gets the tags of a lock
+	lock  bool   // whether the object is stored next to a state, and gets the lock tags
 }
 
 // put writes an object in one request, and returns its ETag.
@@ -93,7 +93,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	}
 	out, err := client.PutObject(ctx, in)
 	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusNotImplemented && b.unproven {
-		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, bytes.NewReader(data) // the caller has checked the condition
+		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, bytes.NewReader(data) // the caller has already checked the condition
 		out, err = client.PutObject(ctx, in)
 	}
 	if err != nil {
@@ -123,8 +123,8 @@ func (b *bucket) tags(ofLock bool) *string {
 }
 
 // remove deletes an object if it has this ETag. If the store refuses although the object still has this ETag, remove
-// finds out, unless it is known, which form of If-Match the store obeys, and tries again without the quotes or without
-// a condition. It returns the refusal of a store that obeys If-Match with quotes.
+// finds out which form of If-Match the store obeys, unless this is known. It then tries again without the quotes or
+// without a condition. If the store obeys If-Match with quotes, remove returns the refusal.
 func (s *state) remove(ctx context.Context, key, etag string) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
@@ -160,10 +160,10 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 	}
 }
 
-// removeOnce deletes an object if it has this ETag, or unconditionally if etag is "". Some stores ignore the condition;
-// for a store that refuses it as unknown, removeOnce repeats the request without it. Except on AWS, removeOnce does not
-// repeat a request that may have succeeded, because a store that ignores the condition could then delete another
-// object.
+// removeOnce deletes an object if it has this ETag. An empty ETag means no condition. Some stores ignore the condition.
+// If a store refuses the condition as unknown, removeOnce repeats the request without it. Except on AWS, removeOnce
+// does not repeat a request that may have succeeded, because a store that ignores the condition could then delete
+// another object.
 func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 	client, err := b.client(ctx)
 	if err != nil {
@@ -195,7 +195,7 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 			return nil
 		case answer != nil && answer.Status == http.StatusPreconditionFailed:
 			return store.ErrChanged
-		case answer != nil && answer.Status == http.StatusConflict && try < maxTries: // another request was under way, and nothing was deleted
+		case answer != nil && answer.Status == http.StatusConflict && try < maxTries: // another request was in progress, and nothing was deleted
 			if err := pause(ctx); err != nil {
 				return err
 			}
@@ -203,11 +203,11 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 		case in.IfMatch == nil || answer == nil || answer.Status != http.StatusNotImplemented && answer.Code != "InvalidArgument":
 			return b.failed(ctx, key, err)
 		}
-		in.IfMatch = nil // the caller has checked the condition
+		in.IfMatch = nil // the caller has already checked the condition
 	}
 }
 
-// list returns the keys that begin with a prefix.
+// list returns the keys that begin with prefix.
 func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err error) {
 	client, err := b.client(ctx)
 	if err != nil {
@@ -234,7 +234,7 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 	return keys, nil
 }
 
-// within limits the time of one request that sends size bytes, including its repetitions.
+// within limits the time for one request that sends size bytes, including its retries.
 func (b *bucket) within(ctx context.Context, size int) (context.Context, context.CancelFunc) {
 	const slowest = 100 << 10 // bytes per second
 	if b.Patience <= 0 {
@@ -244,7 +244,7 @@ func (b *bucket) within(ctx context.Context, size int) (context.Context, context
 	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
 }
 
-// failed returns the error about one object, in the form of an error of package store if one fits.
+// failed returns the error about one object, as an error of package store if one applies.
 func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	answer, ok := errors.AsType[*object.Answer](err)
 	switch {

@@ -1,6 +1,6 @@
-// Package s3 keeps a state in a bucket of Amazon S3, or of a store that speaks its protocol, like the s3 backends of
-// Terraform and OpenTofu: with the same objects, the same locks, and, with a table of DynamoDB, the same digests.
-// Unlike them, it replaces only the version that was read, and relies on no condition that a store may ignore.
+// Package s3 keeps a state in a bucket of Amazon S3, or of a store that uses the same protocol. It uses the same
+// objects, locks and, with a DynamoDB table, digests as the s3 backends of Terraform and OpenTofu. Unlike them, it
+// replaces only the version that was read, and does not rely on conditions that a store may ignore.
 package s3
 
 import (
@@ -27,7 +27,7 @@ import (
 // Kind returns the s3 store.
 func Kind() store.Kind { return KindOver(object.Network{}) }
 
-// KindOver returns [Kind] over another network.
+// KindOver returns the same kind as [Kind], but with another network.
 func KindOver(n object.Network) store.Kind {
 	return store.Kind{
 		Table: s3source.Backend(), Named: "key", Older: "versions that the bucket keeps", Counts: true,
@@ -36,15 +36,15 @@ func KindOver(n object.Network) store.Kind {
 	}
 }
 
-// These are the names of objects beside a state.
+// These are the name suffixes of objects next to a state.
 const (
 	lockSuffix  = ".tflock"
 	proofSuffix = lockSuffix + "-proof"
 )
 
-const maxTries = 5 // repetitions of a request that competes with another process
+const maxTries = 5 // retries of a request that competes with another process
 
-// bucket is a bucket that has states.
+// bucket is a bucket that contains states.
 type bucket struct {
 	store.Settings
 	server   *s3source.Server
@@ -54,19 +54,19 @@ type bucket struct {
 
 	mu      sync.Mutex
 	known   *awss3.Client
-	proven  bool // whether the store refuses a write whose condition is not met, or need not be tested
-	match   form // the form of If-Match
+	proven  bool // whether the store refuses writes whose condition is not met, or need not be tested
+	match   form // the form of If-Match that the store accepts
 	noneOff bool // whether the store does not know If-None-Match
 }
 
-// form is the form in which a store accepts the condition that an object is still the version that was read.
+// form is the way to make sure that an object is still the version that was read.
 type form int
 
 const (
 	untried form = iota // unknown: the ETag is sent in quotes, and a refusal is investigated
-	quoted              // an ETag in quotes, as HTTP has it
-	bare                // an ETag without its quotes
-	never               // no condition: the object is read before
+	quoted              // the ETag in quotes, as HTTP requires
+	bare                // the ETag without quotes
+	never               // no condition: the object is read first
 )
 
 func open(s store.Settings, n object.Network) (store.Store, error) {
@@ -88,16 +88,16 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 	return b, nil
 }
 
-// Close does nothing, because a lock outlives its process.
+// Close does nothing, because locks outlive their process.
 func (*bucket) Close() error { return nil }
 
-// Properties returns the facts about the bucket, from the block. States with a table are wrapped by
-// package careful already.
+// Properties returns the properties of the bucket, according to the block. States with a table are already wrapped by
+// package careful.
 func (b *bucket) Properties() store.Properties {
 	return store.Properties{HasLocks: b.lockfile || b.table != nil, Verifies: b.table != nil}
 }
 
-// State returns the object with a key.
+// State returns the state in the object with this key.
 func (b *bucket) State(key string) (store.State, error) {
 	if err := cmp.Or(object.CheckKey(key), object.CheckKey(key+proofSuffix)); err != nil {
 		return nil, b.Errorf("key", "%w", err)
@@ -115,7 +115,7 @@ func (b *bucket) State(key string) (store.State, error) {
 	}, nil
 }
 
-// List returns the keys of objects that are neither locks nor proofs.
+// List returns the keys of objects that are neither locks nor proof objects.
 func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	keys, err := b.list(ctx, prefix)
 	return slices.DeleteFunc(keys, func(key string) bool {
@@ -123,7 +123,7 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	}), err
 }
 
-// client returns the client. It connects on first use, and records facts about the store.
+// client returns the client. It connects on first use, and records properties of the store.
 func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,7 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, source.Grant{Values: b.Values, Found: true}.Blame(errors.New(err.Error())) // the wrapped errors may repeat answers of servers
+		return nil, source.Grant{Values: b.Values, Found: true}.Blame(errors.New(err.Error())) // the wrapped errors may quote server responses
 	}
 	warnings, err := b.server.CheckEncryption(client, b.server.Words)
 	if err != nil {
@@ -160,7 +160,7 @@ type state struct {
 	locks []*lockIn // the locks, in the order in which they are taken
 }
 
-// id returns the bucket and the key of the state, which name it in locks.
+// id returns the bucket and the key of the state. Together, they name the state in locks.
 func (s *state) id() string { return s.server.Bucket + "/" + s.key }
 
 func (s *state) digestID() string { return s.id() + "-md5" }
@@ -173,7 +173,7 @@ func (s *state) String() string {
 	return text
 }
 
-// Read treats an empty object as no state, as both CLIs do.
+// Read reads the object. It treats an empty object as no state, as Terraform and OpenTofu do.
 func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	c, err := s.get(ctx, s.key, s.Limit)
 	switch {
@@ -227,7 +227,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 	}
 }
 
-// takes records which form of If-Match the store accepts, and tells the user if it accepts none.
+// takes records which form of If-Match the store accepts. If it accepts none, takes tells the user.
 func (b *bucket) takes(ctx context.Context, match form) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -257,7 +257,7 @@ func (s *state) unchanged(ctx context.Context, read store.Version) error {
 	return err
 }
 
-// Remove deletes the object if it is still the version that was read. Not every store knows conditions for that, so
+// Remove deletes the object if it is still the version that was read. Not every store supports conditional deletes, so
 // Remove also reads the object first.
 func (s *state) Remove(ctx context.Context, read store.Version) error {
 	err := s.mayChange(ctx)
@@ -270,7 +270,7 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 	return s.remove(ctx, s.key, string(read))
 }
 
-// Ready proves the conditions that locks and writes rely on.
+// Ready proves the conditions on which locks and writes rely.
 func (s *state) Ready(ctx context.Context) error { return s.prove(ctx) }
 
 // isOtherwise reports whether err means that a condition is not met: the object does not exist, or is not the version

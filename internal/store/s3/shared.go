@@ -13,13 +13,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// IsStateOf reports whether the state is the state of an s3 backend with these arguments. It returns an error if our
-// lock would not exclude users of that backend, or if that is unknown.
+// IsStateOf reports whether an s3 backend with these arguments uses the same state. It returns an error if our lock
+// would not keep out users of that backend, or if this is unknown.
 func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
 	theirEndpoints, _ := arguments["endpoints"].(map[string]any)
 	ourEndpoints, _ := s.Block("endpoints")
-	// If their backend names no endpoint, the variables name it, as they do for us.
+	// If their backend names no endpoint, it uses the environment variables, as we do.
 	at := func(service, deprecated string, variables ...string) (theirs, ours string) {
 		named, _ := theirEndpoints[service].(string)
 		if theirs = cmp.Or(named, text(deprecated)); theirs == "" {
@@ -29,7 +29,7 @@ func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err
 	}
 	theirS3, ourS3 := at("s3", "endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT", "AWS_ENDPOINT_URL")
 	theirTables, ourTables := at("dynamodb", "dynamodb_endpoint", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_DYNAMODB_ENDPOINT", "AWS_ENDPOINT_URL")
-	// A store may have several addresses, so equal names at another address may be this state.
+	// A store may have several addresses, so the same names at a different address may mean the same state.
 	mayBe := kind == "s3" && text("bucket") == s.server.Bucket && text("key") == s.key
 	same = mayBe && theirS3 == ourS3
 	lockfile, _ := arguments["use_lockfile"].(bool)
@@ -52,7 +52,7 @@ func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err
 	return same, nil
 }
 
-// endpoint returns a URL in the form in which it is compared, and "" for AWS's own.
+// endpoint returns a URL in the form used for comparisons, or an empty string for the AWS endpoints.
 func endpoint(text string) string {
 	u, err := url.Parse(strings.TrimSuffix(recognize.WithScheme(text), "/"))
 	if err != nil {

@@ -25,13 +25,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// table is a table of DynamoDB. It needs only a few calls, so it uses no SDK.
+// table is a DynamoDB table. It needs only a few API calls, so it does not use an SDK.
 type table struct {
 	*bucket
 	name string
 
 	finding  sync.Mutex
-	endpoint string // "" until find has found it
+	endpoint string // empty until find has found it
 	client   http.Client
 }
 
@@ -55,7 +55,7 @@ func (t *table) find(ctx context.Context) error {
 	return nil
 }
 
-// text is a string value of DynamoDB.
+// text is a DynamoDB string value.
 type text struct{ S string }
 
 type item struct {
@@ -65,7 +65,7 @@ type item struct {
 
 const tableTries = 5
 
-// call makes a call, and repeats it if another try may succeed. The caller checks the effect.
+// call sends a request, and repeats it if another try may succeed. The caller must check the effect.
 func (t *table) call(ctx context.Context, operation string, arguments map[string]any) (found item, err error) {
 	if err := t.find(ctx); err != nil {
 		return found, err
@@ -87,7 +87,7 @@ func (t *table) call(ctx context.Context, operation string, arguments map[string
 	}
 }
 
-// errCondition means that the condition of a call is not met.
+// errCondition means that the condition of a request is not met.
 var errCondition = errors.New("the condition is not met")
 
 func (t *table) once(ctx context.Context, operation string, body []byte) (found item, again bool, err error) {
@@ -139,12 +139,12 @@ func itemIn(answer []byte) (item, error) {
 	return got.Item, err
 }
 
-// refused returns the error for an answer, and whether another try may succeed.
+// refused returns the error for a response, and whether another try may succeed.
 func (t *table) refused(operation string, status int, answer []byte) (again bool, err error) {
 	var said struct {
 		Type string `json:"__type"`
 	}
-	_ = json.Unmarshal(answer, &said)                       // an invalid answer leaves the type empty
+	_ = json.Unmarshal(answer, &said)                       // an invalid response leaves the type empty
 	code := said.Type[strings.LastIndex(said.Type, "#")+1:] // some servers leave out the namespace
 	what, common := "DynamoDB "+operation+": ", awsauth.CommonReason(code)
 	err = answers.Find([]answers.Row{
@@ -162,7 +162,7 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	return again, err
 }
 
-// lockItem is the lock in an item of a table. Its mark is its JSON text.
+// lockItem is the lock in a table item. Its mark is its JSON text.
 type lockItem struct {
 	*table
 	id string
@@ -183,7 +183,7 @@ func (i lockItem) add(ctx context.Context, lock store.Lock) (mark string, err er
 		"Item": item{LockID: text{i.id}, Info: &text{mark}}, "ConditionExpression": "attribute_not_exists(LockID)",
 	})
 	if errors.Is(err, errCondition) {
-		err = takenError{&store.HeldError{}} // this error is shown only if each look finds no lock
+		err = takenError{&store.HeldError{}} // shown only if look never finds the lock
 	}
 	return mark, err
 }
@@ -201,7 +201,7 @@ func (t *table) get(ctx context.Context, id string) (item, error) {
 	return t.call(ctx, "GetItem", map[string]any{"Key": key(id), "ConsistentRead": true})
 }
 
-// digestItem is the digest of a state in an item of the table.
+// digestItem is the digest of a state in a table item.
 type digestItem struct{ *state }
 
 // Get implements [digest.Item].

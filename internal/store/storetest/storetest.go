@@ -1,4 +1,4 @@
-// Package storetest is the test that every store must pass.
+// Package storetest provides the test suite that every store must pass.
 package storetest
 
 import (
@@ -18,65 +18,64 @@ import (
 // Harness lets [Run] use a store.
 type Harness struct {
 	Place      Places
-	Properties store.Properties // of the store
+	Properties store.Properties // the properties of the store
 
-	Huge     bool     // a state of 100 MiB is kept here
-	Slow     bool     // each call starts programs: there are fewer rounds
-	Again    bool     // the same store by another way: in "make soak", all of it is tried there, too
-	Nameless []string // names that are refused
+	Huge     bool     // whether to test a state of 100 MiB
+	Slow     bool     // each call starts programs, so there are fewer rounds
+	Again    bool     // the same store, reached in another way; only "make soak" runs all tests there too
+	Nameless []string // names that the store refuses
 
-	// Servers that are not as they should be, nil for those that cannot be so.
-	RightRefused Places // a condition that is met is refused in the usual form
-	FirstSpecial Places // the first object in an empty place becomes special, such as one that cannot be removed
+	// The next two fields start servers that misbehave. They are nil if there is no such server.
+	RightRefused Places // servers that refuse the usual form of a condition, even if it is met
+	FirstSpecial Places // servers that make the first object in an empty place special, for example impossible to remove
 }
 
-// Places makes a new place without a state of that name.
+// Places creates a new, empty place for the named state.
 type Places func(t *testing.T, name string) Place
 
-// Place is where one state is.
+// Place is the place of one state.
 type Place struct {
-	// Open returns the state as another program would.
+	// Open returns the state, as another program would open it.
 	Open func(t *testing.T) store.State
 
-	// Put writes what somebody else has written who knows of no lock.
+	// Put writes data as another program that ignores locks would.
 	Put func(t *testing.T, data []byte)
 
-	// Lose takes the lock away from whoever has it.
+	// Lose removes the lock, even though a run holds it.
 	Lose func(t *testing.T)
 
-	// Lie has the server say yes, from now on, to one kind of request, and do nothing. It is nil where
+	// Lie makes the server report success for one kind of request from now on, without doing anything. It is nil if
 	// there is no server.
 	Lie func(t *testing.T, what Lie)
 
-	// Weaken has the server call its ETags weak, as a proxy does that compresses answers. It is nil
-	// where there are none.
+	// Weaken makes the server send weak ETags, like a proxy that compresses responses. It is nil if there are no ETags.
 	Weaken func(t *testing.T)
 
-	Secrets []string // which appear in no error
+	Secrets []string // must not appear in errors
 }
 
-// Lie is a request that a server calls done, and has not done.
+// Lie is a request for which a server falsely reports success.
 type Lie string
 
-// A server may lie about each of these.
+// These are the requests about which a server may lie.
 const (
 	LieOfLock   Lie = "lock"
 	LieOfWrite  Lie = "write"
 	LieOfRemove Lie = "remove"
 )
 
-// State is what is stored: as an envelope, with a label.
+// State returns a state to store, in the form of an envelope with a label.
 func State(serial int) []byte {
 	return fmt.Appendf(nil, `{"serial":%d,"lineage":"l","meta":{},"encrypted_data":"%s","encryption_version":"v0"}`, serial,
 		strings.Repeat("x", 100+serial))
 }
 
-// Lock is one of a CLI.
+// Lock returns a lock such as Terraform or OpenTofu would create.
 func Lock(id string) store.Lock {
 	return store.Lock{ID: id, Operation: "OperationTypeApply", Who: id + "@host", Version: "1.12.6", Created: "2026-11-27T00:00:00Z"}
 }
 
-// Run tests one kind, as wrap uses it: see [careful.New].
+// Run tests one kind of store in the way wrap uses it, see [careful.New].
 func Run(t *testing.T, h Harness) {
 	place := h.Place
 	h.Place = func(t *testing.T, name string) Place {
@@ -118,7 +117,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// write writes under a lock.
+// write writes data under a lock.
 func write(t *testing.T, s store.State, data []byte, read store.Version) store.Version {
 	t.Helper()
 	must(t, s.Lock(t.Context(), Lock("writer")))
@@ -128,7 +127,7 @@ func write(t *testing.T, s store.State, data []byte, read store.Version) store.V
 	return next
 }
 
-// check compares what is there, and returns its version.
+// check compares the stored state with want, and returns its version.
 func check(t *testing.T, s store.State, want []byte) store.Version {
 	t.Helper()
 	got, v, err := s.Read(t.Context())
@@ -145,7 +144,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// refused checks an error.
+// refused checks that there is an error, and that it contains no secrets.
 func (p Place) refused(t *testing.T, err error, what string) {
 	t.Helper()
 	if err == nil {
@@ -179,7 +178,7 @@ func testStates(t *testing.T, h Harness) {
 	write(t, s, State(4), "")
 }
 
-// testLife has three programs, one after the other, look at a state under the lock, and two of them write it twice.
+// testLife runs three programs in a row. Each reads the state under the lock, and the last two write it twice.
 func testLife(t *testing.T, h Harness, p Place) {
 	t.Helper()
 	var want []byte
@@ -248,7 +247,7 @@ func testLocks(t *testing.T, h Harness) {
 	s, other := p.Open(t), p.Open(t)
 	read := write(t, s, State(1), "")
 	must(t, s.Lock(t.Context(), Lock("1")))
-	must(t, s.Lock(t.Context(), Lock("1"))) // an answer was lost
+	must(t, s.Lock(t.Context(), Lock("1"))) // as if the first response had been lost
 	for what, err := range map[string]error{"another": other.Lock(t.Context(), Lock("2")), "a second": s.Lock(t.Context(), Lock("2"))} {
 		p.refused(t, err, what)
 		if held, ok := errors.AsType[*store.HeldError](err); !ok || held.By == nil || held.By.ID != "1" || held.By.Who != "1@host" {
@@ -270,7 +269,7 @@ func testLocks(t *testing.T, h Harness) {
 	must(t, other.Unlock(t.Context(), "2"))
 }
 
-// testOneWinner has eight ask at once, again and again.
+// testOneWinner lets eight runs request the lock at the same time, many times.
 func testOneWinner(t *testing.T, h Harness) {
 	p := h.Place(t, "state")
 	var lockers []store.State
@@ -303,7 +302,7 @@ func testOneWinner(t *testing.T, h Harness) {
 	}
 }
 
-// testLost: without its lock, nobody writes over what others may write.
+// testLost checks that a run that lost its lock does not overwrite the state.
 func testLost(t *testing.T, h Harness) {
 	p := h.Place(t, "state")
 	s := p.Open(t)
@@ -320,7 +319,7 @@ func testLost(t *testing.T, h Harness) {
 	}
 }
 
-// testLies: nothing is lost in silence because a server says yes and keeps nothing.
+// testLies checks that no state is lost without an error when a server reports success but keeps nothing.
 func testLies(t *testing.T, h Harness) {
 	if h.Place(t, "state").Lie == nil {
 		t.Skip("there is no server")
@@ -336,7 +335,7 @@ func testLies(t *testing.T, h Harness) {
 		p, s, read := begin(t, LieOfLock)
 		other := p.Open(t)
 		errLock, errOther := s.Lock(t.Context(), Lock("1")), other.Lock(t.Context(), Lock("2"))
-		if errLock != nil || errOther != nil { // then nobody goes on
+		if errLock != nil || errOther != nil { // then neither run continues
 			return
 		}
 		_, err := s.Write(t.Context(), State(2), read)
@@ -373,7 +372,7 @@ func testLies(t *testing.T, h Harness) {
 	})
 }
 
-// testWeak: a weak ETag names a version as well as a strong one.
+// testWeak checks that a weak ETag identifies a version as well as a strong one.
 func testWeak(t *testing.T, h Harness) {
 	p := h.Place(t, "state")
 	if p.Weaken == nil {

@@ -1,5 +1,4 @@
-// Package amplification measures what a stranger's bytes cost, in tests. A
-// grammar makes them, so that there is no list of tricks to keep. Its own test
-// reads files, from the first byte to the answer that a CLI gets; other packages
-// have the answers of their services grow.
+// Package amplification measures, in tests, how much work untrusted input causes. A grammar generates the input, so
+// there is no list of tricks to maintain. The package's own test covers files, from the first byte to the answer that
+// Terraform gets. Other packages use it to grow the responses of their services.
 package amplification

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// Answers stands before a server, and has its answers grow: one of an exchange at a
-// time, in each way that its format has.
+// Answers stands in front of a server and makes its responses grow: one response of an exchange at a time, in each way
+// its format allows.
 type Answers struct {
 	behind http.Handler
 
 	mu    sync.Mutex
-	seen  []answer // of the exchange so far
-	nth   int      // of them is another one
-	other *answer  // nil for none
+	seen  []answer // the responses in the current exchange
+	nth   int      // the index of the response to replace
+	other *answer  // the replacement, or nil
 }
 
 type answer struct {
@@ -26,7 +26,7 @@ type answer struct {
 	body   []byte
 }
 
-// NewAnswers returns a handler that answers faithfully until it is run.
+// NewAnswers returns a handler that passes responses on unchanged until Run is called.
 func NewAnswers(behind http.Handler) *Answers { return &Answers{behind: behind} }
 
 func (a *Answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -53,8 +53,7 @@ func (a *Answers) faithful(r *http.Request) *answer {
 	return &answer{result.StatusCode, result.Header, recorder.Body.Bytes()}
 }
 
-// exchange is what a new client costs while the nth answer is another one, of size
-// bytes.
+// exchange returns the cost for a new client when the nth response is replaced by other, which has size bytes.
 func (a *Answers) exchange(t *testing.T, client func(*testing.T) func() error, nth int, other *answer, size int) Cost {
 	t.Helper()
 	read := client(t)
@@ -64,17 +63,17 @@ func (a *Answers) exchange(t *testing.T, client func(*testing.T) func() error, n
 	return measure(size, func() string { return text(read()) })
 }
 
-// answerTimes is how many bytes may be allocated for each of an answer. The clients
-// of clouds decode what they do not know, too.
+// answerTimes is the number of bytes that may be allocated per response byte. It is high because cloud clients also
+// decode unknown fields.
 const answerTimes = 160
 
-// Run has each answer of an exchange grow, as an answer and as a refusal. Each
-// exchange is that of a new client, which remembers nothing.
+// Run makes each response in an exchange grow, both as a success and as a refusal. Each exchange uses a new client
+// without cached data.
 func (a *Answers) Run(t *testing.T, client func(t *testing.T) (read func() error)) {
 	t.Helper()
 	alone(t)
 	nests := nestsApart(t)
-	a.exchange(t, client, 0, nil, 0) // the first one loads what all of them share
+	a.exchange(t, client, 0, nil, 0) // the first exchange loads shared data
 	honest := a.exchange(t, client, 0, nil, 0)
 	if honest.err != "" {
 		t.Fatal(honest.err)

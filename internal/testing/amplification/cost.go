@@ -10,16 +10,16 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
-// Cost is what it takes to read a file or an answer.
+// Cost is the cost of reading a file or a response.
 type Cost struct {
 	size     int
-	bytes    int     // allocated, whether or not they were kept
-	cpu      float64 // seconds of this process
+	bytes    int     // allocated, even if freed again
+	cpu      float64 // CPU seconds of this process
 	programs int
 	err      string
 }
 
-// measure says what it costs to read size bytes. Nothing else may run meanwhile.
+// measure returns the cost of reading size bytes. Nothing else may run at the same time.
 func measure(size int, read func() string) Cost {
 	var before, after runtime.MemStats
 	if runtime.ReadMemStats(&before); before.HeapAlloc > most/4 {
@@ -38,24 +38,24 @@ func (c Cost) String() string {
 		c.size, c.bytes>>10, c.cpu, c.programs, c.err)
 }
 
-// bounds are what reading may cost, by the size of what is read.
+// bounds limits the cost of reading, depending on the input size.
 type bounds struct {
-	times    int // bytes that may be allocated for each of the file
-	constant int // and for none
-	programs int // that may be started
+	times    int // bytes that may be allocated per input byte
+	constant int // bytes that may be allocated in addition
+	programs int // number of programs that may be started
 
 	nests bool // see nestsApart
 
-	longest func(size int) float64 // seconds; nil for no bound but how they grow
-	enough  int                    // bytes of a file that leaves no doubt
+	longest func(size int) float64 // the time limit in seconds; nil checks only the growth
+	enough  int                    // the file size, in bytes, from which a result is conclusive
 }
 
 const (
 	little     = 1 << 20 // bytes that any read may allocate
-	measurable = 0.05    // seconds; what is shorter says nothing of a ratio
+	measurable = 0.05    // in seconds; shorter times are too imprecise for a ratio
 )
 
-// What is wrong with a cost.
+// These texts describe a cost that exceeds its bounds.
 const (
 	tooMuch  = "allocates more than it may"
 	growsTo  = "allocates more than five times what a quarter of the file does"
@@ -63,8 +63,8 @@ const (
 	programs = "starts too many programs"
 )
 
-// wrong says what is wrong with a cost, "" if nothing is. Before is that of a file
-// of a quarter of the size.
+// wrong describes how a cost exceeds its bounds. It returns an empty string if the cost is acceptable. The cost before
+// is for a file of a quarter of the size.
 func (b bounds) wrong(c, before Cost) string {
 	most := b.times*c.size + b.constant
 	larger := before.size >= 32<<10
@@ -83,21 +83,21 @@ func (b bounds) wrong(c, before Cost) string {
 	return ""
 }
 
-// doubtful reports whether a larger file of this kind could be wrong: one that
-// costs little by its length can't if its cost grows with the square of that.
+// doubtful reports whether a larger file of this kind could still exceed the bounds. If the cost is low and grows
+// slowly, the cost of a larger file is also within the bounds.
 func (b bounds) doubtful(c, before Cost) bool {
 	return c.bytes > b.times*c.size || c.cpu > 6*before.cpu && c.cpu > measurable/4
 }
 
-// grow reads ever larger files, as long as their cost leaves a doubt. The first is
-// small, so that a mistake does not take minutes.
+// grow reads larger and larger files as long as the results leave doubts. It starts with a small file, so that a
+// mistake shows up quickly.
 func (b bounds) grow(t *testing.T, g Grammar, set []Production, read func(file string) Cost) {
 	t.Helper()
 	var before Cost
 	for _, size := range []int{4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
 		file := g.grown(size, set...)
 		c := read(file)
-		for range 4 { // a loaded machine takes longer, and never less
+		for range 4 { // a loaded machine takes longer, but never less time
 			if b.wrong(c, before) == tooLong {
 				c.cpu = min(c.cpu, read(file).cpu)
 			}
@@ -113,8 +113,8 @@ func (b bounds) grow(t *testing.T, g Grammar, set []Production, read func(file s
 	}
 }
 
-// growAll has files grow in each production of each grammar, and in each pair of
-// two: in a tenth of the pairs, unless this is "make soak".
+// growAll makes files grow in each production of each grammar, and in pairs of productions. It tries a tenth of the
+// pairs, or all of them in "make soak".
 func (b bounds) growAll(t *testing.T, grammars []Grammar, read func(file string) Cost) {
 	t.Helper()
 	if b.nests {
@@ -135,8 +135,8 @@ func (b bounds) growAll(t *testing.T, grammars []Grammar, read func(file string)
 	}
 }
 
-// Grow has files of the grammars grow. To read them may allocate so many bytes for
-// each of their own, and 1 MiB; to store them costs nothing.
+// Grow makes files of the grammars grow. Reading a file may allocate the given number of bytes per file byte, plus 1
+// MiB. The cost of storing the file is not measured.
 func Grow(t *testing.T, times int, grammars []Grammar, store func(t *testing.T, file string) (read func() error)) {
 	t.Helper()
 	alone(t)
@@ -153,12 +153,12 @@ func text(err error) string {
 	return err.Error()
 }
 
-// most is how many bytes the process has before garbage is collected during a read.
+// most is the number of bytes that the process may use before garbage is collected during a read.
 const most = 1 << 30
 
-// alone readies the process for measuring. Garbage is collected between two reads, and
-// during one only if there is more than any should make: when it would suit the collector
-// says nothing of a file. The race detector has costs of its own.
+// alone prepares the process for measuring. Garbage is collected between reads, and during a read only above the memory
+// limit: the times the collector would choose have nothing to do with the file. With the race detector, which adds its
+// own costs, the test is skipped.
 func alone(tb testing.TB) {
 	tb.Helper()
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {

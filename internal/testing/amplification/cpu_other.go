@@ -2,5 +2,5 @@
 
 package amplification
 
-// cpuTime is not measured here.
+// cpuTime returns 0, because CPU time is not measured on this system.
 func cpuTime() float64 { return 0 }

@@ -4,7 +4,7 @@ package amplification
 
 import "syscall"
 
-// cpuTime is how long this process has computed, in seconds.
+// cpuTime returns the CPU time that this process has used, in seconds.
 func cpuTime() float64 {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

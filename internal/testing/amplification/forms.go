@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// form is a way in which an answer grows.
+// form is one way to make a response grow.
 type form struct {
 	Grammar
 	answer func(file string) *answer
 }
 
-// forms are those of an answer's own format, and refusals in its place.
+// forms returns the ways to grow a response in its own format, and refusals that replace it.
 func (a answer) forms() []form {
 	refusal := answer{status: http.StatusForbidden, header: http.Header{"Content-Type": {"application/json"}},
 		body: []byte(`{"code":"no","message":"m","error":{"code":403,"message":"m","errors":[{"message":"m"}]},"errors":["m"]}`)}
@@ -37,7 +37,7 @@ func (a answer) own() (all []form) {
 	return append(all, a.headers())
 }
 
-// headers has the answer's headers grow. They stand in the file one a line.
+// headers makes the response headers grow. In the generated file, each header is a line.
 func (a answer) headers() form {
 	g := Grammar{"headers", with(unlimited("length of names", "length of values"), Production{"headers", 4000}), func(n Counts) string {
 		var b strings.Builder
@@ -56,13 +56,13 @@ func (a answer) headers() form {
 	}}
 }
 
-// longer is for bytes of any format.
+// longer returns a grammar for bytes of any format.
 func longer(text string) Grammar {
 	return Grammar{"bytes", unlimited("length"), func(n Counts) string { return text + word(n["length"]) }}
 }
 
-// InJSON has what is there grow, and what no reader knows beside it: in the first
-// object, and in each of them.
+// InJSON makes the existing JSON content grow. It also adds members that no reader knows, to the first object or to all
+// objects.
 func InJSON(text string) []Grammar {
 	var value any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -89,8 +89,8 @@ func strangers(n Counts) string {
 		`,"z":` + nested(n["depth"], `[{"a":`, "1", "}]")
 }
 
-// write writes JSON in which each list has its elements so many times, texts are
-// longer, and objects have more members: this one, and those in it.
+// write encodes JSON. It repeats the elements of each list the given number of times, makes each string longer, and
+// adds members to the top object (here) and to all objects inside it (below).
 func write(value any, elements, longer int, here, below string) string {
 	switch v := value.(type) {
 	case map[string]any:
@@ -120,7 +120,7 @@ func write(value any, elements, longer int, here, below string) string {
 	return string(text)
 }
 
-// inXML has the content of the first element grow, and what no reader knows in it.
+// inXML makes the content of the first XML element grow, and adds elements that no reader knows.
 func inXML(text string) []Grammar {
 	end := strings.LastIndex(text, "</")
 	name, _, _ := strings.Cut(strings.TrimPrefix(text[max(end, 0):], "</"), ">")

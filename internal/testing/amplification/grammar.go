@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Grammar makes files of one form, which grow in one production or another:
-// longer names, more elements, more depth, larger numbers.
+// Grammar generates files of one form. The files grow in one or more productions: longer names, more elements, greater
+// depth, larger numbers.
 type Grammar struct {
 	Name        string
 	Productions []Production
 	File        func(Counts) string
 }
 
-// Production is a way to grow. Most is where it ends: the reader knows no more,
-// or the file does not become longer.
+// Production is one way to grow. It stops at Most, because the reader accepts no more, or because the file does not get
+// any longer.
 type Production struct {
 	Name string
-	Most int // 0 for no end
+	Most int // 0 means no limit
 }
 
-// Counts says how far each production has grown, by name.
+// Counts holds the current size of each production, by name.
 type Counts map[string]int
 
-// least is what a production has in every file: two show what one does not, such
-// as whether elements are compared with each other.
+// least is the count of each production in every file. It is two, because one is not always enough: for example, only
+// two elements can be compared with each other.
 const least = 2
 
 func (g Grammar) least() Counts {
@@ -35,21 +35,21 @@ func (g Grammar) least() Counts {
 	return n
 }
 
-// grown returns a file of about size bytes in which these productions have grown,
-// each to its share. It is smaller if all of them end before.
+// grown returns a file of about size bytes in which the given productions have grown, each to its share. The file is
+// smaller if all productions reach their limits.
 func (g Grammar) grown(size int, grows ...Production) string {
 	n := g.least()
 	for i, p := range grows {
 		g.grow(n, p, size*(i+1)/len(grows))
 	}
 	if len(grows) > 1 {
-		g.grow(n, grows[0], size) // if another one has ended
+		g.grow(n, grows[0], size) // in case another production has reached its limit
 	}
 	return g.File(n)
 }
 
-// grow makes a production as large as a file of this size allows. Files grow nearly
-// in proportion, so that a few of them show how large that is.
+// grow makes a production as large as a file of the given size allows. The file size is nearly proportional to the
+// count, so a few trial files are enough to find the count.
 func (g Grammar) grow(n Counts, p Production, size int) {
 	most := p.Most
 	if most == 0 {
@@ -76,7 +76,7 @@ func (g Grammar) grow(n Counts, p Production, size int) {
 	n[p.Name] = low
 }
 
-// sets returns each production alone, and each pair of them.
+// sets returns each single production, and each pair of productions.
 func (g Grammar) sets() (all [][]Production) {
 	for i, p := range g.Productions {
 		all = append(all, []Production{p})

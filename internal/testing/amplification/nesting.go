@@ -14,17 +14,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
-// Depth is the name of a production that nests. Each one nests a million times as well, whatever its Most.
+// Depth is the name of a nesting production. Each such production is also tested a million levels deep, regardless of
+// its Most.
 const Depth = "depth"
 
 const (
 	levels      = 1_000_000
-	stack       = 64 << 20 // bytes; a process ends when its stack does
+	stack       = 64 << 20 // in bytes; a process crashes when its stack overflows
 	nestsAnyway = "STATECRYPT_NESTING"
 )
 
-// nestsApart has a process of its own run the test, and reports whether this is that process, in which files nest
-// instead of growing. Their cost is not measured.
+// nestsApart runs the test in a separate process, and reports whether this is that process. There, files are nested
+// deeply instead of growing, and their cost is not measured.
 func nestsApart(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(nestsAnyway) != "" {
@@ -47,8 +48,8 @@ func nestsApart(t *testing.T) bool {
 	return false
 }
 
-// nest has files of the grammars nest, in each production that is called depth, and in the place of each value
-// of files in JSON, or of a tenth of these. An error is welcome.
+// nest reads deeply nested files. The nesting is in each production called depth, and in place of each value in JSON
+// files, or of a tenth of these values. Read errors are fine.
 func nest(t *testing.T, grammars []Grammar, read func(file string) Cost) {
 	t.Helper()
 	for _, g := range grammars {
@@ -72,7 +73,8 @@ func nest(t *testing.T, grammars []Grammar, read func(file string) Cost) {
 	}
 }
 
-// everywhere returns, for each value in a text of JSON, the text with another one in its place.
+// everywhere returns one function per value in a JSON text. Each function returns the text with another value in that
+// place.
 func everywhere(text string) (all []func(value string) string) {
 	var whole any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -106,7 +108,7 @@ func everywhere(text string) (all []func(value string) string) {
 	return all
 }
 
-// hole stands for a value that is to come.
+// hole is the placeholder for a value that is inserted later.
 const (
 	hole       = "a value that is to come"
 	quotedHole = `"` + hole + `"`

@@ -1,4 +1,3 @@
-// Package builds has the tests that compile programs: releases, programs of
-// other modules, and those for other systems. Nothing else is in it, so that all
-// other tests run without a compiler.
+// Package builds contains the tests that compile programs: releases, programs in other modules, and programs for other
+// systems. It contains nothing else, so that all other tests run without a compiler.
 package builds

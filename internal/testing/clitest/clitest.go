@@ -1,5 +1,5 @@
-// Package clitest has the real OpenTofu and Terraform write states through
-// their backends, for tests that read them back.
+// Package clitest lets the real OpenTofu and Terraform write states through their backends, for tests that read the
+// states.
 package clitest
 
 import (
@@ -21,15 +21,14 @@ import (
 // CLI is a program that writes states.
 type CLI struct {
 	Name      string // tofu, tofu-encrypted or terraform
-	Encrypted bool   // it encrypts what it writes
+	Encrypted bool   // whether it encrypts the states it writes
 
 	path string
 }
 
-// All are the programs that there are: the OpenTofu that STATECRYPT_TOFU names,
-// as it is and encrypting, and the terraform in PATH, from 1.6 on, where its
-// backends have the arguments of today. Where there is none, and with -short,
-// the test is skipped.
+// All returns the available programs: the OpenTofu that STATECRYPT_TOFU names, with and without encryption, and the
+// terraform in PATH if its version is at least 1.6. Backends in older versions have other arguments. If there is no
+// program, or with -short, the test is skipped.
 func All(tb testing.TB) []CLI {
 	tb.Helper()
 	if testing.Short() {
@@ -49,7 +48,7 @@ func All(tb testing.TB) []CLI {
 	return found
 }
 
-// minor is the 11 of version 1.11.4.
+// minor returns the minor version of Terraform, such as 11 for version 1.11.4.
 func minor(tb testing.TB, path string) int {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), path, "version")
@@ -65,29 +64,28 @@ func minor(tb testing.TB, path string) int {
 	return n
 }
 
-// Tofu is the OpenTofu that STATECRYPT_TOFU names. Where there is none, and with
-// -short, the test is skipped.
+// Tofu returns the OpenTofu that STATECRYPT_TOFU names. If there is none, or with -short, the test is skipped.
 func Tofu(tb testing.TB) CLI {
 	tb.Helper()
 	return CLI{Name: "tofu", path: testkit.Program(tb, "STATECRYPT_TOFU")}
 }
 
-// Encrypting is the program, which is OpenTofu, encrypting what it writes.
+// Encrypting returns the same program, which must be OpenTofu, with encryption.
 func (c CLI) Encrypting() CLI { return CLI{Name: c.Name + "-encrypted", Encrypted: true, path: c.path} }
 
-// Project is a folder with a configuration that a program works in.
+// Project is a folder with a configuration in which a program works.
 type Project struct {
 	CLI
-	Env []string // of the program, to which a test may append
+	Env []string // the program's environment, to which a test may append
 
 	dir       string
 	workspace string
-	large     string            // the value of the output of this name
-	applied   map[string]string // workspace → the value of that output there
+	large     string            // the value of the output "large"
+	applied   map[string]string // by workspace, the value of that output there
 }
 
-// Project sets up a folder. The backend is what the terraform block holds. The
-// environment is what every program needs and env, and nothing else.
+// Project sets up a folder. The backend argument is the content of the terraform block. The environment contains only
+// the variables that every program needs, and env.
 func (c CLI) Project(tb testing.TB, backend string, env ...string) *Project {
 	tb.Helper()
 	home := tb.TempDir()
@@ -104,7 +102,7 @@ func (c CLI) Project(tb testing.TB, backend string, env ...string) *Project {
 	return p
 }
 
-// Run runs the program, and returns what it prints.
+// Run runs the program, and returns its output.
 func (p *Project) Run(tb testing.TB, args ...string) []byte {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), p.path, args...) //nolint:gosec // the program that the test names
@@ -117,7 +115,7 @@ func (p *Project) Run(tb testing.TB, args ...string) []byte {
 	return out
 }
 
-// Apply writes the state of a workspace, which it creates where there is none.
+// Apply writes the state of a workspace. It creates the workspace if necessary.
 func (p *Project) Apply(tb testing.TB, workspace string) {
 	tb.Helper()
 	if workspace != p.workspace {
@@ -128,8 +126,7 @@ func (p *Project) Apply(tb testing.TB, workspace string) {
 	p.applied[workspace] = p.large
 }
 
-// Enlarge has the states that are applied from now on take at least size bytes,
-// even when they are compressed.
+// Enlarge makes each state applied from now on at least size bytes large, even when compressed.
 func (p *Project) Enlarge(tb testing.TB, size int) {
 	tb.Helper()
 	noise := make([]byte, size*9/8)
@@ -138,12 +135,11 @@ func (p *Project) Enlarge(tb testing.TB, size int) {
 	write(tb, p.dir, "large", p.large)
 }
 
-// Workspaces are those that [Project.RoundTrip] writes.
+// Workspaces are the workspaces that [Project.RoundTrip] writes.
 var Workspaces = []string{"default", "staging-1"}
 
-// RoundTrip writes the states of both workspaces, and after each looks whether
-// what is read of those that there are is what the server holds, and what was
-// written.
+// RoundTrip writes the states of both workspaces. After each write, it checks that every state written so far is read
+// back as the server holds it and as it was written.
 func (p *Project) RoundTrip(tb testing.TB, read, held func(workspace string) []byte) {
 	tb.Helper()
 	for i, written := range Workspaces {
@@ -154,8 +150,7 @@ func (p *Project) RoundTrip(tb testing.TB, read, held func(workspace string) []b
 	}
 }
 
-// Compare looks whether what was read of a workspace is what the server holds,
-// and what was written.
+// Compare checks that the state read from a workspace is the state the server holds, and the state that was written.
 func (p *Project) Compare(tb testing.TB, workspace string, read, held []byte) {
 	tb.Helper()
 	if len(held) == 0 || !bytes.Equal(read, held) {
@@ -164,14 +159,14 @@ func (p *Project) Compare(tb testing.TB, workspace string, read, held []byte) {
 	p.Check(tb, workspace, read)
 }
 
-// Check looks whether what was read of a workspace is what was written.
+// Check checks that the state read from a workspace is the state that was written.
 func (p *Project) Check(tb testing.TB, workspace string, read []byte) {
 	tb.Helper()
 	CheckOutputs(tb, read, p.Encrypted, workspace, p.applied[workspace])
 }
 
-// CheckShown looks whether what was read of a workspace is a state to the
-// program itself, which shows what was written.
+// CheckShown checks that the program itself accepts the state read from a workspace, and shows the outputs that were
+// written.
 func (p *Project) CheckShown(tb testing.TB, workspace string, read []byte) {
 	tb.Helper()
 	local := tb.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
 )
 
-// Secret is in every state. A file with it is not encrypted.
+// Secret is part of every state. A file that contains it is not encrypted.
 const Secret = "an output's value, in plain text"
 
 const outputs = `
@@ -48,14 +48,13 @@ state {
 }
 `
 
-// CheckOutputs looks whether a file is encrypted, or not, and has the outputs of
-// a workspace.
+// CheckOutputs checks that a file is encrypted, or is not, and that it contains the outputs of a workspace.
 func CheckOutputs(tb testing.TB, file []byte, encrypted bool, workspace, large string) {
 	tb.Helper()
 	compare(tb, opened(tb, file, encrypted), wanted(workspace, large))
 }
 
-// opened returns the outputs in a file, as a user of the library gets them.
+// opened returns the outputs in a file. It uses the library in the same way as other programs do.
 func opened(tb testing.TB, file []byte, encrypted bool) map[string]cty.Value {
 	tb.Helper()
 	if bytes.Contains(file, []byte(Secret)) == encrypted {
@@ -78,7 +77,7 @@ func opened(tb testing.TB, file []byte, encrypted bool) map[string]cty.Value {
 	return parsed(tb, opened.Data)
 }
 
-// parsed returns the outputs of a state.
+// parsed returns the outputs in a state.
 func parsed(tb testing.TB, text []byte) map[string]cty.Value {
 	tb.Helper()
 	state, err := tfstate.Parse(text)

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal returns the two ends of a terminal until the test ends: a program writes
-// to the inner one what a person sees at the outer one, and reads what is typed
-// there. Where there are no terminals, the test is skipped.
+// Terminal returns the two ends of a pseudo-terminal that is closed at the end of the test. A program uses the inner
+// end as its terminal. The outer end plays the user: it reads the program's output, and writes the input. If the system
+// has no terminals, the test is skipped.
 func Terminal(tb testing.TB) (outer, inner *os.File) {
 	tb.Helper()
 	outer, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -1,7 +1,6 @@
-// Package cloudtest is a small internet for tests, for programs that cannot be
-// told another address of a cloud's service: a proxy that leads every
-// connection to handlers in the test, with certificates of an authority of its
-// own. Nothing leaves the machine.
+// Package cloudtest provides a small internet for testing programs that always use the real address of a cloud service.
+// A proxy sends every connection to handlers in the test, which have certificates from the package's own authority.
+// Nothing leaves the machine.
 package cloudtest
 
 import (
@@ -21,11 +20,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Internet is what programs with [Internet.Environ] take for the internet.
+// Internet is a fake internet for programs that run with [Internet.Environ].
 type Internet struct {
-	Proxy  string // URL
-	CA     string // the authority's certificate, in PEM
-	CAFile string // its path
+	Proxy  string // the proxy URL
+	CA     string // the authority's certificate, in PEM format
+	CAFile string // the path of a file with that certificate
 
 	hosts map[string]http.Handler
 	site  *httptest.Server
@@ -33,14 +32,13 @@ type Internet struct {
 	asked nettest.Log[string]
 }
 
-// Supported reports whether programs written in Go heed SSL_CERT_FILE here.
+// Supported reports whether Go programs use SSL_CERT_FILE on this system.
 func Supported() bool { return runtime.GOOS != "windows" && runtime.GOOS != "darwin" }
 
-// New starts an internet with these hosts, which ends with the test. A host
-// "*.example.com" stands for every name under example.com. Whatever else is
-// asked for gets the status 502 of the proxy.
+// New starts an internet with these hosts. It is closed at the end of the test. A host "*.example.com" stands for every
+// name under example.com. For all other hosts, the proxy responds with status 502.
 //
-// Where it is not [Supported], the test is skipped.
+// If [Supported] returns false, the test is skipped.
 func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 	tb.Helper()
 	if !Supported() {
@@ -52,12 +50,12 @@ func New(tb testing.TB, hosts map[string]http.Handler) *Internet {
 		tb.Fatal(err)
 	}
 	i.site = nettest.Start(tb, http.HandlerFunc(i.serve), authority.Issue(nil, slices.Collect(maps.Keys(hosts))...).Pair())
-	i.Proxy = nettest.Serve(tb, http.HandlerFunc(i.connect)) // which finds the site
+	i.Proxy = nettest.Serve(tb, http.HandlerFunc(i.connect)) // the proxy leads to the site
 	return i
 }
 
-// Asked returns the hosts that connections were asked for, known or not, in
-// order, and forgets them. Requests without TLS are "http://host".
+// Asked returns the hosts to which connections were requested, known or unknown, in order, and forgets them. Requests
+// without TLS appear as "http://host".
 func (i *Internet) Asked() []string { return i.asked.Requests() }
 
 // Client returns a client that reaches this internet.
@@ -71,8 +69,8 @@ func (i *Internet) Client(tb testing.TB) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// Environ is base without what the user has set for clouds and proxies, and
-// with what leads a program to this internet.
+// Environ returns base with the variables that lead a program to this internet, and without the user's variables for
+// clouds and proxies.
 func (i *Internet) Environ(base []string) []string {
 	env := Isolated(base)
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
@@ -81,8 +79,8 @@ func (i *Internet) Environ(base []string) []string {
 	return append(env, "SSL_CERT_FILE="+i.CAFile)
 }
 
-// Isolated is base without what the user has set for clouds and proxies. AWS's
-// SDK finds neither files nor the machine's own role.
+// Isolated returns base without the user's variables for clouds and proxies. In this environment, the AWS SDK finds no
+// files and no machine role.
 func Isolated(base []string) []string {
 	return append(slices.DeleteFunc(slices.Clone(base), personal.MatchString),
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
@@ -90,7 +88,7 @@ func Isolated(base []string) []string {
 
 var personal = regexp.MustCompile(`(?i)^((AWS|ARM|AZURE|ACTIONS|GOOGLE|GCLOUD|GCE|CLOUDSDK|BAO|VAULT)_|[^=]*_PROXY=)`)
 
-// connect is the proxy.
+// connect handles requests to the proxy.
 func (i *Internet) connect(w http.ResponseWriter, r *http.Request) {
 	tunnel := r.Method == http.MethodConnect
 	host := r.URL.Hostname()

@@ -13,30 +13,29 @@ import (
 	"testing"
 )
 
-// ServiceAccount is an account of Google's cloud that signs tokens itself.
+// ServiceAccount is a Google Cloud service account that signs tokens itself.
 type ServiceAccount struct {
-	JSON string // its credentials
+	JSON string // the credentials of the account
 	key  *rsa.PrivateKey
 }
 
-// NewServiceAccount makes an account.
+// NewServiceAccount creates an account.
 func NewServiceAccount(tb testing.TB) *ServiceAccount {
 	tb.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	der, _ := x509.MarshalPKCS8PrivateKey(key) // of RSA: never fails
+	der, _ := x509.MarshalPKCS8PrivateKey(key) // never fails for RSA
 	document, _ := json.Marshal(map[string]string{
 		"type": "service_account", "project_id": "p", "private_key_id": "1", "client_id": "1",
 		"client_email": "reader@p.iam.gserviceaccount.com", "token_uri": "https://oauth2.googleapis.com/token",
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
-	}) // of strings: never fails
+	}) // never fails for strings
 	return &ServiceAccount{string(document), key}
 }
 
-// Signed reports whether token is a JSON Web Token with the account's
-// signature.
+// Signed reports whether token is a JSON Web Token signed by the account.
 func (a *ServiceAccount) Signed(token string) bool {
 	end := strings.LastIndex(token, ".")
 	if end < 0 {

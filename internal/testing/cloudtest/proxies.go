@@ -10,13 +10,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// CheckProxies runs TestBehindProxy of the same package twice, with a proxy in
-// the variables, and checks that it is asked with the environment on, and not
-// with the environment off. Which of the two it is, "on" or "off", is in
-// STATECRYPT_TEST_ENVIRONMENT.
+// CheckProxies runs TestBehindProxy of the same package twice, with a proxy in the given environment variables. It
+// checks that the proxy is used with the environment on, and not used with the environment off.
+// STATECRYPT_TEST_ENVIRONMENT tells TestBehindProxy which case it is: "on" or "off".
 //
-// Go reads the variables for proxies once in a process, so each of the two has
-// one of its own.
+// Each case runs in a separate process, because Go reads the proxy variables only once per process.
 func CheckProxies(t *testing.T, variables ...string) {
 	t.Helper()
 	for mode, want := range map[string]bool{"on": true, "off": false} {

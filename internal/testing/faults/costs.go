@@ -6,8 +6,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
-// RunCosts has the answers of the faithful server grow. The client may spend no
-// more on them than their size allows.
+// RunCosts makes the responses of the faithful server grow, and checks that the client spends no more on them than
+// their size allows.
 func (s Suite) RunCosts(t *testing.T) {
 	answers := amplification.NewAnswers(s.Server(t))
 	front := New(t, answers, Options{Hosts: s.Hosts})

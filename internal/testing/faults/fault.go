@@ -18,28 +18,28 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// fault is one thing that goes wrong, a row of the table.
+// fault is one thing that can go wrong. It is a row of the table.
 type fault struct {
 	name  string
-	usual string // what the user sees of it, unless [Suite.Sees] has something else: the reason of netfail, or [Works]
+	usual string // the error users see, unless [Suite.Sees] has another one: a reason from netfail, or [Works]
 
-	refused bool                                   // nobody listens any more
-	conn    func(c net.Conn, over <-chan struct{}) // has each new connection to itself, before TLS
-	flaw    func(*x509.Certificate)                // of the server's certificate
-	unknown bool                                   // nobody trusts who signed the certificate
-	oldTLS  bool                                   // the server speaks TLS 1.0 only
-	answer  func(*exchange)                        // in place of the server
-	once    bool                                   // it befalls the first answer only
+	refused bool                                   // the server no longer listens
+	conn    func(c net.Conn, over <-chan struct{}) // gets exclusive use of each new connection, before TLS
+	flaw    func(*x509.Certificate)                // changes the server's certificate
+	unknown bool                                   // the certificate is from an untrusted authority
+	oldTLS  bool                                   // the server supports only TLS 1.0
+	answer  func(*exchange)                        // responds instead of the server
+	once    bool                                   // affects only the first response
 
-	wire      bool // decided by the HTTP client, before anybody looks at an answer
+	wire      bool // decided by the HTTP client, before our code sees a response
 	refusal   bool // the service says that it has no such key for this caller
 	large     bool // much more is sent than may be kept
 	stays     bool // nothing may be sent to another origin
-	late      bool // nothing but the client's patience ends it
-	cancelled bool // the caller gives up, and that is what it is told
+	late      bool // ended only by the client's time limit
+	cancelled bool // the caller cancels the request, and the error must say so
 }
 
-// exchange is one request and what becomes of it.
+// exchange is one request and its response.
 type exchange struct {
 	front   *Front
 	w       http.ResponseWriter
@@ -47,24 +47,24 @@ type exchange struct {
 	request Request
 }
 
-// Faults of connections.
+// The following functions are connection faults.
 
 func resetAtOnce(c net.Conn, _ <-chan struct{}) { reset(c) }
 
-// mute takes connections and says nothing.
+// mute accepts connections and sends nothing.
 func mute(c net.Conn, over <-chan struct{}) {
 	defer c.Close()
 	<-over
 }
 
-// notTLS is a server of plain HTTP at the port.
+// notTLS imitates a plain HTTP server on the port.
 func notTLS(c net.Conn, _ <-chan struct{}) {
 	defer c.Close()
 	hello(c)
 	_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request")
 }
 
-// brokenHandshake ends the connection in the middle of the handshake.
+// brokenHandshake closes the connection in the middle of the handshake.
 func brokenHandshake(c net.Conn, _ <-chan struct{}) {
 	hello(c)
 	c.Close()
@@ -75,12 +75,12 @@ func hello(c net.Conn) {
 	_, _ = c.Read(make([]byte, 64<<10))
 }
 
-// Faults of answers.
+// The following functions are response faults.
 
 func answer(h http.HandlerFunc) func(*exchange) { return func(x *exchange) { h(x.w, x.r) } }
 
-// status is a status with these headers, in pairs. The body, and a header,
-// repeat what was sent: servers do.
+// status responds with a status code and headers, given in pairs. The body and one header repeat the request, as some
+// servers do.
 func status(code int, headers ...string) func(*exchange) {
 	return func(x *exchange) {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -100,14 +100,14 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// stall is no answer. The connection breaks in the end: a handler that returned
-// would answer after all, and a client that is just giving up could see it.
+// stall sends no response. In the end, it aborts the connection: if the handler returned, it would send a response,
+// which a client that is just giving up could still see.
 func stall(x *exchange) {
 	x.front.wait(x.r.Context())
 	panic(http.ErrAbortHandler)
 }
 
-// stallMidBody stops in the middle, with the connection open.
+// stallMidBody stops in the middle of the body and leaves the connection open.
 func stallMidBody(x *exchange) {
 	body := x.announce(true)
 	_, _ = x.w.Write(body[:len(body)/2])
@@ -115,7 +115,7 @@ func stallMidBody(x *exchange) {
 	x.front.wait(x.r.Context())
 }
 
-// drip is an answer that comes a byte at a time.
+// drip sends the response one byte at a time.
 func drip(x *exchange) {
 	for _, b := range x.announce(true) {
 		if _, err := x.w.Write([]byte{b}); err != nil || http.NewResponseController(x.w).Flush() != nil {
@@ -125,18 +125,18 @@ func drip(x *exchange) {
 	}
 }
 
-// closed ends the connection in the place of an answer.
+// closed closes the connection instead of sending a response.
 func closed(*exchange) { panic(http.ErrAbortHandler) }
 
-// resetMidBody resets the connection in the middle of the answer.
+// resetMidBody resets the connection in the middle of the response.
 func resetMidBody(x *exchange) {
 	conn, body := x.begin()
 	_, _ = fmt.Fprintf(conn, "Content-Length: %d\r\n\r\n%s", len(body), body[:len(body)/2])
-	time.Sleep(20 * time.Millisecond) // what was sent arrives first
+	time.Sleep(20 * time.Millisecond) // lets the sent data arrive first
 	reset(conn)
 }
 
-// short is an answer without an announced length that ends in the middle.
+// short sends a response of unannounced length that stops in the middle.
 func short(x *exchange) {
 	conn, body := x.begin()
 	defer conn.Close()
@@ -144,7 +144,7 @@ func short(x *exchange) {
 	_, _ = fmt.Fprintf(conn, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(half), half)
 }
 
-// wrongLength is a whole answer that announces another length.
+// wrongLength sends a complete response with a wrong Content-Length.
 func wrongLength(announced func(int) int) func(*exchange) {
 	return func(x *exchange) {
 		conn, body := x.begin()
@@ -153,15 +153,15 @@ func wrongLength(announced func(int) int) func(*exchange) {
 	}
 }
 
-// endless is the answer, and then zeros for ever.
+// endless sends the response, followed by an endless stream of zeros.
 func endless(x *exchange) {
 	if _, err := x.w.Write(x.announce(false)); err == nil {
 		x.repeat(x.w, make([]byte, 64<<10))
 	}
 }
 
-// endlessHeader is an answer whose header does not end. Its fields are long: many
-// short ones take a slow machine a minute.
+// endlessHeader sends a response header that never ends. The header fields are long, because many short ones take a
+// minute on a slow machine.
 func endlessHeader(x *exchange) {
 	conn := x.raw()
 	defer conn.Close()
@@ -169,7 +169,7 @@ func endlessHeader(x *exchange) {
 	x.repeat(conn, []byte("X-Field: "+strings.Repeat("x", 10_000)+"\r\n"))
 }
 
-// repeat writes the same for ever.
+// repeat writes the same data again and again.
 func (x *exchange) repeat(w io.Writer, what []byte) {
 	for x.r.Context().Err() == nil && !isClosed(x.front.done) {
 		if _, err := w.Write(what); err != nil {
@@ -178,13 +178,13 @@ func (x *exchange) repeat(w io.Writer, what []byte) {
 	}
 }
 
-// nested is JSON that is deeper than any parser should follow it.
+// nested sends JSON that is nested deeper than any parser should follow.
 func nested(x *exchange) {
 	x.announce(false)
 	_, _ = x.w.Write(bytes.Repeat([]byte{'['}, 1_000_000))
 }
 
-// elsewhere refuses, and names another host in each way that clients know.
+// elsewhere refuses the request, and names another host in every way that clients know.
 func elsewhere(code int) func(*exchange) {
 	return func(x *exchange) {
 		other := x.front.Other
@@ -195,7 +195,7 @@ func elsewhere(code int) func(*exchange) {
 		h.Set("Link", "<"+other+`>; rel="next"`)
 		h.Set("Refresh", "0; url="+other)
 		h.Set("Content-Type", "application/xml")
-		if code/100 != 3 { // where it would be a redirect
+		if code/100 != 3 { // with a 3xx status, it would be a redirect
 			h.Set("Location", other+x.r.URL.Path)
 		}
 		x.w.WriteHeader(code)
@@ -204,15 +204,13 @@ func elsewhere(code int) func(*exchange) {
 	}
 }
 
-// What a bomb comes to, in bytes, and a member of its gzip file, of which there
-// may be many.
+// These are the unpacked size of a gzip bomb, and the unpacked size of each of its many gzip members, in bytes.
 const (
 	bombSize = 1 << 30
 	bombPart = 32 << 20
 )
 
-// bomb is an answer that unpacks to bombSize bytes, whether gzip was asked for
-// or not.
+// bomb sends a response that unpacks to bombSize bytes. It uses gzip even if the client did not ask for it.
 func bomb() func(*exchange) {
 	part := nettest.Gzip(make([]byte, bombPart))
 	return func(x *exchange) {
@@ -226,7 +224,7 @@ func bomb() func(*exchange) {
 	}
 }
 
-// emptyPacks is a gzip file without end that unpacks to nothing.
+// emptyPacks sends an endless gzip file that unpacks to nothing.
 func emptyPacks() func(*exchange) {
 	many := bytes.Repeat(nettest.Gzip(nil), 1000)
 	return func(x *exchange) {
@@ -236,8 +234,8 @@ func emptyPacks() func(*exchange) {
 	}
 }
 
-// malformed is an answer in no protocol, or with what was sent where parsers
-// complain of it.
+// malformed sends a response that is not valid HTTP. The response repeats the request in a place that parsers quote in
+// their errors.
 func malformed(name, begin string) fault {
 	return fault{name: name, usual: netfail.Invalid, wire: true, answer: func(x *exchange) {
 		conn := x.raw()
@@ -247,8 +245,7 @@ func malformed(name, begin string) fault {
 	}}
 }
 
-// garbage is an answer with status 200 that is that of another service, and
-// repeats what was sent.
+// garbage sends the response of a different service, with status 200. The response repeats the request.
 func garbage(x *exchange) {
 	x.w.Header().Set("Content-Type", "text/html")
 	_, _ = io.WriteString(x.w, "<html>\x1b[2Jyou sent "+x.request.Text)
@@ -258,8 +255,8 @@ func redirectLoop(x *exchange) {
 	http.Redirect(x.w, x.r, x.r.URL.RequestURI(), http.StatusTemporaryRedirect)
 }
 
-// redirectAway redirects to the same path of another origin. Of the query it
-// keeps what git says, and no secret.
+// redirectAway redirects to the same path at another origin. Of the query, it keeps only the git service name, so no
+// secret.
 func redirectAway(x *exchange) {
 	to := x.front.Other + x.r.URL.Path
 	if service := x.r.URL.Query().Get("service"); service != "" {
@@ -268,13 +265,13 @@ func redirectAway(x *exchange) {
 	http.Redirect(x.w, x.r, to, http.StatusTemporaryRedirect)
 }
 
-// downgrade redirects to plain HTTP at another origin, where nobody answers it.
+// downgrade redirects to plain HTTP at another origin, where no server answers it.
 func downgrade(x *exchange) {
 	to := strings.Replace(x.front.Other, "https:", "http:", 1)
 	http.Redirect(x.w, x.r, to+x.r.URL.RequestURI(), http.StatusTemporaryRedirect)
 }
 
-// faithful is what the server answers, without the headers about its length.
+// faithful returns the server's response, without the headers about its length.
 func (x *exchange) faithful() (int, http.Header, []byte) {
 	answer := httptest.NewRecorder()
 	x.front.behind.ServeHTTP(answer, x.r)
@@ -284,8 +281,7 @@ func (x *exchange) faithful() (int, http.Header, []byte) {
 	return answer.Code, answer.Header(), answer.Body.Bytes()
 }
 
-// announce sends the head of the true answer, with its length or without, and
-// returns its body.
+// announce sends the header of the true response, with or without its length, and returns the body.
 func (x *exchange) announce(length bool) []byte {
 	status, header, body := x.faithful()
 	maps.Copy(x.w.Header(), header)
@@ -296,17 +292,17 @@ func (x *exchange) announce(length bool) []byte {
 	return body
 }
 
-// raw is the connection, to write to it what no server would.
+// raw returns the connection, for writing data that no server would send.
 func (x *exchange) raw() net.Conn {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // which the test sees as a fault that is missing
+		panic(http.ErrAbortHandler) // the test reports this as a fault that did not begin
 	}
 	return conn
 }
 
-// begin sends the head of the true answer but for its length, and returns its
-// body, to be sent as no server would.
+// begin sends the header of the true response, except its length, and returns the connection and the body, to be sent
+// as no server would.
 func (x *exchange) begin() (net.Conn, []byte) {
 	status, header, body := x.faithful()
 	conn := x.raw()
@@ -315,7 +311,7 @@ func (x *exchange) begin() (net.Conn, []byte) {
 	return conn, body
 }
 
-// reset closes a connection so that the client gets a reset.
+// reset closes a connection in such a way that the client sees a reset.
 func reset(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

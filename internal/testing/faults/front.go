@@ -1,7 +1,5 @@
-// Package faults stands between a client and a faithful server in tests, and
-// makes go wrong what goes wrong on networks. [Suite] has the one table of it
-// that sources and key providers run; what their users see of each row is in
-// their tests.
+// Package faults stands between a client and a faithful server in tests, and simulates network failures. [Suite]
+// contains the table of faults, which sources and key providers share. Their own tests say what users see in each case.
 package faults
 
 import (
@@ -21,23 +19,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Options of a front. The zero value is fine.
+// Options are the options of a front. The zero value is ready to use.
 type Options struct {
-	Hosts []string // that the certificate is for, besides 127.0.0.1
+	Hosts []string // host names for the certificate, in addition to 127.0.0.1
 
-	// At chooses the requests that a fault of answers befalls, nil all of them.
+	// At selects the requests that response faults affect; nil selects all.
 	At func(r *http.Request, body []byte) bool
 }
 
-// Front is a server with TLS that passes requests on and answers back, and
-// does so faithfully unless it is told otherwise.
+// Front is a TLS server that passes requests and responses on unchanged, unless a fault is set.
 type Front struct {
-	URL   string // https://127.0.0.1:12345
-	Other string // another origin with the same certificate, which answers faithfully
-	CA    string // PEM of the authority that signed the certificate
+	URL   string // for example, https://127.0.0.1:12345
+	Other string // another origin with the same certificate, which never has faults
+	CA    string // the certificate of the signing authority, in PEM format
 
-	// Patience is how long a client may wait that has a limit: short where nothing
-	// else ends the fault, and otherwise so long that no machine is too slow.
+	// Patience is the time limit for clients that have one. It is short if nothing else ends the fault. Otherwise, it
+	// is long enough for the slowest machine.
 	Patience time.Duration
 
 	authority *nettest.Authority
@@ -45,27 +42,27 @@ type Front struct {
 	behind    http.Handler
 	server    *http.Server
 	other     *http.Server
-	ended     sync.WaitGroup // the servers
-	done      chan struct{}  // closed when the test ends
+	ended     sync.WaitGroup // the running servers
+	done      chan struct{}  // closed at the end of the test
 
-	requests nettest.Log[Request] // what arrived at URL, unless TLS broke
-	strayed  nettest.Log[Request] // what arrived at Other
+	requests nettest.Log[Request] // requests that arrived at URL, except when TLS failed
+	strayed  nettest.Log[Request] // requests that arrived at Other
 
 	mu    sync.Mutex
 	fault fault
-	begun chan struct{} // closed when the fault befalls somebody
+	begun chan struct{} // closed when the fault first takes effect
 	over  chan struct{} // closed when the fault ends
 	hits  int
 }
 
-// Request is one that arrived.
+// Request is a received request.
 type Request struct {
 	*http.Request // without its body
 	Body          []byte
-	Text          string // everything in it that may carry a secret
+	Text          string // all parts of the request that may contain a secret
 }
 
-// New starts a front before a server. It ends with the test.
+// New starts a front for a server. It is closed at the end of the test.
 func New(t testing.TB, behind http.Handler, o Options) *Front {
 	t.Helper()
 	a := nettest.NewAuthority()
@@ -86,11 +83,11 @@ func New(t testing.TB, behind http.Handler, o Options) *Front {
 
 func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool) *http.Server {
 	t.Helper()
-	l := nettest.ListenApart(t) // a fault closes it, and the client asks on
+	l := nettest.ListenApart(t) // a fault may close it while the client keeps asking
 	*at = "https://" + l.Addr().String()
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols),
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are what this is about
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // clients that hang up are expected
 		TLSConfig: f.config(fault{}),
 	}
 	s.Protocols.SetHTTP1(true)
@@ -98,7 +95,7 @@ func (f *Front) serve(t testing.TB, h http.HandlerFunc, at *string, breaks bool)
 		s.TLSConfig.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.config(f.handshake()), nil }
 		l = listener{l, f}
 	}
-	f.ended.Go(func() { _ = s.ServeTLS(l, "", "") }) // ends with Close
+	f.ended.Go(func() { _ = s.ServeTLS(l, "", "") }) // returns after Close
 	return s
 }
 
@@ -115,8 +112,8 @@ func (f *Front) config(broken fault) *tls.Config {
 	return c
 }
 
-// have makes something go wrong from now on, for new connections too, and
-// returns what is closed when it first does. Who is refused stays refused.
+// have sets the fault from now on, for new connections too. It returns a channel that is closed when the fault first
+// takes effect. The fault called refused closes the servers for good.
 func (f *Front) have(now fault) (begun <-chan struct{}) {
 	f.mu.Lock()
 	close(f.over)
@@ -126,7 +123,7 @@ func (f *Front) have(now fault) (begun <-chan struct{}) {
 		f.hit()
 	}
 	f.mu.Unlock()
-	if now.refused { // which is so once Accept has returned
+	if now.refused { // in effect once Accept has returned
 		f.server.Close()
 		f.other.Close()
 		f.ended.Wait()
@@ -134,14 +131,14 @@ func (f *Front) have(now fault) (begun <-chan struct{}) {
 	return begun
 }
 
-// hit is called, with the lock, when the fault befalls somebody.
+// hit records that the fault took effect. The caller must hold the lock.
 func (f *Front) hit() {
 	if f.hits++; f.hits == 1 {
 		close(f.begun)
 	}
 }
 
-// handshake returns the fault, which may be one of certificates.
+// handshake returns the current fault, which may be a certificate fault.
 func (f *Front) handshake() fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,11 +173,10 @@ func (f *Front) elsewhere(w http.ResponseWriter, r *http.Request) {
 	f.behind.ServeHTTP(w, r)
 }
 
-// record reads the whole request, so that the server notices when a client
-// goes. It returns a copy whose body can be read again: net/http goes by the
-// body of the original.
+// record reads the whole request, so that the server notices when the client disconnects. It returns a copy whose body
+// can be read again, because net/http tracks the body of the original request.
 func record(r *http.Request) (*http.Request, Request) {
-	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // what is missing of it is missing in the copy too
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // a read error also truncates the copy
 	r = r.WithContext(r.Context())
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	user, password, _ := r.BasicAuth()
@@ -192,7 +188,7 @@ func record(r *http.Request) (*http.Request, Request) {
 	}
 }
 
-// listener has the faults of connections happen.
+// listener applies connection faults.
 type listener struct {
 	net.Listener
 	front *Front
@@ -212,7 +208,7 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 }
 
-// taker is what has a new connection to itself, or nil.
+// taker returns the function that takes over a new connection, or nil.
 func (f *Front) taker() (take func(net.Conn, <-chan struct{}), over <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +219,7 @@ func (f *Front) taker() (take func(net.Conn, <-chan struct{}), over <-chan struc
 	return take, f.over
 }
 
-// wait is as long as a client is there, or the test.
+// wait waits until the client disconnects or the test ends.
 func (f *Front) wait(ctx context.Context) {
 	select {
 	case <-ctx.Done():

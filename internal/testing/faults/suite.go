@@ -28,16 +28,14 @@ import (
 type Suite struct {
 	Options
 
-	// Server makes the faithful server, which gives Want to whoever has the
-	// credentials.
+	// Server creates the faithful server, which returns Want to any client with the right credentials.
 	Server func(t *testing.T) http.Handler
 	Want   []byte
 
-	// Client makes the client of the server at f.URL. It trusts f.CA, and gives up
-	// after f.Patience.
+	// Client creates the client for the server at f.URL. The client must trust f.CA, and give up after f.Patience.
 	Client func(t *testing.T, f *Front) Client
 
-	// Service adds the rows of a key service; it may be nil.
+	// Service adds the rows for key services; it may be nil.
 	Service *Service
 
 	// Reads reports whether a request is one that a read makes.
@@ -46,83 +44,78 @@ type Suite struct {
 	// Strays allows requests without secrets to another origin, after a redirect.
 	Strays bool
 
-	// Check looks at the error of a fault. With refusal, the service says that
-	// it has no such key for this caller.
+	// Check checks the error from a fault. If refusal is true, the service has said that it has no such key for this
+	// caller.
 	Check func(t *testing.T, err error, refusal bool)
 
-	// Sees is what the user sees of each fault that is not what is usual for it: a
-	// part of the error, or [Works], [Cut], [Other] or [InGolden]. If the moment of a reset
-	// decides what the system reports, the parts that may be seen stand with " | "
-	// between them. Cannot says why a fault cannot befall this client, or why its
-	// end is not waited for. A row for which nothing is usual is in one of the two,
-	// unless the caller gives up in it.
+	// Sees maps each fault to the message users see, where it differs from the default. The message is a part of the
+	// error, or [Works], [Cut], [Other] or [InGolden]. If the system's report depends on when a reset arrives, the
+	// possible parts are separated by " | ". Cannot maps a fault to the reason why it cannot affect this client, or why
+	// the test does not wait for its end. A row without a default must be in Sees or Cannot, unless the caller cancels
+	// in that row.
 	Sees, Cannot map[string]string
 
-	// Golden compares the text of an error that Sees has as [InGolden].
+	// Golden compares the text of an error for which Sees has [InGolden].
 	Golden func(t *testing.T, name, text string)
 
-	// Late names the rows that nothing but the patience of this client ends,
-	// besides the stalls.
+	// Late names additional rows, besides the stalls, that only this client's time limit ends.
 	Late []string
 
-	// SharedWire leaves out the rows that the HTTP client decides before anybody
-	// looks at an answer. It is for clients that share theirs with the client of a
-	// suite that runs all rows.
+	// SharedWire leaves out the rows that the HTTP client decides before our code sees a response. Set it if another
+	// suite runs all rows with the same HTTP client.
 	SharedWire bool
 
-	// Few leaves nine of ten rows to "make soak". It is for a client of which another suite
-	// runs all rows, and whose rows start processes.
+	// Few runs only a tenth of the rows outside "make soak". Set it if another suite runs all rows for this client, and
+	// the rows here start processes.
 	Few bool
 
-	// Alone has the rows run one after another, because Client sets variables of
-	// the environment.
+	// Alone runs the rows one after another, because Client sets environment variables.
 	Alone bool
 }
 
-// Client asks the server once.
+// Client sends one request to the server.
 type Client struct {
 	Ask     func(ctx context.Context) ([]byte, error)
-	Secrets Secrets // must appear in no error, and nowhere but at the server
+	Secrets Secrets // must appear in no error, and only the server may receive them
 }
 
-// Secrets are what nobody may be shown.
+// Secrets are texts that must not be shown to anybody.
 type Secrets []string
 
-// What is seen in place of an error.
+// These are results that users see instead of an error.
 const (
 	Works = "the answer" // after another try, or because the fault does not matter
 
-	// Cut is as much of the answer as was announced. No client can see that
-	// there was more; what reads the answer does.
+	// Cut is the part of the answer that was announced. No client can detect that there was more. The code that reads
+	// the answer must detect it.
 	Cut = "half of the answer"
 
-	// Other is what another service answered, if any bytes may be a file. It is
-	// not JSON, so what reads the answer refuses it.
+	// Other is the response of a different service, if the client accepts any bytes as a file. It is not JSON, so the
+	// code that reads it refuses it.
 	Other = "no answer"
 
-	// InGolden is an error that no moment decides, in full.
+	// InGolden is a complete error text that does not depend on timing.
 	InGolden = "as in the golden"
 )
 
-const or = " | " // between the parts of errors that may be seen
+const or = " | " // separates the possible parts of errors
 
 const (
-	patience   = 2 * time.Minute        // of a client that must not need it
-	impatience = 200 * time.Millisecond // of a client with which nothing else ends a fault; it doubles if that is too little
-	enough     = 5 * time.Second        // patience that is not doubled any more
-	grace      = 30 * time.Second       // for a client to give up after its patience, and for an answer to come again
-	moment     = time.Second / 10       // until the caller gives up, once the fault has begun
-	givenUp    = patience / 3           // until the caller is back who gave up; one try alone may take half of patience
-	memory     = bombSize / 2           // bytes that may be allocated meanwhile, by other tests too
-	longest    = 3000                   // bytes of an error
+	patience   = 2 * time.Minute        // for a client that must not reach its time limit
+	impatience = 200 * time.Millisecond // for a client when only its time limit ends a fault; doubled if too short
+	enough     = 5 * time.Second        // from this limit on, it is not doubled any more
+	grace      = 30 * time.Second       // for a client to give up after its time limit, and for a correct answer to return
+	moment     = time.Second / 10       // until the caller cancels, after the fault has begun
+	givenUp    = patience / 3           // for a canceled call to return; a single try alone may take half of patience
+	memory     = bombSize / 2           // bytes that may be allocated during a row, including by other tests
+	longest    = 3000                   // maximum length of an error, in bytes
 )
 
-// Run runs the table. Rows wait more than they compute, so they run side by
-// side, except those that measure what is allocated.
+// Run runs the table. Rows spend more time waiting than computing, so they run side by side, except the rows that
+// measure allocations.
 //
-// net/http writes to the standard logger what a server sends without being
-// asked, which may be part of a secret; the provider and this test switch that
-// logger off.
+// net/http logs unsolicited server data to the standard logger, and the data may contain a part of a secret. The
+// provider and this test therefore silence that logger.
 func (s Suite) Run(t *testing.T) {
 	log.SetOutput(io.Discard)
 	rows := s.rows(t)
@@ -144,8 +137,8 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("given up at the end of an answer", s.runGivenUp)
 }
 
-// rows are those of the table that this suite runs. With -short, they are those
-// that the client's own code decides, and that are soon over.
+// rows returns the rows that this suite runs. With -short, it returns only the rows that are quick and that the
+// client's own code decides.
 func (s Suite) rows(t *testing.T) []fault {
 	t.Helper()
 	rows := slices.DeleteFunc(table(s.Service), func(r fault) bool { return r.wire && s.SharedWire })
@@ -181,9 +174,8 @@ func (s Suite) runRow(t *testing.T, row fault) {
 	s.run(t, row)
 }
 
-// run shows one fault. A client with little patience may give up before it has
-// seen the fault, or before the answer has come again; then another one gets
-// twice as much.
+// run tests one fault. A client with a short time limit may give up before it has seen the fault, or before the correct
+// answer has returned. In that case, run repeats the test with twice the time limit.
 func (s Suite) run(t *testing.T, row fault) {
 	t.Helper()
 	front := New(t, s.Server(t), s.Options)
@@ -200,8 +192,8 @@ func (s Suite) run(t *testing.T, row fault) {
 	}
 }
 
-// show has the fault befall a new client. It returns what is wrong that more
-// patience may put right, "" if nothing is, and whether the fault has begun.
+// show applies the fault to a new client. It returns a description of a failure that a longer time limit may fix, or an
+// empty string, and whether the fault has begun.
 func (s Suite) show(t *testing.T, front *Front, row fault) (wrong string, hasBegun bool) {
 	t.Helper()
 	client := s.Client(t, front)
@@ -227,8 +219,8 @@ func (s Suite) show(t *testing.T, front *Front, row fault) (wrong string, hasBeg
 	return wrong, true
 }
 
-// ask asks while there is the fault, and looks at what that took. The caller
-// gives up if the row says so, or if the client does not although it should.
+// ask sends a request during the fault, and checks its time and memory. The context is canceled if the row says so, or
+// if the client does not give up in time.
 func ask(t *testing.T, client Client, front *Front, row fault, begun <-chan struct{}) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -240,7 +232,7 @@ func ask(t *testing.T, client Client, front *Front, row fault, begun <-chan stru
 	if row.late || row.cancelled {
 		go func() {
 			select {
-			case <-begun: // and not before: it takes a slow machine a while to ask
+			case <-begun: // not earlier, because a slow machine takes a while to send the request
 				time.AfterFunc(limit, cancel)
 			case <-ctx.Done():
 			}
@@ -266,14 +258,15 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Allocations is how many bytes the process has allocated so far.
+// Allocations returns the number of bytes that the process has allocated so far.
 func Allocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// checkSeen compares an answer with Sees.
+// checkSeen checks that the user sees the result in Sees, or the default result. It returns a description of the
+// difference, or an empty string.
 func (s Suite) checkSeen(row fault, got []byte, err error) (wrong string) {
 	sees, declared := s.Sees[row.name]
 	if !declared {
@@ -307,7 +300,7 @@ func saysOneOf(err error, parts string) bool {
 	})
 }
 
-// CheckError checks an error, and those that it wraps.
+// CheckError checks that an error, and the errors it wraps, contain no secret.
 func (s Secrets) CheckError(t *testing.T, err error) {
 	t.Helper()
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -327,7 +320,7 @@ func checkShort(t *testing.T, err error) {
 	}
 }
 
-// CheckText checks one text.
+// CheckText checks that a text contains no secret.
 func (s Secrets) CheckText(t *testing.T, what, text string) {
 	t.Helper()
 	for _, secret := range s {
@@ -337,8 +330,8 @@ func (s Secrets) CheckText(t *testing.T, what, text string) {
 	}
 }
 
-// recovers asks again, now that the fault is over. Little patience may be over too
-// early; nobody else needs another try.
+// recovers sends the request again after the fault is over. Only a client with a short time limit may need more than
+// one try.
 func (s Suite) recovers(t *testing.T, client Client, front *Front, row fault) (wrong string) {
 	t.Helper()
 	var most time.Duration
@@ -356,7 +349,7 @@ func (s Suite) recovers(t *testing.T, client Client, front *Front, row fault) (w
 	}
 }
 
-// checkRequests looks at what arrived: reads, and nothing secret elsewhere.
+// checkRequests checks that only reads arrived, and that no secrets went to another origin.
 func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row fault) {
 	t.Helper()
 	strayed := front.strayed.Requests()
@@ -373,8 +366,7 @@ func (s Suite) checkRequests(t *testing.T, client Client, front *Front, row faul
 	}
 }
 
-// runGivenUp has the caller give up at the end of each answer: everything is
-// there then, and there is nobody to take it.
+// runGivenUp cancels the request at the end of each response, when everything has arrived but nobody takes it.
 func (s Suite) runGivenUp(t *testing.T) {
 	front := New(t, s.Server(t), s.Options)
 	for nth := 1; ; nth++ {
@@ -393,17 +385,15 @@ func (s Suite) runGivenUp(t *testing.T) {
 	}
 }
 
-// giveUp returns a context that ends when the nth answer has been read to its
-// end, just before the reader learns that it was the end. GaveUp reports whether
-// that has happened.
+// giveUp returns a context that is canceled after the nth response has been read completely, just before the reader
+// notices the end. The gaveUp function reports whether that has happened.
 //
-// net/http then still hands over the answer. An answer that somebody
-// makes up because the reader has gone looks the same.
+// net/http then still delivers the response. A made-up response, caused by the reader giving up, would look the same.
 func giveUp(ctx context.Context, nth int) (limited context.Context, gaveUp func() bool) {
 	limited, cancel := context.WithCancel(ctx)
 	var answers atomic.Int64
 	limited = httptrace.WithClientTrace(limited, &httptrace.ClientTrace{
-		PutIdleConn: func(error) { // the connection can be used again
+		PutIdleConn: func(error) { // the connection is free for the next request
 			if answers.Add(1) == int64(nth) {
 				cancel()
 			}

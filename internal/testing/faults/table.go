@@ -7,20 +7,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Service has the answers of a key service, in its own form. One that the
-// service does not have is nil, and its rows are in Cannot.
+// Service holds the responses of a key service, in its own format. A response that the service does not have is nil,
+// and its rows must be in Cannot.
 type Service struct {
 	Throttled, Unavailable, Denied, Disabled, NotFound, AnotherKey http.HandlerFunc
 }
 
 const year = "31536000" // in seconds
 
-// broken is what is seen of a connection that ends: the moment decides.
+// broken is the error users see when a connection ends. Which part it is depends on timing.
 const broken = netfail.Ended + or + netfail.BrokeOff
 
-// table is what goes wrong. Rows may be added; each client then has to say what
-// its users see, unless that is as usual. The rows of a service are left out
-// without one.
+// table returns the rows of faults. If a row is added, each client must declare what its users see, unless the default
+// applies. Without a service, the rows for services are left out.
 func table(service *Service) []fault {
 	rows := []fault{
 		{name: "nobody listens", usual: netfail.NotReached, refused: true, wire: true},
@@ -89,7 +88,7 @@ func table(service *Service) []fault {
 	}...)
 }
 
-// later asks for a wait of a year.
+// later adds a header that asks the client to wait for a year.
 func later(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", year)

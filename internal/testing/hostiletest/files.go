@@ -1,5 +1,5 @@
-// Package hostiletest has small states that ask for much work, for tests and
-// benchmarks of what a stranger's file may cost.
+// Package hostiletest provides small states that cause much work, for tests and benchmarks of the cost of untrusted
+// files.
 package hostiletest
 
 import (
@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// File is a state that asks for more work than an honest one of its size.
+// File is a state that causes more work than an honest state of the same size.
 type File struct {
 	Name     string
 	Data     []byte
-	Resource bool // the work is that of the resource x.y, and otherwise of the output a
-	Refused  bool // with an error that says what costs too much
+	Resource bool // whether the resource x.y causes the work, instead of the output a
+	Refused  bool // whether reading fails with an error that says what costs too much
 }
 
-// Honest is an ordinary state of about size bytes: a list of objects, as an
-// output, and as an attribute of the resource x.y.
+// Honest returns an ordinary state of about size bytes. It contains a list of objects, both as an output and as an
+// attribute of the resource x.y.
 func Honest(size int) []byte {
 	const one = `{"id":"i-%d","ports":[80,443],"name":"a name that is neither short nor long"}`
 	list := list(max(size/2/len(one), 1), func(i int) string { return fmt.Sprintf(one, i) })
 	return state(list, `["list",["object",{"id":"string","ports":["list","number"],"name":"string"}]]`, `{"a":`+list+`}`)
 }
 
-// Files returns the states, all smaller than 1 MiB but the last two.
+// Files returns the states. All but the last two are smaller than 1 MiB.
 func Files() []File {
 	const member = `"k%d":%s`
 	same := func(s string) func(int) string { return func(int) string { return s } }

@@ -11,9 +11,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// LeavesNothing loads settings again and again, opens a file and closes, as a program
-// does that has a function for it. What is open at the end must not depend on how
-// often. Nothing else may run meanwhile.
+// LeavesNothing repeatedly loads settings, opens a file, and closes, like a program that does this in a function. The
+// number of resources still open at the end must not depend on the number of repetitions. Nothing else may run at the
+// same time.
 func LeavesNothing(t *testing.T, registry encryption.Registry, settings string, env attr.LookupEnv) {
 	t.Helper()
 	const plain = `{"version":4,"serial":1,"lineage":"a","outputs":{},"resources":[]}`
@@ -33,7 +33,7 @@ func LeavesNothing(t *testing.T, registry encryption.Registry, settings string, 
 	Leaves(t, func() {
 		enc := load()
 		defer enc.Close()
-		for range 2 { // what follows the first Close opens what it needs anew
+		for range 2 { // after the first Close, Decrypt opens its resources again
 			opened, err := enc.State().Decrypt(t.Context(), bytes.Clone(file))
 			if err != nil || string(opened.Data) != plain {
 				t.Fatalf("got %+v, %v", opened, err)
@@ -43,7 +43,7 @@ func LeavesNothing(t *testing.T, registry encryption.Registry, settings string, 
 	})
 }
 
-// Leaves checks that many rounds of work leave no more behind than one does.
+// Leaves checks that many rounds of work leave no more resources open than one round does.
 func Leaves(t *testing.T, round func()) {
 	t.Helper()
 	rounds, few := 50, 10
@@ -56,7 +56,7 @@ func Leaves(t *testing.T, round func()) {
 		round()
 	}
 	var more, moreFiles int
-	// Both ends of a connection must notice.
+	// Both ends of a connection must notice that it was closed.
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		more, moreFiles = runtime.NumGoroutine()-goroutines, openFiles()-files
 		if more < few && moreFiles < few {
@@ -66,8 +66,7 @@ func Leaves(t *testing.T, round func()) {
 	t.Errorf("%d rounds leave %d goroutines and %d files and connections behind", rounds, more, moreFiles)
 }
 
-// openFiles is how many files and connections this process has open, 0 if the system
-// does not say.
+// openFiles returns the number of open files and connections of this process, or 0 if the system does not tell.
 func openFiles() int {
 	open, _ := os.ReadDir("/proc/self/fd")
 	return len(open)

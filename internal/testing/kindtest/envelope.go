@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// StoredIn returns the metadata that the envelope at path holds under name, or
-// the only one when name is empty.
+// StoredIn returns the metadata stored under name in the envelope at path. If name is empty, the envelope must have a
+// single entry, which is returned.
 func StoredIn(tb testing.TB, path, name string) string {
 	tb.Helper()
 	file, err := os.ReadFile(path)

@@ -15,64 +15,55 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
-// Faults is the harness of a key provider that asks a service over HTTP. The
-// test stands between the two and makes go wrong what goes wrong on networks, row
-// by row.
+// Faults is the test harness for a key provider that uses a service over HTTP. The test stands between the two, and
+// simulates one network failure per row.
 type Faults struct {
-	Server http.Handler // the service; it may allow nothing but what a read needs
-	Hosts  []string     // that the client asks for; 127.0.0.1 does not have to be here
+	Server http.Handler // the service; it only needs to support reads
+	Hosts  []string     // host names that the client uses, besides 127.0.0.1
 
-	// Build makes the key provider that asks the service at url, such as
-	// https://127.0.0.1:12345, and trusts ca, which is in PEM format. It gives up
-	// after patience, and waits between tries are short.
+	// Build creates the key provider for the service at url, such as https://127.0.0.1:12345. It must trust ca, which
+	// is in PEM format, give up after patience, and wait only briefly between tries.
 	Build func(t *testing.T, url, ca string, patience time.Duration) driver.KeyProvider
 
-	Stored json.RawMessage // what a file holds of a key
+	Stored json.RawMessage // the stored metadata of a key
 	Key    []byte          // the key
 
-	// At chooses the requests whose answers go wrong, nil all of them.
+	// At selects the requests whose responses go wrong; nil selects all.
 	At func(r *http.Request, body []byte) bool
 
-	// Reads reports whether a request is one that a read makes: Decrypt, and
-	// what it takes to be let in.
+	// Reads reports whether a request is one that a read makes: Decrypt, or a request to sign in.
 	Reads func(r *http.Request, body []byte) bool
 
-	// Throttled, Unavailable, Denied, Disabled, NotFound and AnotherKey are
-	// answers of the service, in its own form. One that it does not have is nil.
+	// Throttled, Unavailable, Denied, Disabled, NotFound and AnotherKey are service responses, in the service's own
+	// format. A response that the service does not have is nil.
 	Throttled, Unavailable, Denied, Disabled, NotFound, AnotherKey http.HandlerFunc
 
-	Secrets []string // what stands in the configuration; it must not come out
+	Secrets []string // secrets in the configuration, which must not leak
 
-	// Sees is what the user sees of each fault, by the name of its row, if that is
-	// not what is usual for it: a part of the error, or [Works]. If the moment of a
-	// reset decides what the system reports, the parts that may be seen stand with
-	// " | " between them. Cannot says why a fault cannot befall this key provider,
-	// or why its end is not waited for. The test names the rows that should be in
-	// one of the two and are not.
+	// Sees maps row names to the message users see, where it differs from the default. The message is a part of the
+	// error, or [Works]. If the system's report depends on when a reset arrives, the possible parts are separated by "
+	// | ". Cannot maps row names to the reason why the fault cannot affect this key provider, or why the test does not
+	// wait for its end. The test names the rows that are missing in both.
 	Sees, Cannot map[string]string
 
-	// Late names the rows that nothing but the patience of this key provider ends,
-	// besides the stalls. It is long in all other rows. In these it is a fraction
-	// of a second, and is doubled until the fault is seen.
+	// Late names additional rows, besides the stalls, that only this key provider's time limit ends. The time limit is
+	// long in all other rows. In these rows, it starts at a fraction of a second, and is doubled until the fault is
+	// seen.
 	Late []string
 }
 
-// Works is what is seen when a fault does not matter, or is over with the next
-// try.
+// Works means that a fault does not matter, or is over at the next try.
 const Works = faults.Works
 
-// Run runs the tests as subtests of t, one for each fault. With -short, it runs
-// those that the key provider's own code decides, and not what a client of HTTP
-// does by itself.
+// Run runs one subtest per fault. With -short, it runs only the faults handled by the key provider's own code, and not
+// the faults handled by the HTTP client.
 //
-// net/http writes to the standard logger what a server sends without being
-// asked, which may be part of a key. A program that asks services for keys
-// should switch that logger off, as the provider and this test do.
+// net/http logs unsolicited server data to the standard logger, and the data may contain a part of a key. A program
+// that gets keys from services should silence that logger, as the provider and this test do.
 func (h Faults) Run(t *testing.T) { h.suite().Run(t) }
 
-// RunCosts has the answers of the service grow in each way that their format has.
-// What they cost in memory and time must grow as they do. Nothing else may run
-// meanwhile; with -short, it is a sample.
+// RunCosts makes the service responses grow in each way their format allows. The memory and time they cost must not
+// grow faster than their size. Nothing else may run at the same time. With -short, RunCosts tries only a sample.
 func (h Faults) RunCosts(t *testing.T) { h.suite().RunCosts(t) }
 
 func (h Faults) suite() faults.Suite {
@@ -100,8 +91,8 @@ func (h Faults) suite() faults.Suite {
 	}
 }
 
-// checkNoKey: an error that wraps ErrNoKey has the next method tried. That is
-// right if the service refuses the key, and nowhere else.
+// checkNoKey checks that an error wraps ErrNoKey if and only if the service refuses the key. An error that wraps
+// ErrNoKey makes the next method try.
 func checkNoKey(t *testing.T, err error, refusal bool) {
 	t.Helper()
 	if errors.Is(err, encryption.ErrNoKey) != refusal {

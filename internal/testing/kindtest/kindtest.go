@@ -1,5 +1,5 @@
-// Package kindtest is what the tests of key providers and methods share, each of
-// which is in the folder of its kind.
+// Package kindtest provides common parts for the tests of key providers and methods. Those tests are in the folders of
+// their kinds.
 package kindtest
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
-// TryBuild makes a key provider or a method as a configuration does. The
-// environment is switched off if env is nil.
+// TryBuild creates a key provider or a method as a configuration would. A nil env switches the environment off.
 func TryBuild[T any](block driver.Block[T], attrs testkit.Attrs, env attr.LookupEnv) (T, error) {
 	var none T
 	kind := "method."
@@ -30,7 +29,7 @@ func TryBuild[T any](block driver.Block[T], attrs testkit.Attrs, env attr.Lookup
 	return block.Build(values)
 }
 
-// Build is [TryBuild] with attributes that must be right.
+// Build works like [TryBuild], but the attributes must be valid.
 func Build[T any](tb testing.TB, block driver.Block[T], attrs testkit.Attrs, env attr.LookupEnv) T {
 	tb.Helper()
 	built, err := TryBuild(block, attrs, env)
@@ -40,7 +39,7 @@ func Build[T any](tb testing.TB, block driver.Block[T], attrs testkit.Attrs, env
 	return built
 }
 
-// service is what each key provider that calls a service can do.
+// service lists the interfaces that every key provider with a service implements.
 type service interface {
 	driver.KeyMaker
 	driver.Recognizer
@@ -48,8 +47,7 @@ type service interface {
 	driver.Closer
 }
 
-// NewKey has a key provider that calls a service make a key, and returns it with what a file
-// stores of it.
+// NewKey makes a key provider with a service create a key. It returns the key and the metadata that a file stores.
 func NewKey(tb testing.TB, p driver.KeyProvider) (key []byte, stored json.RawMessage) {
 	tb.Helper()
 	key, stored, err := p.(service).NewKey(tb.Context(), nil)
@@ -59,7 +57,7 @@ func NewKey(tb testing.TB, p driver.KeyProvider) (key []byte, stored json.RawMes
 	return key, stored
 }
 
-// Key is the key that a key provider with these attributes gives for what is stored.
+// Key returns the key that a key provider with these attributes derives from the stored metadata.
 func Key(
 	t *testing.T, block driver.Block[driver.KeyProvider], attrs testkit.Attrs, env attr.LookupEnv, stored json.RawMessage,
 ) ([]byte, error) {
@@ -71,9 +69,9 @@ func Key(
 	return p.Key(t.Context(), nil, stored)
 }
 
-// Sweep asks for a key with variables set that a library reads by itself, or that table
-// declares, once with the environment on and once with it off. With it off, none of them
-// has an effect, unless it is an error.
+// Sweep requests a key while environment variables are set that a library reads by itself, or that table declares. It
+// does so with the environment on, and with the environment off. With the environment off, no variable may have an
+// effect.
 func Sweep(t *testing.T, table attr.Table, key []byte, values func(name string) []string,
 	ask func(t *testing.T, mode string, lookup attr.LookupEnv) ([]byte, error),
 ) {
@@ -98,9 +96,8 @@ func Sweep(t *testing.T, table attr.Table, key []byte, values func(name string) 
 	}
 }
 
-// BehindProxy is the environment of a test that cloudtest.CheckProxies runs in a
-// process of its own: an empty one, or nil. In any other process,
-// the test is skipped.
+// BehindProxy returns the environment for a test that cloudtest.CheckProxies runs in a separate process: an empty one
+// if the environment is on, or nil if it is off. In any other process, the test is skipped.
 func BehindProxy(t *testing.T) attr.LookupEnv {
 	t.Helper()
 	modes := map[string]attr.LookupEnv{"on": func(string) (string, bool) { return "", false }, "off": nil}

@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
-// Registry has these key providers, and aes_gcm.
+// Registry returns a registry with these key providers, and aes_gcm.
 func Registry(keyProviders ...driver.Block[driver.KeyProvider]) encryption.Registry {
 	return encryption.Registry{
 		KeyProviders: keyProviders,
@@ -17,7 +17,7 @@ func Registry(keyProviders ...driver.Block[driver.KeyProvider]) encryption.Regis
 	}
 }
 
-// Target is that of states, for settings and an environment, which may be nil.
+// Target returns the target for states, for settings and an environment, which may be nil.
 func Target(t *testing.T, registry encryption.Registry, settings string, env attr.LookupEnv) encryption.Target {
 	t.Helper()
 	enc, err := encryption.Load(registry, encryption.Code(settings, "test"), encryption.Environment(env))

@@ -1,4 +1,4 @@
-// Package mixes chooses variables for tests that do not know which of them do harm
+// Package mixes chooses combinations of environment variables, for tests that do not know which variables cause harm
 // together.
 package mixes
 
@@ -18,15 +18,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
-// Variables are what a test sets.
+// Variables are the environment variables that a test sets.
 type Variables map[string]string
 
-// named is a variable in an error: one that is refused beside a secret, is no value, or
-// steers a client.
+// named matches a variable in an error: a variable that is refused beside a secret, has an invalid value, or steers a
+// client.
 var named = regexp.MustCompile(`\bvariable ([A-Za-z_0-9]+)`)
 
-// Past sets v while it asks, and asks again without the variables that the error names,
-// until it names none: so what one of them hides is seen, too.
+// Past sets the variables in v, and calls ask. As long as the error names variables, Past removes these and calls ask
+// again, so that it also finds problems hidden by another variable.
 func (v Variables) Past(t *testing.T, ask func() error) {
 	t.Helper()
 	for name, value := range v {
@@ -48,9 +48,9 @@ func (v Variables) Past(t *testing.T, ask func() error) {
 	}
 }
 
-// Of sets all of names, all but one of them, and random halves, each with a name for it.
-// A variable has one of the values that it may have, also at random. They are a few
-// hundred, see [testkit.Rounds]. The names have the seed, which STATECRYPT_SEED sets.
+// Of returns combinations of variables, each with a name: all of them, all but one, and random halves. Each variable
+// gets a random one of its possible values. There are a few hundred combinations, see [testkit.Rounds]. Their names
+// contain the random seed, which STATECRYPT_SEED can set.
 func Of(names []string, values func(name string) []string) iter.Seq2[string, Variables] {
 	const halves = 200
 	m := newMix(names, values)
@@ -71,7 +71,7 @@ func Of(names []string, values func(name string) []string) iter.Seq2[string, Var
 	}
 }
 
-// Pairs sets each two of names, or a tenth of these pairs, as [Of] does.
+// Pairs returns each pair of variables, or a tenth of the pairs, in the same form as [Of].
 func Pairs(names []string, values func(name string) []string) iter.Seq2[string, Variables] {
 	m := newMix(names, values)
 	return func(yield func(string, Variables) bool) {
@@ -114,8 +114,8 @@ func (m mix) set(what string, keep func(name string) bool) (string, Variables) {
 	return fmt.Sprintf("%s, seed %d", what, m.seed), v
 }
 
-// Known are the variables that packages of this program read by themselves, except those
-// of some classes and those that are about the process itself.
+// Known returns the variables that packages of this program read by themselves, except the variables in the given
+// classes, and variables about the process itself.
 func Known(without ...Class) (names []string) {
 	for _, some := range Table() {
 		for name := range strings.FieldsSeq(strings.ReplaceAll(some.Names, "*", "X")) {
@@ -127,7 +127,7 @@ func Known(without ...Class) (names []string) {
 	return names
 }
 
-// Declared are the variables that attributes name.
+// Declared returns the variables named in the attributes.
 func Declared(attrs ...attr.Attr) (names []string) {
 	for _, a := range attrs {
 		names = slices.Concat(names, a.Env, Declared(a.Attrs...))

@@ -2,31 +2,29 @@ package mixes
 
 import "github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 
-// Class says what becomes of a variable that a library reads by itself, without an
-// attribute that declares it.
+// Class says how the program treats a variable that a library reads by itself, without an attribute that declares it.
 type Class int
 
 const (
-	// Refused variables are those of [world.Steering].
+	// Refused variables are those in [world.Steering].
 	Refused Class = iota
-	// Withheld variables have no effect: the client is told everything, is not
-	// used, or was silenced before anything ran.
+	// Withheld variables have no effect: the client gets every setting explicitly, is not used, or was silenced before
+	// anything ran.
 	Withheld
-	// Harmless variables may take effect whatever use_environment says.
+	// Harmless variables may take effect even if use_environment is false.
 	Harmless
 )
 
-// Row is some variables that have the same fate.
+// Row lists variables that are treated in the same way.
 type Row struct {
 	Class Class
-	Names string // separated by spaces; one that ends with * stands for names that are computed
+	Names string // separated by spaces; a name that ends with * stands for computed names
 	Why   string
 }
 
-// Table are the variables that the packages of this program read by themselves, on
-// any system. A test looks for them in the source of all that is linked, so one
-// that a new version reads must be added here, or to [world.Steering], with what is done
-// about it.
+// Table returns the variables that the packages of this program read by themselves, on any system. A test searches the
+// source code of all linked packages for such variables. A variable that a new version reads must be added here, or to
+// [world.Steering], with the way it is treated.
 func Table() []Row {
 	rows := []Row{
 		{Class: Withheld, Names: "AZURE_SDK_GO_LOGGING GOOGLE_SDK_GO_LOGGING_LEVEL GRPC_GO_LOG_FORMATTER GRPC_GO_LOG_SEVERITY_LEVEL " +

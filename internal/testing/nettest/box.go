@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Box seals as the fakes of key services do: a mark, a nonce, and AES-GCM bound
-// to data of the caller. Files of real tools were sealed with some of them.
+// Box encrypts like the fake key services: a mark, a nonce, and AES-GCM bound to data of the caller. Some test files by
+// real tools were sealed with such services.
 type Box struct {
 	Mark string
 	Key  []byte // 16, 24 or 32 bytes
 }
 
-// Seal seals.
+// Seal encrypts plain, and binds the result to bound.
 func (b Box) Seal(plain, bound []byte) []byte {
 	gcm := b.gcm()
 	nonce := make([]byte, gcm.NonceSize())
@@ -22,7 +22,7 @@ func (b Box) Seal(plain, bound []byte) []byte {
 	return gcm.Seal(append([]byte(b.Mark), nonce...), nonce, plain, bound)
 }
 
-// Open opens what Seal has sealed, and nothing else.
+// Open decrypts data that Seal returned. It fails for any other data.
 func (b Box) Open(sealed, bound []byte) (plain []byte, ok bool) {
 	gcm := b.gcm()
 	rest, ok := strings.CutPrefix(string(sealed), b.Mark)

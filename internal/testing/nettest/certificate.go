@@ -1,5 +1,5 @@
-// Package nettest is what the servers of tests have in common, all of them on
-// this machine: certificates, logs of requests, answers, clients and addresses.
+// Package nettest provides common parts for test servers, which all run on this machine: certificates, request logs,
+// responses, clients and addresses.
 package nettest
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Authority signs certificates. Nobody trusts it who is not told to.
+// Authority signs certificates. Clients trust it only if they are told to.
 type Authority struct {
-	PEM  string // its own certificate
+	PEM  string // the authority's own certificate
 	pair tls.Certificate
 }
 
-// Certificate is a certificate with its key, both in PEM.
+// Certificate is a certificate with its key, both in PEM format.
 type Certificate struct{ Chain, Key string }
 
-// NewAuthority makes an authority.
+// NewAuthority creates an authority.
 func NewAuthority() *Authority {
 	made := sign(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "authority of the tests"}, NotBefore: time.Now().Add(-48 * time.Hour),
@@ -33,9 +33,8 @@ func NewAuthority() *Authority {
 	return &Authority{PEM: made.Chain, pair: made.Pair()}
 }
 
-// Issue makes the certificate of a server at 127.0.0.1 and the hosts. Change,
-// unless it is nil, may make it another one; see [Expired], [OfAnotherHost] and
-// [OfClient].
+// Issue creates a certificate for a server at 127.0.0.1 and the given hosts. If change is not nil, it may modify the
+// certificate; see [Expired], [OfAnotherHost] and [OfClient].
 func (a *Authority) Issue(change func(*x509.Certificate), hosts ...string) Certificate {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "server of the tests"}, NotBefore: time.Now().Add(-24 * time.Hour),
@@ -48,15 +47,15 @@ func (a *Authority) Issue(change func(*x509.Certificate), hosts ...string) Certi
 	return sign(template, &a.pair)
 }
 
-// Expired makes a certificate one that has expired.
+// Expired changes a certificate into an expired one.
 func Expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }
 
-// OfAnotherHost makes a certificate one of 127.0.0.9 and elsewhere.example.
+// OfAnotherHost changes a certificate into one for 127.0.0.9 and elsewhere.example.
 func OfAnotherHost(c *x509.Certificate) {
 	c.IPAddresses, c.DNSNames = []net.IP{net.IPv4(127, 0, 0, 9)}, []string{"elsewhere.example"}
 }
 
-// OfClient makes a certificate that of a client.
+// OfClient changes a certificate into a client certificate.
 func OfClient(name string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) {
 		c.Subject.CommonName, c.IPAddresses = name, nil
@@ -64,12 +63,12 @@ func OfClient(name string) func(*x509.Certificate) {
 	}
 }
 
-// Pair is the certificate as crypto/tls wants it.
+// Pair returns the certificate in the form that crypto/tls uses.
 func (c Certificate) Pair() tls.Certificate {
 	return must(tls.X509KeyPair([]byte(c.Chain), []byte(c.Key)))
 }
 
-// Pool trusts the authorities whose certificates are in text, which is PEM.
+// Pool returns a pool that trusts the authorities whose PEM certificates are in text.
 func Pool(text string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(text)) {
@@ -78,10 +77,10 @@ func Pool(text string) *x509.CertPool {
 	return pool
 }
 
-// PEM writes a certificate.
+// PEM returns a certificate in PEM format.
 func PEM(c *x509.Certificate) string { return block("CERTIFICATE", c.Raw) }
 
-// sign makes a certificate. One without an issuer signs itself.
+// sign creates a certificate. If issuer is nil, the certificate is self-signed.
 func sign(template *x509.Certificate, issuer *tls.Certificate) Certificate {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template.SerialNumber = must(rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100)))

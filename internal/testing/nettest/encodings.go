@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// Encoding is an answer with headers Content-Encoding.
+// Encoding is a response with Content-Encoding headers.
 type Encoding struct {
 	Names   []string
-	Packed  bool   // with gzip
-	Refused string // what an error names, "" if the answer is read
+	Packed  bool   // whether the body is compressed with gzip
+	Refused string // the encoding that an error names, or "" if the response is readable
 }
 
-// Encodings are what servers and stores answer: what names no compression is only a word, and
-// what is compressed is unpacked, or refused by the name of that.
+// Encodings returns the encodings that servers and stores send. Names that mean no compression are ignored. Compressed
+// content must be unpacked, or refused by the name of its encoding.
 func Encodings() []Encoding {
 	var all []Encoding
 	for _, name := range []string{"aws-chunked", "utf-8", "UTF-8", "binary", "none", "identity", "8bit", "base64", "null", "", " , ",
@@ -39,7 +39,7 @@ func Encodings() []Encoding {
 	)
 }
 
-// Body is what is sent of a content. What is refused is not looked at.
+// Body returns the body to send for the content. The content of refused encodings does not matter.
 func (e Encoding) Body(content []byte) []byte {
 	if e.Packed {
 		return Gzip(content)
@@ -47,7 +47,7 @@ func (e Encoding) Body(content []byte) []byte {
 	return slices.Clone(content)
 }
 
-// Check looks at what became of the answer.
+// Check checks the result of reading the response.
 func (e Encoding) Check(t *testing.T, content, got []byte, err error) {
 	t.Helper()
 	switch {

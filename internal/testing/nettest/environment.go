@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// ForgetMachine keeps what this machine says out of all tests of a package, which calls it
-// first: the files and the metadata service of AWS, proxies, and the variables of these names.
+// ForgetMachine keeps the settings of this machine out of all tests in a package, which must call it first. It disables
+// the AWS configuration files and the AWS metadata service, and removes proxy variables and the variables with these
+// prefixes.
 func ForgetMachine(prefixes ...string) {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")

@@ -19,8 +19,7 @@ import (
 	"testing"
 )
 
-// Log is what a server was asked. The zero value is empty, and it is safe for
-// concurrent use.
+// Log records the requests to a server. The zero value is an empty log. It is safe for concurrent use.
 type Log[T any] struct {
 	mu      sync.Mutex
 	entries []T
@@ -33,7 +32,7 @@ func (l *Log[T]) Note(request T) {
 	l.entries = append(l.entries, request)
 }
 
-// Requests returns what was asked since the last call, in order.
+// Requests returns the requests since the last call, in order.
 func (l *Log[T]) Requests() []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,25 +41,24 @@ func (l *Log[T]) Requests() []T {
 	return out
 }
 
-// All returns what was asked, in order, and keeps it.
+// All returns the recorded requests, in order, and keeps them.
 func (l *Log[T]) All() []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.entries)
 }
 
-// Reply answers with JSON, without the line end that the servers it stands
-// for do not send.
+// Reply responds with JSON. It adds no final line break, because the imitated servers do not send one.
 func Reply(w http.ResponseWriter, status int, content any) {
 	body, err := json.Marshal(content)
 	if err != nil {
-		panic(err) // a mistake of the test
+		panic(err) // a mistake in the test
 	}
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client has gone
+	_, _ = w.Write(body) // fails if the client has gone
 }
 
 // Serve serves h without TLS until the test ends, and returns its URL.
@@ -71,8 +69,8 @@ func Serve(tb testing.TB, h http.Handler) string {
 	return s.URL
 }
 
-// Start serves h with TLS until the test ends, with a certificate of its own
-// unless it gets one.
+// Start serves h with TLS until the test ends. It uses the given certificates, or its own certificate if there are
+// none.
 func Start(tb testing.TB, h http.Handler, certificates ...tls.Certificate) *httptest.Server {
 	tb.Helper()
 	s := Unstarted(tb, h)
@@ -82,20 +80,20 @@ func Start(tb testing.TB, h http.Handler, certificates ...tls.Certificate) *http
 	return s
 }
 
-// Unstarted is a server of h that ends with the test, whoever starts it.
+// Unstarted returns a server for h that has not been started. It is closed at the end of the test.
 func Unstarted(tb testing.TB, h http.Handler) *httptest.Server {
 	tb.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave, or do not trust it, are part of tests
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // tests include clients that disconnect, or do not trust the server
 	tb.Cleanup(func() {
-		s.CloseClientConnections() // which handlers may wait for
+		s.CloseClientConnections() // handlers may be waiting for this
 		s.Close()
 	})
 	return s
 }
 
-// Everywhere returns a client that reaches h under every name, with TLS and
-// without, until the test ends. It follows no redirect.
+// Everywhere returns a client that reaches h under every host name, with and without TLS, until the test ends. The
+// client does not follow redirects.
 func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	tb.Helper()
 	secure, plain := Start(tb, h), strings.TrimPrefix(Serve(tb, h), "http://")
@@ -112,8 +110,7 @@ func Everywhere(tb testing.TB, h http.Handler) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// Tunnel does what a proxy does with CONNECT, and leads to address whatever the
-// client has asked for.
+// Tunnel handles a CONNECT request like a proxy, but always connects to address, whatever host the client asked for.
 func Tunnel(w http.ResponseWriter, r *http.Request, address string) {
 	server, err := new(net.Dialer).DialContext(r.Context(), "tcp", address)
 	if err != nil {
@@ -134,11 +131,11 @@ func Tunnel(w http.ResponseWriter, r *http.Request, address string) {
 	_, _ = io.Copy(client, server)
 }
 
-// Gzip packs data. What it returns for several may follow each other.
+// Gzip compresses data. Several results may be concatenated.
 func Gzip(data []byte) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write(data) // to memory
+	_, _ = z.Write(data) // writes to memory, so it cannot fail
 	_ = z.Close()
 	return b.Bytes()
 }
@@ -153,43 +150,42 @@ func Listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-// Dead returns an address on this machine where nobody listens.
+// Dead returns an address on this machine where no server listens.
 func Dead(tb testing.TB) string {
 	tb.Helper()
 	return "127.0.0.1:" + Port(tb)
 }
 
-// Port returns a port of this machine where nobody listens, out of those of [ListenApart], so that
-// nobody has taken it by the time a server starts there.
+// Port returns a port on this machine where no server listens. It is one of the ports of [ListenApart], so that nothing
+// else takes it before a server starts there.
 func Port(tb testing.TB) string {
 	tb.Helper()
 	listener := ListenApart(tb)
 	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String()) // which it has
+	_, port, _ := net.SplitHostPort(listener.Addr().String()) // a TCP address always has a port
 	return port
 }
 
-// ListenApart listens on this machine, at a port below those that systems give to connections and to
-// listeners on port 0 (from 32768 on Linux, from 49152 elsewhere). Once the listener is closed, a client
-// that still asks there meets nobody, and not the server of another test.
+// ListenApart listens on this machine, on a port below those that systems assign to connections and to listeners on
+// port 0 (from 32768 on Linux, from 49152 elsewhere). After the listener is closed, a client that keeps asking there
+// finds no server, rather than the server of another test.
 func ListenApart(tb testing.TB) net.Listener {
 	tb.Helper()
 	for range 100 {
 		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort))
 		listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(tb.Context()), "tcp", "127.0.0.1:"+port)
 		if err == nil {
-			return listener // nobody else listens there
+			return listener // no other server listens there
 		}
 	}
 	tb.Fatalf("a hundred ports between %d and %d are all taken", firstPort, lastPort)
 	return nil
 }
 
-// The ports that ListenApart chooses from.
+// These constants limit the ports from which ListenApart chooses.
 const firstPort, lastPort = 16384, 32768
 
-// Mute returns an address on this machine where connections are accepted and
-// nothing is said, until the test ends.
+// Mute returns an address on this machine that accepts connections and sends nothing, until the test ends.
 func Mute(tb testing.TB) string {
 	tb.Helper()
 	listener := Listen(tb)
@@ -197,7 +193,7 @@ func Mute(tb testing.TB) string {
 	return listener.Addr().String()
 }
 
-// Anyhow trusts the server under whatever name it is asked for.
+// Anyhow returns a TLS configuration that trusts the server under any host name.
 func Anyhow(s *httptest.Server) *tls.Config {
 	return &tls.Config{RootCAs: Pool(PEM(s.Certificate())), ServerName: "example.com", MinVersion: tls.VersionTLS12}
 }

@@ -16,16 +16,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Gitea is a real server that keeps states.
+// Gitea is a real Gitea server, which can store states.
 type Gitea struct {
-	URL string // http://127.0.0.1:12345
+	URL string // for example, http://127.0.0.1:12345
 
 	program, config string
 	env             []string
 }
 
-// StartGitea starts the server whose binary STATECRYPT_GITEA names. It ends
-// with the test.
+// StartGitea starts the server whose binary STATECRYPT_GITEA names. The server is stopped at the end of the test.
 func StartGitea(t *testing.T) *Gitea {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_GITEA")
@@ -77,7 +76,7 @@ ENABLED = false
 	return g
 }
 
-// giteaFiles is the folder of Gitea's module: what is beside the program.
+// giteaFiles returns the folder of Gitea's module, which contains the files that the program needs.
 func giteaFiles(t *testing.T) string {
 	t.Helper()
 	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
@@ -96,7 +95,7 @@ func giteaFiles(t *testing.T) string {
 	return module.Dir
 }
 
-// Run administers the server, and returns what it prints: logs as well, in any order.
+// Run runs an administration command, and returns its output, which includes log messages in any order.
 func (g *Gitea) Run(t *testing.T, args ...string) string {
 	t.Helper()
 	args = append([]string{"--config", g.config}, args...)
@@ -109,14 +108,14 @@ func (g *Gitea) Run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// NewUser makes a user.
+// NewUser creates a user.
 func (g *Gitea) NewUser(t *testing.T, name string) {
 	t.Helper()
 	g.Run(t, "admin", "user", "create", "--username", name, "--random-password", "--email", name+"@example.test",
 		"--must-change-password=false")
 }
 
-// NewToken returns a token of a user, with scopes such as "write:package".
+// NewToken returns an access token for a user, with scopes such as "write:package".
 func (g *Gitea) NewToken(t *testing.T, name, scopes string) string {
 	t.Helper()
 	out := g.Run(t, "admin", "user", "generate-access-token", "--username", name, "--token-name", scopes, "--scopes", scopes, "--raw")
@@ -127,8 +126,7 @@ func (g *Gitea) NewToken(t *testing.T, name, scopes string) string {
 	return token
 }
 
-// Do sends a request, which must be answered with the status want, and returns
-// the body of the answer.
+// Do sends a request, and returns the response body. The response must have the status want.
 func (g *Gitea) Do(t *testing.T, method, path, token, body string, want int) []byte {
 	t.Helper()
 	return Do(t, method, g.URL+path, body, want, "Content-Type", "application/json", "Authorization", "Bearer "+token)

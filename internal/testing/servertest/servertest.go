@@ -1,5 +1,5 @@
-// Package servertest runs real servers for tests: programs whose paths are in
-// environment variables, with a folder and an environment of their own.
+// Package servertest runs real servers for tests. Environment variables name the paths of the programs. Each program
+// gets its own folder and environment.
 package servertest
 
 import (
@@ -26,8 +26,8 @@ type Server struct {
 	output bytes.Buffer
 }
 
-// Start starts a server. Besides what every program needs, its environment has
-// only env. What it prints is shown when the test fails.
+// Start starts a server. Its environment contains only the variables that every program needs, and env. If the test
+// fails, the server's output is shown.
 func Start(tb testing.TB, program string, args []string, env ...string) *Server {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -69,9 +69,8 @@ func (s *Server) Await(tb testing.TB, ready func() bool) {
 	}
 }
 
-// Do sends a request with headers, in pairs. It must be answered with the
-// status want, or with any success if that is 0. Do returns the body of the
-// answer.
+// Do sends a request with headers, given in pairs, and returns the response body. The response must have the status
+// want, or any success status if want is 0.
 func Do(tb testing.TB, method, url, body string, want int, headers ...string) []byte {
 	tb.Helper()
 	req, err := http.NewRequestWithContext(tb.Context(), method, url, strings.NewReader(body))
@@ -93,14 +92,14 @@ func Do(tb testing.TB, method, url, body string, want int, headers ...string) []
 	return answer
 }
 
-// Write takes what the server prints.
+// Write records output of the server.
 func (s *Server) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.output.Write(text)
 }
 
-// Output is what the server has printed.
+// Output returns the server's output so far.
 func (s *Server) Output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

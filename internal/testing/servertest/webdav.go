@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// StartApache starts a server of files with mod_dav, whose binary STATECRYPT_APACHE names, and
-// returns its URL. It ends with the test.
+// StartApache starts a WebDAV server with Apache's mod_dav, and returns its URL. STATECRYPT_APACHE names the binary.
+// The server is stopped at the end of the test.
 func StartApache(t *testing.T) string {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_APACHE")
@@ -39,8 +39,8 @@ DocumentRoot %[1]s/files
 	return serving(t, port, program, "-X", "-f", config)
 }
 
-// StartLighttpd starts a server of files with mod_webdav, whose binary STATECRYPT_LIGHTTPD names,
-// and returns its URL. It ends with the test.
+// StartLighttpd starts a WebDAV server with lighttpd's mod_webdav, and returns its URL. STATECRYPT_LIGHTTPD names the
+// binary. The server is stopped at the end of the test.
 func StartLighttpd(t *testing.T) string {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_LIGHTTPD")
@@ -56,8 +56,8 @@ webdav.sqlite-db-name = "%[1]s/locks"
 	return serving(t, port, program, "-D", "-f", config, "-m", beside(t, program, "lighttpd"))
 }
 
-// StartRclone starts a server of files, whose binary STATECRYPT_RCLONE names, and returns its URL.
-// It ends with the test.
+// StartRclone starts a WebDAV server with rclone, and returns its URL. STATECRYPT_RCLONE names the binary. The server
+// is stopped at the end of the test.
 func StartRclone(t *testing.T) string {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_RCLONE")
@@ -65,7 +65,8 @@ func StartRclone(t *testing.T) string {
 	return serving(t, port, program, "serve", "webdav", filepath.Join(folder(t), "files"), "--addr", "127.0.0.1:"+port)
 }
 
-// folder is a new one with a folder "files" in it, for a server that may be of another user.
+// folder returns a new folder that contains a folder "files". Everybody may write there, because the server may run as
+// another user.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -90,7 +91,7 @@ func write(t *testing.T, dir, config string) (path string) {
 	return path
 }
 
-// beside is the folder of a program's modules, as Debian has it.
+// beside returns the folder with a program's modules, where Debian installs it.
 func beside(t *testing.T, program, name string) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", name)
@@ -100,7 +101,7 @@ func beside(t *testing.T, program, name string) string {
 	return path
 }
 
-// serving starts a server, and waits until it answers.
+// serving starts a server, and waits until it responds.
 func serving(t *testing.T, port, program string, args ...string) string {
 	t.Helper()
 	url := "http://127.0.0.1:" + port

@@ -1,4 +1,4 @@
-// Package sidebyside runs tests that wait more than they compute.
+// Package sidebyside runs tests that spend more time waiting than computing.
 package sidebyside
 
 import (
@@ -8,11 +8,10 @@ import (
 	"testing"
 )
 
-const most = 8 // at a time, so that none waits for long for the processor
+const most = 8 // tests at a time, so that none waits long for the processor
 
-// Run runs subtests of t side by side, and returns when all of them have ended.
-// Unlike after t.Parallel, their number does not depend on the machine, and
-// variables of the environment may have been set before.
+// Run runs subtests of t side by side, and returns when all of them have finished. Unlike with t.Parallel, the number
+// of tests at a time does not depend on the machine, and the caller may have set environment variables.
 func Run(t *testing.T, tests map[string]func(t *testing.T)) {
 	t.Helper()
 	names := make(chan string)

@@ -1,5 +1,5 @@
-// Package vaulttest runs a real HashiCorp Vault for tests: the one that
-// tools/vault builds, in memory, with the transit engine and the AppRole login.
+// Package vaulttest runs a real HashiCorp Vault for tests. The server, built by tools/vault, keeps its data in memory,
+// and supports the transit engine and the AppRole login.
 package vaulttest
 
 import (
@@ -13,10 +13,10 @@ import (
 )
 
 // Vault is a server that runs until the test ends.
-type Vault struct{ Address, Token string } // Token is root's
+type Vault struct{ Address, Token string } // Token is the root token
 
-// Start starts the server whose binary STATECRYPT_VAULT names, with a transit
-// engine that has these keys. Without that variable, the test is skipped.
+// Start starts the server whose binary STATECRYPT_VAULT names, with a transit engine that has the given keys. If the
+// variable is not set, the test is skipped.
 func Start(tb testing.TB, keys ...string) Vault {
 	tb.Helper()
 	server := servertest.Start(tb, testkit.Program(tb, "STATECRYPT_VAULT"), nil)
@@ -40,7 +40,7 @@ func Start(tb testing.TB, keys ...string) Vault {
 	return v
 }
 
-// Do administers the server, and returns the answer.
+// Do sends an administration request, and returns the response.
 func (v Vault) Do(tb testing.TB, method, path string, body map[string]any) map[string]any {
 	tb.Helper()
 	b, err := json.Marshal(body)
@@ -49,12 +49,11 @@ func (v Vault) Do(tb testing.TB, method, path string, body map[string]any) map[s
 	}
 	var out map[string]any
 	answer := servertest.Do(tb, method, v.Address+"/v1/"+path, string(b), 0, "X-Vault-Token", v.Token)
-	_ = json.Unmarshal(answer, &out) // some are empty
+	_ = json.Unmarshal(answer, &out) // some responses are empty
 	return out
 }
 
-// Policy writes the least that a reader of this key needs, and returns the
-// policy's name.
+// Policy creates a policy with the minimal permissions for reading this key, and returns its name.
 func (v Vault) Policy(tb testing.TB, key string) string {
 	tb.Helper()
 	name := "read-" + key
@@ -63,15 +62,14 @@ func (v Vault) Policy(tb testing.TB, key string) string {
 	return name
 }
 
-// Reader returns a token that may do what [Vault.Policy] allows, and nothing
-// else.
+// Reader returns a token with only the permissions of [Vault.Policy].
 func (v Vault) Reader(tb testing.TB, key string) string {
 	tb.Helper()
 	body := map[string]any{"policies": []string{v.Policy(tb, key)}, "no_default_policy": true}
 	return text(v.Do(tb, http.MethodPost, "auth/token/create", body), "auth", "client_token")
 }
 
-// AppRole returns the RoleID and the SecretID of a role that may do the same.
+// AppRole returns the RoleID and the SecretID of a role with the same permissions.
 func (v Vault) AppRole(tb testing.TB, key string) (roleID, secretID string) {
 	tb.Helper()
 	v.Do(tb, http.MethodPost, "sys/auth/approle", map[string]any{"type": "approle"})

@@ -1,4 +1,4 @@
-// Package child runs Terraform or OpenTofu: its environment, signals, pipes and descriptors.
+// Package child runs Terraform or OpenTofu, and controls its environment, signals, pipes and file descriptors.
 package child
 
 import (
@@ -18,24 +18,24 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Process is a run of terraform or tofu.
+// Process describes a run of terraform or tofu.
 type Process struct {
 	Program        string
 	Args           []string
-	Environ        []string // the environment of the caller
-	Withheld       []string // names of variables that the program does not get; "TF_VAR_" stands for all with this prefix
+	Environ        []string // the environment variables of the caller
+	Withheld       []string // names of variables hidden from the program; "TF_VAR_" stands for all with this prefix
 	Data           string   // the data directory of the program
-	More           []string // more variables of the program
+	More           []string // additional variables for the program
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Inherits       []*os.File
 	Signals        *Signals
 }
 
-// Run runs the program to its end, passes signals on to it, and returns its exit code.
+// Run runs the program until it exits, passes signals on to it, and returns its exit code.
 func (p Process) Run(ctx context.Context) (int, error) { return p.run(ctx, p.Signals.relay) }
 
-// run runs the program to its end. relay sets the function that gets the signals, and returns the function before.
+// run runs the program until it exits. The relay function sets the signal handler and returns the previous one.
 func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (before func(os.Signal))) (int, error) {
 	cmd := exec.CommandContext(ctx, p.Program, p.Args...) //nolint:gosec // the user named the program
 	cmd.Env, cmd.Stdin = p.environment(), p.Stdin
@@ -50,15 +50,15 @@ func (p Process) run(ctx context.Context, relay func(then func(os.Signal)) (befo
 	if err != nil {
 		return 1, fmt.Errorf("%s cannot be run: %w", outside.Quoted(p.Program, 300), keyfile.Reason(err))
 	}
-	before := relay(forward) // until now, a signal ended ctx, and so interrupted the child
+	before := relay(forward) // until now, a signal canceled ctx, which interrupted the child
 	_ = cmd.Wait()           // the exit code tells the result
 	relay(before)
 	copied.wait(ctx)
 	return exitCode(cmd.ProcessState), nil
 }
 
-// Output runs a command in a folder, and returns its standard output and its exit code. A signal ends ctx, and so
-// interrupts the command, which has nothing to write.
+// Output runs a command in a folder and returns its standard output and exit code. A signal cancels ctx, which
+// interrupts the command. This is safe, because the command has no state to write.
 func (p Process) Output(ctx context.Context, dir string, words ...string) (text []byte, code int, err error) {
 	var out bytes.Buffer
 	p.Args, p.Stdin, p.Stdout, p.Inherits = append([]string{"-chdir=" + dir}, words...), nil, &out, nil
@@ -69,12 +69,12 @@ func (p Process) Output(ctx context.Context, dir string, words ...string) (text 
 	return out.Bytes(), code, err
 }
 
-// environment returns the variables of the program. It leaves out the keys, the credentials of the real backend, and
-// arguments that wrap has read.
+// environment returns the environment variables of the program. It leaves out the keys, the credentials of the real
+// backend, and the arguments that wrap has already read.
 func (p Process) environment() []string {
 	kept := slices.DeleteFunc(slices.Clone(p.Environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		upper := strings.ToUpper(name) // Windows does not tell the cases apart
+		upper := strings.ToUpper(name) // variable names are case-insensitive on Windows
 		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
 		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
 			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
@@ -83,8 +83,8 @@ func (p Process) environment() []string {
 	return append(append(kept, "TF_DATA_DIR="+p.Data), p.More...)
 }
 
-// Signals catches the signals that end a program. They do not end wrap during a run, which still has
-// to encrypt or remove files.
+// Signals catches the signals that would end wrap. During a run, wrap must survive them, because it still has to
+// encrypt or remove files.
 type Signals struct {
 	caught  []os.Signal
 	arrived chan os.Signal
@@ -93,8 +93,8 @@ type Signals struct {
 	then func(os.Signal)
 }
 
-// Catch calls then at each signal, until Stop is called. Signals that the parent process ignores, as nohup does, stay
-// ignored.
+// Catch calls then for each signal, until Stop is called. Signals that the process was started to ignore, as under
+// nohup, stay ignored.
 func Catch(then func(os.Signal)) *Signals {
 	s := &Signals{
 		caught:  slices.DeleteFunc(append([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, rare()...), signal.Ignored),
@@ -122,7 +122,7 @@ func (s *Signals) Stop() {
 	close(s.arrived)
 }
 
-// relay calls then at each signal, in place of the function before, which it returns.
+// relay makes then the signal handler and returns the previous handler.
 func (s *Signals) relay(then func(os.Signal)) (before func(os.Signal)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,8 @@ func (s *Signals) relay(then func(os.Signal)) (before func(os.Signal)) {
 	return before
 }
 
-// start starts the child, which inherits files, and ignores SIGHUP, at which it would end without writing its state.
+// start starts the child with the lent files. The child ignores SIGHUP, because it would end at SIGHUP without writing
+// its state.
 func (s *Signals) start(cmd *exec.Cmd, lent []*os.File) error {
 	release, err := lend(cmd, lent)
 	if err != nil {
@@ -144,26 +145,26 @@ func (s *Signals) start(cmd *exec.Cmd, lent []*os.File) error {
 	return cmd.Start()
 }
 
-// SurvivePipes makes writes to a pipe without a reader fail, until stop is called. Otherwise, they would end the
-// process.
+// SurvivePipes makes a write to a pipe without a reader return an error, until stop is called. Otherwise, such a write
+// would end the process.
 func SurvivePipes() (stop func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
 
-// pipes replace our output pipes: the child writes into them, and wrap copies the text into ours. The reader of our
-// pipe may end before the child, as every program of a pipeline does at a signal; without the copy, SIGPIPE would
-// then end the child before it has written its state. The child also inherits the read ends, so that it gets no
+// pipes stand between the child and our output pipes: the child writes to them, and wrap copies the text to ours. The
+// reader of our pipe may exit before the child, as all programs in a pipeline do at a signal. Without the copy, SIGPIPE
+// would then end the child before it writes its state. The child also inherits the read ends, so that it gets no
 // SIGPIPE if wrap is killed.
 type pipes struct {
-	from   []*os.File // our read ends
-	ends   []*os.File // the write ends of the child
+	from   []*os.File // the read ends, used by wrap
+	ends   []*os.File // the write ends, used by the child
 	copies []func()
 	sync.WaitGroup
 }
 
-// connect replaces our output pipes with pipes for the child.
+// connect puts pipes between the child and our output pipes.
 func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
 	cmd.Stdout, cmd.Stderr = out, errs
 	outInfo, errsInfo := pipe(out), pipe(errs)
@@ -172,7 +173,7 @@ func (p *pipes) connect(cmd *exec.Cmd, out, errs io.Writer) (err error) {
 	}
 	switch {
 	case err != nil || errsInfo == nil:
-	case outInfo != nil && os.SameFile(outInfo, errsInfo): // one pipe keeps the order of the output
+	case outInfo != nil && os.SameFile(outInfo, errsInfo): // a single pipe preserves the order of the output
 		cmd.Stderr = cmd.Stdout
 	default:
 		cmd.Stderr, err = p.add(errs)
@@ -194,7 +195,7 @@ func (p *pipes) add(to io.Writer) (*os.File, error) {
 	return end, nil
 }
 
-// begin starts to copy, until nobody can write to the pipes.
+// begin starts copying. Each copy ends when no process can write to its pipe any more.
 func (p *pipes) begin() {
 	for i, end := range p.ends {
 		_ = end.Close() // the child has its own copy
@@ -202,8 +203,7 @@ func (p *pipes) begin() {
 	}
 }
 
-// wait waits until everything is copied, or ctx ends: a process that the child has left running may keep its pipes
-// open.
+// wait waits until everything is copied or ctx ends. A process that the child left running may keep the pipes open.
 func (p *pipes) wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
@@ -216,7 +216,7 @@ func (p *pipes) wait(ctx context.Context) {
 	}
 }
 
-// pipe returns the description of a pipe or a socket, and nil for other writers.
+// pipe returns the file information of a pipe or a socket, or nil for other writers.
 func pipe(w io.Writer) os.FileInfo {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -229,7 +229,7 @@ func pipe(w io.Writer) os.FileInfo {
 	return info
 }
 
-// outliving writes to a pipe as long as that has a reader, and then discards everything.
+// outliving writes to a pipe while the pipe has a reader, and discards everything after that.
 type outliving struct {
 	to   io.Writer
 	gone bool

@@ -12,13 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare returns a function that passes signals on to the child. Terraform aborts at the second interrupt, so all
-// signals that would end the child before it writes its state become one interrupt, or none if the child has had one.
-// The first SIGINT or SIGTERM after such an interrupt is dropped.
+// prepare returns a function that passes signals on to the child. Terraform aborts at the second interrupt. Therefore
+// all signals that would end the child before it writes its state are merged into a single interrupt, or into none if
+// the child was interrupted before. The first SIGINT or SIGTERM after such an interrupt is dropped.
 //
-// On a terminal, the child stays in our process group, because it asks questions, and Ctrl-C reaches
-// it directly. Without a terminal, a job system may signal the whole process group, so the child gets
-// a group of its own.
+// On a terminal, the child stays in our process group, because it asks questions, and Ctrl-C reaches it directly.
+// Without a terminal, a job system may signal the whole process group, so the child gets its own group.
 func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 	terminal, err := os.Open("/dev/tty")
 	if err == nil {
@@ -26,7 +25,7 @@ func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 	} else {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	}
-	sent, instead := 0, false // number of signals, and whether the first was replaced by an interrupt
+	sent, instead := 0, false // number of signals sent, and whether the first was replaced by an interrupt
 	return func(s os.Signal) {
 		asks := s == syscall.SIGINT || s == syscall.SIGTERM
 		if !asks && sent > 0 {
@@ -36,7 +35,7 @@ func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 		switch {
 		case !asks:
 			instead = true
-			_ = cmd.Process.Signal(os.Interrupt) // the child may have ended
+			_ = cmd.Process.Signal(os.Interrupt) // fails if the child has already exited
 		case sent == 2 && instead, s == syscall.SIGINT && inForeground():
 		default:
 			_ = cmd.Process.Signal(s)
@@ -44,7 +43,7 @@ func prepare(cmd *exec.Cmd) (forward func(os.Signal)) {
 	}
 }
 
-// rare returns the signals that end a Go process unless it catches them, apart from SIGINT, SIGTERM and SIGHUP.
+// rare returns the signals other than SIGINT, SIGTERM and SIGHUP that end a Go process unless it catches them.
 func rare() []os.Signal {
 	names := []string{"SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS", "SIGEMT", "SIGSTKFLT"}
 	var signals []os.Signal
@@ -56,31 +55,31 @@ func rare() []os.Signal {
 	return signals
 }
 
-// lowest is the lowest descriptor number that is lent, if the limit allows it. Scripts and other programs use lower
-// ones: make has 3 and 4, and exec 200>lock is common.
+// lowest is the lowest descriptor number for lent files, if the descriptor limit allows it. Scripts and other programs
+// use lower numbers: make uses 3 and 4, and exec 200>lock is common.
 const lowest = 900
 
-// lend lets the child inherit files, so that they stay open until it ends. Their numbers are above all
-// descriptors that the parent process passed down, which the child inherits unchanged. The files are
-// inheritable in the child only, so no other program that is started meanwhile gets them. If there are
-// too few numbers, the child inherits no file. The caller calls release when the child runs.
+// lend lets the child inherit files, so that they stay open until the child exits. Their descriptor numbers are higher
+// than all descriptors that the parent process passed down to wrap, which the child inherits unchanged. The files are
+// inheritable only in the child, so no other program started at the same time gets them. If there are too few
+// descriptor numbers, the child inherits no files. The caller calls release once the child is running.
 func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
 	limit, handed := descriptors()
-	last := 2 // every program has descriptors 0 to 2
+	last := 2 // descriptors 0 to 2 always exist
 	if len(handed) > 0 {
 		last = handed[len(handed)-1]
 	}
-	needed := len(files) + len(handed) + 2 // Go needs two to start a program
+	needed := len(files) + len(handed) + 2 // Go needs two descriptors to start a program
 	if last+needed >= limit {
 		return func() {}, nil
 	}
 	first := max(last+1, min(lowest, limit-needed))
 	release = func() {
 		for _, f := range cmd.ExtraFiles {
-			_ = f.Close() // nil has nothing to close
+			_ = f.Close() // Close accepts a nil file
 		}
 	}
-	inherit := func(descriptor uintptr, number int) error { // number 0 stands for the first free one
+	inherit := func(descriptor uintptr, number int) error { // number 0 means the first free number
 		copied, err := unix.FcntlInt(descriptor, unix.F_DUPFD_CLOEXEC, first)
 		if err != nil {
 			return err
@@ -101,13 +100,13 @@ func lend(cmd *exec.Cmd, files []*os.File) (release func(), err error) {
 		cmd.ExtraFiles = nil
 		release = func() {}
 	}
-	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) { // a number would be above the limit
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) { // a number would exceed the limit
 		err = nil
 	}
 	return release, err
 }
 
-// expectFree returns an error if too few descriptors are left to start a program.
+// expectFree returns an error if there are too few free descriptors to start a program.
 func expectFree() (err error) {
 	var files [4]*os.File
 	for i := range files {
@@ -116,20 +115,20 @@ func expectFree() (err error) {
 		}
 	}
 	for _, f := range files {
-		_ = f.Close() // nil has nothing to close
+		_ = f.Close() // Close accepts a nil file
 	}
 	return err
 }
 
-// descriptors returns the limit of descriptor numbers, and the descriptors from 3 on that programs
-// inherit, because the parent process passed them down.
+// descriptors returns the limit for descriptor numbers, and the inheritable descriptors from 3 upward, which the parent
+// process passed down.
 func descriptors() (limit int, handed []int) {
-	const most = 1 << 12 // nobody passes down higher numbers
+	const most = 1 << 12 // parents do not pass down higher numbers
 	limit = most
 	if system := (unix.Rlimit{}); unix.Getrlimit(unix.RLIMIT_NOFILE, &system) == nil && system.Cur < most {
 		limit = int(system.Cur)
 	}
-	syscall.ForkLock.Lock() // a descriptor that is being opened may not be close-on-exec yet
+	syscall.ForkLock.Lock() // a descriptor that is just being opened may not be close-on-exec yet
 	defer syscall.ForkLock.Unlock()
 	for number := 3; number < limit; number++ {
 		flags, err := unix.FcntlInt(uintptr(number), unix.F_GETFD, 0)

@@ -1,4 +1,4 @@
-// Package cmdline reads command lines of Terraform and OpenTofu, and refuses command lines with unknown parts.
+// Package cmdline parses Terraform and OpenTofu command lines, and refuses command lines with unknown parts.
 package cmdline
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// NoWorkspaces is the error for a workspace, with the alternative.
+// NoWorkspaces is the error message about workspaces. It names the alternative.
 const NoWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
 
-// Line is a parsed command line of terraform or tofu. The child gets the arguments of [Line.Arguments], which are
-// written from the parsed line, because the child might read the original text in another way.
+// Line is a parsed terraform or tofu command line. The child gets the result of [Line.Arguments], which is rebuilt from
+// the parsed line, because the child might parse the original text differently.
 type Line struct {
 	Command
-	Written []string // all words as the user has written them
+	Written []string // all words as the user wrote them
 	Program string   // the full path of the program
-	Dir     string   // the working directory of the program: absolute, links followed
-	Data    string   // the absolute data directory of the program without wrap
+	Dir     string   // the absolute working directory of the program, with links resolved
+	Data    string   // the absolute data directory that the program would use without wrap
 	Flags   []flag
 	Args    []string
-	Help    bool // whether the user asks only for help
+	Help    bool // whether the user only asks for help
 }
 
 // flag is a flag of the command line.
@@ -48,8 +48,8 @@ func (f flag) String() string {
 	return "-" + f.Name + "=" + f.Value
 }
 
-// Read reads a command line: [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. The flags of a migration are known
-// only if leaves is true.
+// Read parses a command line of the form [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. It accepts the migration
+// flags only if leaves is true.
 func Read(words, environ []string, leaves bool) (*Line, error) {
 	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
 		return nil, errors.New("the program and its arguments are one word; remove the quotation marks around them")
@@ -81,21 +81,21 @@ func Read(words, environ []string, leaves bool) (*Line, error) {
 	return l, err
 }
 
-// Here returns the line of a command of wrap's own, which works in the current folder.
+// Here returns the Line for one of wrap's own commands, which works in the current folder.
 func Here(name string, environ []string) (*Line, error) {
 	l := &Line{Command: Command{Name: name}}
 	_, err := l.locateFolders(nil, world.Lookup(environ))
 	return l, err
 }
 
-// isCLI reports whether a program is called terraform or tofu, perhaps with a version.
+// isCLI reports whether the program is called terraform or tofu, perhaps with a version.
 func isCLI(program string) bool {
 	return cliName.MatchString(filepath.Base(program))
 }
 
 var cliName = lazyregexp.New(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`)
 
-// locate finds the program and the folders, and returns the words that follow.
+// locate finds the program and the folders, and returns the remaining words.
 func (l *Line) locate(command []string, lookup func(string) (string, bool)) ([]string, error) {
 	program, err := exec.LookPath(command[0])
 	if err == nil {
@@ -122,7 +122,7 @@ func (l *Line) locateFolders(words []string, lookup func(string) (string, bool))
 		return nil, fmt.Errorf("the folder %s: %w", outside.Quoted(at, 300), keyfile.Explain(at, err))
 	}
 	data, _ := lookup("TF_DATA_DIR")
-	if strings.HasPrefix(data, files.OwnFolder+"/") { // set by a run of wrap that has started this one
+	if strings.HasPrefix(data, files.OwnFolder+"/") { // set by an outer run of wrap, which started this one
 		data = ""
 	}
 	l.Data = files.Join(l.Dir, cmp.Or(data, ".terraform"))
@@ -132,7 +132,7 @@ func (l *Line) locateFolders(words []string, lookup func(string) (string, bool))
 	return words, nil
 }
 
-// subcommand finds the command, of one word or two, and returns the words after it.
+// subcommand finds the command, which is one or two words long, and returns the words after it.
 func (l *Line) subcommand(words []string) (rest []string, err error) {
 	if len(words) == 1 && slices.Contains([]string{"-help", "--help", "-h", "-version", "--version", "-v"}, words[0]) {
 		l.Flags = []flag{{Name: strings.TrimLeft(words[0], "-")}}
@@ -177,7 +177,7 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 }
 
 // words returns the words of the TF_CLI_ARGS variables in the order in which Terraform inserts them after the
-// subcommand: the variable of the subcommand first. The child does not get the variables.
+// subcommand: the variable for the subcommand comes first. The child does not get the variables.
 func (l *Line) words(lookup func(string) (string, bool)) (words []string, err error) {
 	if l.Name == "" {
 		return nil, nil
@@ -193,10 +193,10 @@ func (l *Line) words(lookup func(string) (string, bool)) (words []string, err er
 	return words, nil
 }
 
-// plainText matches texts that every reader splits into the same words.
+// plainText matches text that every parser splits into the same words.
 var plainText = lazyregexp.New(`^[\w\-.,:/=+@%~\[\] \t\r\n]*$`)
 
-// parse reads flags, which end at the first argument, like Go's package flag.
+// parse parses flags until the first argument, like the Go package flag.
 func (l *Line) parse(words []string) error {
 	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
 		written, value, hasValue := strings.Cut(words[0], "=")
@@ -206,7 +206,7 @@ func (l *Line) parse(words []string) error {
 		switch {
 		case !l.Command.HasFlag(name):
 			return l.refuse(written, l.Command.Meant(name, refused()))
-		case hasValue && isHelp(name): // a CLI may not recognize this as help
+		case hasValue && isHelp(name): // Terraform or OpenTofu may not recognize this as help
 			return l.refuse(written, "it has no value")
 		case takes && !hasValue && len(words) == 0:
 			return fmt.Errorf("the flag -%s requires a value", name)
@@ -258,7 +258,7 @@ func isHelp(name string) bool { return name == "help" || name == "h" }
 func (l *Line) refuse(written, why string) error {
 	if why == "" {
 		near := ""
-		if name := strings.TrimLeft(written, "-"); len(name) > 3 { // every short name is near another
+		if name := strings.TrimLeft(written, "-"); len(name) > 3 { // any short name resembles some other name
 			near = syntax.Suggest(name, l.Command.FlagNames())
 		}
 		if slices.Contains([]string{"y", "yes", "force", "approve"}, strings.TrimLeft(written, "-")) &&
@@ -275,14 +275,14 @@ func (l *Line) refuse(written, why string) error {
 	return fmt.Errorf("%s: the flag %s is refused: %s", l.Name, Shown(written, nil), why)
 }
 
-// Arguments returns the arguments of the child. They begin with its working directory, because a version manager may
-// change to another one before it runs the CLI.
+// Arguments returns the arguments for the child. They begin with its working directory, because a version manager may
+// change the directory before it runs Terraform or OpenTofu.
 func (l *Line) Arguments() []string {
 	args := append([]string{"-chdir=" + l.Dir}, strings.Fields(l.Name)...)
 	for _, f := range l.Flags {
 		args = append(args, f.String())
 	}
-	if l.Help { // some versions take an argument as the name of a help page
+	if l.Help { // some versions mistake an argument for the name of a help page
 		return args
 	}
 	return append(args, l.Args...)
@@ -296,9 +296,9 @@ func (l *Line) Has(name string) bool {
 	return slices.ContainsFunc(l.Flags, func(f flag) bool { return f.Name == name })
 }
 
-// IsOff reports whether a flag that is on by default was set to false.
+// IsOff reports whether a flag that is on by default is set to false.
 func (l *Line) IsOff(name string) (off bool) {
-	for _, f := range l.Flags { // the last of several counts
+	for _, f := range l.Flags { // the last occurrence counts
 		if f.Name == name {
 			on, err := strconv.ParseBool(f.Value)
 			off = f.hasValue && err == nil && !on

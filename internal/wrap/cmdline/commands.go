@@ -9,11 +9,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// Command is a subcommand that wrap knows. Others are refused, because their effect on a state is
+// Command is a subcommand that wrap knows. Unknown subcommands are refused, because their effect on the state is
 // unknown.
 type Command = cli.Command[Effect]
 
-// Effect is the effect of a command on the state. Each effect includes the ones before it.
+// Effect is the effect of a command on the state. Each effect includes the effects before it.
 type Effect int
 
 const (
@@ -23,8 +23,8 @@ const (
 	Changes               // changes resources, and only the state records the changes
 )
 
-// These constants are the flags that several commands have in some version of Terraform or OpenTofu. A version
-// without one of these flags refuses it.
+// These constants list the flags that several commands accept in at least one version of Terraform or OpenTofu. A
+// version without such a flag refuses it.
 const (
 	everyone = "no-color help h "
 	inputs   = everyone + "var= var-file= "
@@ -80,8 +80,8 @@ func commands() cli.Table[Effect] {
 	}
 }
 
-// refusedCommands maps commands of Terraform and OpenTofu to the reasons why they are refused. A name of one word
-// covers all commands that begin with it.
+// refusedCommands maps Terraform and OpenTofu commands to the reasons why wrap refuses them. A one-word name covers all
+// commands that begin with it.
 func refusedCommands() map[string]string {
 	const elsewhere = "its states are in HCP Terraform, and it needs none of this module; run it without wrap"
 	return map[string]string{
@@ -99,8 +99,8 @@ func refusedCommands() map[string]string {
 	}
 }
 
-// Known returns the flags of each command that wrap runs, by command, as its table writes them. It also returns the
-// flags and the commands that wrap refuses by name, with the reasons.
+// Known returns the flags of each command that wrap runs, keyed by command name and written as in the command table. It
+// also returns the flags and commands that wrap refuses by name, with the reasons.
 func Known() (map[string]string, []cli.Mistake, map[string]string) {
 	flags := map[string]string{}
 	for _, c := range commands() {
@@ -114,16 +114,16 @@ func subcommands(name string) []string {
 	return slices.DeleteFunc(commands().Names(), func(c string) bool { return !strings.HasPrefix(c, name+" ") })
 }
 
-// IsCommand reports whether name is the first word of a command of Terraform or OpenTofu.
+// IsCommand reports whether name is the first word of a Terraform or OpenTofu command.
 func IsCommand(name string) bool {
 	return slices.ContainsFunc(commands().Names(), func(c string) bool { return strings.Fields(c)[0] == name })
 }
 
-// IsFlag reports whether one of the commands has the flag.
+// IsFlag reports whether at least one command has the flag.
 func IsFlag(name string) bool { return slices.Contains(commands().FlagNames(), name) }
 
-// Shown returns a flag as errors show it. An unknown flag may contain a secret, so only its first letter is shown,
-// unless it resembles a known flag or one of names.
+// Shown returns a flag as error messages show it. An unknown flag may contain a secret, so only its first letter is
+// shown, unless the flag is similar to a known flag or to one of the names.
 func Shown(flag string, names []string) string {
 	flag, _, _ = strings.Cut(flag, "=")
 	name := strings.TrimLeft(flag, "-")
@@ -136,7 +136,7 @@ func Shown(flag string, names []string) string {
 	return "that begins with " + dashes + outside.Line(name[:1], 100)
 }
 
-// refused returns flags of Terraform and of wrap that wrap refuses, with the reasons.
+// refused returns the flags of Terraform and of wrap that wrap refuses, with the reasons.
 func refused() []cli.Mistake {
 	return []cli.Mistake{
 		{Flags: "backend-config", Meant: `it could send the state around the encryption; a block backend "http" in the file of -config, or the ` +

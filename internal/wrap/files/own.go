@@ -1,4 +1,4 @@
-// Package files opens regular files of the user, wrap's own files in a module, which are no links, and temporary
+// Package files opens the user's regular files, wrap's own files in a module, which must not be links, and temporary
 // files.
 package files
 
@@ -15,22 +15,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Directory is a folder for files of wrap's own. The path is the user's, with the links that the user has made. The
-// names below it are wrap's, and none of them may be a link: a stranger's module may bring along links that lead to
-// files of the user.
+// Directory is a folder for wrap's own files. Path belongs to the user and may contain the user's links. The names
+// below it belong to wrap, and none of them may be a link, because an untrusted module may contain links to the user's
+// files.
 type Directory struct {
 	Path  string
 	below []string
 }
 
-// These are the names of Terraform's data directory, and of wrap's own folder in it.
+// These are the names of Terraform's data directory and of wrap's own folder in it.
 const (
 	DataName  = ".terraform"
 	OwnName   = "statecrypt"
 	OwnFolder = DataName + "/" + OwnName
 )
 
-// Own returns a folder of wrap's own in a module.
+// Own returns one of wrap's own folders in a module.
 func Own(module string, below ...string) Directory {
 	return Directory{Join(module, DataName), append([]string{OwnName}, below...)}
 }
@@ -40,7 +40,8 @@ func (d Directory) File(name string) string {
 	return filepath.Join(append(append([]string{d.Path}, d.below...), name)...)
 }
 
-// Open opens the folder. If it is absent, Open makes it if makes is true, and otherwise returns [fs.ErrNotExist].
+// Open opens the folder. If the folder does not exist, Open creates it if makes is true, and returns [fs.ErrNotExist]
+// otherwise.
 func (d Directory) Open(makes bool) (*os.Root, error) {
 	if makes {
 		if err := os.MkdirAll(d.Path, 0o755); err != nil { //nolint:gosec // as Terraform does
@@ -96,7 +97,7 @@ func openBelow(at *os.Root, name string, makes bool) (*os.Root, error) {
 	return inner, nil
 }
 
-// openOwn opens a file, and returns a [ForeignError] if that is a link.
+// openOwn opens a file. It returns a [ForeignError] if the file is a link.
 func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
 	named, err := at.Lstat(name)
 	if err != nil {
@@ -116,7 +117,7 @@ func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// ReadOwn reads a file of at most 1 MiB that is no link.
+// ReadOwn reads a file of at most 1 MiB. The file must not be a link.
 func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	const most = 1 << 20 // bytes; these files are small
 	f, err := openOwn(at, name, os.O_RDONLY)
@@ -131,8 +132,8 @@ func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	return content, err
 }
 
-// LockOwn locks the folder, so that other callers wait, until the returned file is closed. If the folder is not
-// writable, it returns nil without an error.
+// LockOwn locks the folder until the returned file is closed. Other callers wait for the lock. If the folder is not
+// writable, LockOwn returns nil and no error.
 func LockOwn(at *os.Root) (*os.File, error) {
 	const name = "lock"
 	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -143,13 +144,13 @@ func LockOwn(at *os.Root) (*os.File, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // the folder is read without a lock
+		return nil, nil //nolint:nilerr,nilnil // the caller then reads without a lock
 	}
 	_ = waitForLock(f)
 	return f, nil
 }
 
-// ForeignError means that a file or folder of wrap's own is a link, or something else that wrap has not made.
+// ForeignError means that one of wrap's own files or folders is a link or something else that wrap did not create.
 type ForeignError struct{ path string }
 
 func foreign(at *os.Root, name string) error { return &ForeignError{filepath.Join(at.Name(), name)} }
@@ -158,15 +159,15 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s is a link, or something else that wrap has not made there; remove it", outside.Quoted(e.path, 300))
 }
 
-// Temporary is a temporary folder, which is marked as in use as long as this process lives.
+// Temporary is a temporary folder, marked as in use while this process is alive.
 type Temporary struct {
-	Dir  string   // "" until Open makes the folder
+	Dir  string   // an empty string until Open creates the folder
 	kept *os.File // see Mark
 }
 
 const temporaryName = "statecrypt-"
 
-// Open makes the folder. Its path is absolute, because the child may work in another directory.
+// Open creates the folder. Its path is absolute, because the child may run in another directory.
 func (t *Temporary) Open() error {
 	if t.Dir != "" {
 		return nil
@@ -175,7 +176,7 @@ func (t *Temporary) Open() error {
 	if err == nil {
 		t.Dir, err = os.MkdirTemp(parent, temporaryName)
 	}
-	if err != nil { // the cause is not wrapped, because callers would take it for an error about a file
+	if err != nil { // not wrapped, because callers would mistake the cause for a file error
 		why := keyfile.Reason(err).Error()
 		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
 	}
@@ -185,11 +186,11 @@ func (t *Temporary) Open() error {
 
 func (t *Temporary) Remove() {
 	_ = os.RemoveAll(t.Dir)
-	_ = t.kept.Close()      // nil has nothing to close
-	_ = os.RemoveAll(t.Dir) // for systems on which an open file stays
+	_ = t.kept.Close()      // Close accepts a nil file
+	_ = os.RemoveAll(t.Dir) // for systems that do not remove open files
 }
 
-// NoteAbandoned warns of temporary folders that killed runs have left.
+// NoteAbandoned warns about temporary folders left behind by killed runs.
 func NoteAbandoned(say func(text string)) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {

@@ -9,10 +9,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
-// MaxState is the largest size, in bytes, of a state or any other body.
+// MaxState is the maximum size, in bytes, of a state or of any other request or response body.
 const MaxState = 512 << 20
 
-// Join returns path relative to dir, without cleaning it: after a link, ".." leads elsewhere than the text suggests.
+// Join returns path relative to dir, without cleaning the result: after a link, ".." leads somewhere else than the text
+// suggests.
 func Join(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -20,15 +21,15 @@ func Join(dir, path string) string {
 	return dir + string(filepath.Separator) + path
 }
 
-// Resolve returns the absolute path that path leads to, with all links followed. A relative path begins in dir, and a
-// relative dir in the working directory. It returns an error if nothing exists there.
+// Resolve returns the absolute path with all links resolved. A relative path starts in dir, and a relative dir starts
+// in the working directory. Resolve returns an error if the path does not exist.
 func Resolve(dir, path string) (string, error) {
 	if path == "" {
 		return "", errors.New("there is no name")
 	}
 	here, err := os.Getwd()
 	if err == nil {
-		path, err = filepath.EvalSymlinks(Join(Join(here, dir), path)) // resolves ".." after links, as the system does
+		path, err = filepath.EvalSymlinks(Join(Join(here, dir), path)) // resolves ".." after links, as the operating system does
 	}
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		err = failed.Err
@@ -41,7 +42,7 @@ func ReadFile(path string) ([]byte, error) { return ReadUpTo(MaxState, path) }
 
 // ReadUpTo reads a regular file of at most limit bytes.
 func ReadUpTo(limit int64, path string) ([]byte, error) {
-	if err := ExpectFile(path); err != nil { // before opening it, because opening a pipe waits for a writer
+	if err := ExpectFile(path); err != nil { // checked before opening, because opening a pipe waits for a writer
 		return nil, err
 	}
 	f, err := os.Open(path)
@@ -52,7 +53,7 @@ func ReadUpTo(limit int64, path string) ([]byte, error) {
 	return meter.Read(f, -1, limit)
 }
 
-// ExpectFile returns an error if path, with links followed, is not a regular file.
+// ExpectFile returns an error if path does not lead to a regular file. It follows links.
 func ExpectFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

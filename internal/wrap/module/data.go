@@ -21,12 +21,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// OwnData returns the path of the data directory under wrap, relative to the module. The name contains the ID of the
-// module. The directory has the modules and providers of all runs, and a record only while init runs. Init installs
-// providers there, which a CLI without wrap does not see; a plugin cache serves both.
+// OwnData returns the path of the data directory under wrap, relative to the module. The name contains the module ID.
+// The directory holds the modules and providers shared by all runs, and a record only while init runs. Init installs
+// providers there. Without wrap, Terraform and OpenTofu do not see them, but a plugin cache serves both.
 func (m *Module) OwnData() string { return files.OwnFolder + "/" + m.ID() }
 
-// ID returns a text that distinguishes the module from others on this machine.
+// ID returns a text that identifies the module on this machine.
 func (m *Module) ID() string {
 	sum := sha256.Sum256([]byte(m.Dir))
 	return hex.EncodeToString(sum[:8])
@@ -34,7 +34,7 @@ func (m *Module) ID() string {
 
 func (m *Module) own() files.Directory { return files.Own(m.Dir, m.ID()) }
 
-// CheckOwn returns an error if a link leads to the folder of wrap's own.
+// CheckOwn returns an error if wrap's own folder is reached through a link.
 func (m *Module) CheckOwn() error {
 	at, err := m.own().Open(false)
 	if err == nil {
@@ -46,7 +46,7 @@ func (m *Module) CheckOwn() error {
 	return err
 }
 
-// HideBackend makes init -backend=false find no state, until end is called.
+// HideBackend makes init -backend=false find no state until end is called.
 func (m *Module) HideBackend(ctx context.Context) (end func(), err error) {
 	end, err = m.lock()
 	if err == nil {
@@ -55,8 +55,7 @@ func (m *Module) HideBackend(ctx context.Context) (end func(), err error) {
 	return end, err
 }
 
-// lock makes other runs that initialize the module wait, until end is called. The function end also removes the
-// record.
+// lock makes other runs that initialize the module wait until end is called. The end function also removes the record.
 func (m *Module) lock() (end func(), err error) {
 	at, err := m.own().Open(true)
 	if err != nil {
@@ -65,18 +64,18 @@ func (m *Module) lock() (end func(), err error) {
 	lock, err := files.LockOwn(at)
 	return func() {
 		_ = at.Remove(recordName)
-		_ = lock.Close() // nil has nothing to close
+		_ = lock.Close() // Close accepts a nil file
 		_ = at.Close()
 	}, err
 }
 
-// RunData is the data directory of one run, with the record of its backend, which no other run sees. Descendants of
-// the child inherit its path, which is relative to the module: in another module it leads to no record, and without
-// a record a CLI refuses to run, even if wrap works there, too.
+// RunData is the data directory of one run, with the record of its backend, which no other run sees. Descendants of the
+// child inherit the path of the directory. The path is relative to the module, so in another module, there is no record
+// at this path. Without a record, Terraform and OpenTofu refuse to run, even if wrap is in use there too.
 type RunData struct {
 	Record
 	Path  string   // the path of the data directory, relative to the module
-	Alive *os.File // tells others that the run goes on, as long as the child has inherited it
+	Alive *os.File // shows others that the run is still active, while the child has the file open
 
 	module    *Module
 	run       files.Directory
@@ -86,7 +85,7 @@ type RunData struct {
 
 const runPrefix = "run-"
 
-// Begin makes the data directory of a run, and removes the directories of runs that were killed.
+// Begin creates the data directory of a run, and removes the directories of killed runs.
 func (m *Module) Begin(settings Settings) (d *RunData, err error) {
 	at, err := m.own().Open(true)
 	if err != nil {
@@ -117,8 +116,8 @@ func cannotBegin(err error) error {
 func (d *RunData) Remove() {
 	d.end()
 	_ = os.RemoveAll(d.run.File(""))
-	_ = d.Alive.Close()              // nil has nothing to close
-	_ = os.RemoveAll(d.run.File("")) // for systems on which an open file stays
+	_ = d.Alive.Close()              // Close accepts a nil file
+	_ = os.RemoveAll(d.run.File("")) // for systems that do not remove open files
 }
 
 // Forget removes the record, once the child has read it.
@@ -127,8 +126,8 @@ func (d *RunData) Forget() {
 	_ = os.Remove(d.run.File(recordName))
 }
 
-// Check returns an error if the record does not name the proxy after the run. The record is there if the child has
-// not asked for its state, or has used another backend.
+// Check returns an error if, after the run, the record does not name the proxy. The record still exists if the child
+// did not request its state, or used another backend.
 func (d *RunData) Check() error {
 	err := d.Record.Check()
 	if d.forgotten.Load() && errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +136,8 @@ func (d *RunData) Check() error {
 	return err
 }
 
-// Initialize makes this child alone use the data directory of all runs. It returns the name of a file for
-// -backend-config.
+// Initialize makes this child use the data directory shared by all runs, and locks it for other runs. It returns the
+// name of a file for -backend-config.
 func (d *RunData) Initialize(ctx context.Context) (config string, err error) {
 	if d.end, err = d.module.lock(); err != nil {
 		return "", err
@@ -156,7 +155,7 @@ func writeSettings(path string, s Settings) error {
 	return err
 }
 
-// Share links to the modules and providers of all runs, and writes the record for a program that has run init.
+// Share links to the modules and providers shared by all runs, and writes the record that init would write.
 func (d *RunData) Share(ctx context.Context, run func(dir, data string, words ...string) error) error {
 	var err error
 	for _, name := range []string{"modules", "providers", "plugin_path"} {
@@ -178,8 +177,8 @@ func (d *RunData) cannotFill(err error) error {
 	return fmt.Errorf("the folder of the run, %s, cannot be filled: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err))
 }
 
-// link makes path lead to target, which is relative to the folder of path. On a system that lets this user make no
-// symbolic links, it makes hard links of the files.
+// link makes path lead to target, which is relative to the folder of path. If the user cannot create symbolic links on
+// this system, link creates hard links to the files instead.
 func link(target, path string) error {
 	if os.Symlink(target, path) == nil {
 		return nil
@@ -187,7 +186,7 @@ func link(target, path string) error {
 	return secondNames(filepath.Join(filepath.Dir(path), target), path)
 }
 
-// secondNames makes hard links, below path, of all files below from.
+// secondNames creates hard links below path for all files below from.
 func secondNames(from, path string) error {
 	return filepath.WalkDir(from, func(at string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -195,15 +194,15 @@ func secondNames(from, path string) error {
 		}
 		to := path + strings.TrimPrefix(at, from)
 		if e.IsDir() {
-			return os.Mkdir(to, 0o700) //nolint:gosec // below the folder of the run, which is new
+			return os.Mkdir(to, 0o700) //nolint:gosec // inside the new folder of this run
 		}
 		return os.Link(at, to) //nolint:gosec // likewise
 	})
 }
 
-// hash returns the hash of the module's block as the program computes it. It makes the program initialize a module
+// hash returns the hash of the module's block, as the program computes it. It makes the program initialize a module
 // that has only the block, and no state. The folder is inside the module, so that a version manager chooses the same
-// program. If the program writes no record, hash returns 0, and the program will ask for init.
+// program. If the program writes no record, hash returns 0, and the program will later ask for init.
 func (d *RunData) hash(run func(dir, data string, words ...string) error) (uint64, error) {
 	const data = "data"
 	dir := d.run.File("block")

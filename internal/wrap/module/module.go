@@ -1,4 +1,4 @@
-// Package module reads the module in which Terraform runs, and writes the record of its backend.
+// Package module reads the module in which Terraform runs, and writes the record of the module's backend.
 package module
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// ofBackendGit is the name of the file that terraform-backend-git writes into a module, and leaves there if Terraform
+// ofBackendGit is the name of a file that terraform-backend-git writes into the module, and leaves there if Terraform
 // fails.
 const ofBackendGit = "git_http_backend.auto.tf"
 
@@ -33,21 +33,21 @@ const wanted = `the module requires an empty block, backend "http" {}`
 
 // Module is the folder in which Terraform runs.
 type Module struct {
-	Dir     string            // the absolute path of the folder, links followed
-	Data    string            // the absolute data directory of the program without wrap
-	sources []string          // names of the configuration files that the program reads, see FindSources
-	read    map[string]places // blocks by the name of their source, once that is read
+	Dir     string            // the absolute path of the folder, with links resolved
+	Data    string            // the absolute data directory that the program would use without wrap
+	sources []string          // names of the configuration files that the program reads; see FindSources
+	read    map[string]places // blocks by source file name, for files already parsed
 }
 
-// places holds the blocks of a file that name the place of a state, or the error of reading them.
+// places holds the blocks in a file that say where the state is, or the error from reading the file.
 type places struct {
 	blocks hcl.Blocks
 	err    error
 }
 
-// CheckBackend returns an error for a module that keeps its state elsewhere. Because of the record, Terraform refuses
-// such a module, too, but with a less clear error. CheckBackend looks at each file of the program on its own: if no
-// file has another backend, their merged configuration has none.
+// CheckBackend returns an error if the module keeps its state elsewhere. Terraform would also refuse such a module,
+// because of the record, but with a less clear error. CheckBackend checks each file separately: if no file has another
+// backend, the merged configuration has none.
 func (m *Module) CheckBackend() error {
 	found := false
 	for _, name := range m.sources {
@@ -73,9 +73,9 @@ func (m *Module) CheckBackend() error {
 	return nil
 }
 
-// FindSources finds the files of the module that the program reads. If there are files that only
-// OpenTofu reads, it asks the program for its version to tell whether it is Terraform or OpenTofu. If
-// the program does not tell, all files count.
+// FindSources finds the configuration files that the program reads. If some files are only for OpenTofu, FindSources
+// asks the program for its version, to find out whether it is Terraform or OpenTofu. If the answer is unclear, all
+// files count.
 func (m *Module) FindSources(version func() ([]byte, error)) error {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
@@ -115,14 +115,13 @@ func (m *Module) FindSources(version func() ([]byte, error)) error {
 	return nil
 }
 
-// release matches the line in which a program tells its name and version.
+// release matches the line in which a program prints its name and version.
 var release = lazyregexp.New(`(?m)^(Terraform v1|OpenTofu v1)\.([0-9]{1,4})\.`)
 
-// firstTofu is the first version 1.x of OpenTofu with files of its own, such as main.tofu, which it reads
-// in place of main.tf.
+// firstTofu is the first minor version of OpenTofu 1 that reads its own files, such as main.tofu, instead of main.tf.
 const firstTofu = 8
 
-// ofSource returns the name of a configuration file in two parts, and "" for other files.
+// ofSource splits the name of a configuration file into stem and extension. For other files, it returns empty strings.
 func ofSource(name string) (stem, end string) {
 	for _, end := range []string{".tf", ".tofu", ".tf.json", ".tofu.json"} {
 		if stem, ok := strings.CutSuffix(name, end); ok {
@@ -132,10 +131,11 @@ func ofSource(name string) (stem, end string) {
 	return "", ""
 }
 
-// LocalFile returns the file of the module's backend "local", and "" if it has none.
+// LocalFile returns the state file of the module's "local" backend, or an empty string if the module has no such
+// backend.
 func (m *Module) LocalFile() (file string) {
 	for _, name := range m.sources {
-		found, _ := m.places(name) // Terraform reports mistakes in it
+		found, _ := m.places(name) // Terraform reports mistakes in the file
 		for _, b := range found {
 			if len(b.Labels) == 0 || b.Labels[0] != "local" {
 				continue
@@ -152,7 +152,7 @@ func (m *Module) LocalFile() (file string) {
 	return file
 }
 
-// places returns the blocks of a source that name the place of a state. It parses each source once.
+// places returns the blocks in a source file that say where the state is. It parses each file only once.
 func (m *Module) places(name string) (found hcl.Blocks, err error) {
 	if read, ok := m.read[name]; ok {
 		return read.blocks, read.err
@@ -170,12 +170,12 @@ func (m *Module) places(name string) (found hcl.Blocks, err error) {
 	return found, err
 }
 
-// IsText reports whether a value is a known text.
+// IsText reports whether a value is a known, non-null string.
 func IsText(v cty.Value) bool {
 	return v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull()
 }
 
-// parse returns the body of a configuration file, and an empty body beside an error.
+// parse returns the body of a configuration file. If there is an error, the body is empty.
 func parse(path string) (hcl.Body, error) {
 	text, err := files.ReadFile(path)
 	if err != nil {
@@ -189,7 +189,7 @@ func parse(path string) (hcl.Body, error) {
 		return hcl.EmptyBody(), err
 	}
 	file, diags := parse(text, path)
-	if diags.HasErrors() { // the details may hold a piece of the text
+	if diags.HasErrors() { // the details may quote the text
 		line := 0
 		if at := diags[0].Subject; at != nil {
 			line = at.Start.Line
@@ -204,7 +204,7 @@ func blocks(body hcl.Body, types ...hcl.BlockHeaderSchema) hcl.Blocks {
 	return content.Blocks
 }
 
-// checkBlock returns an error for every block except an empty backend "http".
+// checkBlock returns an error unless the block is an empty "http" backend.
 func checkBlock(b *hcl.Block) error {
 	switch {
 	case b.Type == "encryption":
@@ -223,12 +223,12 @@ func checkBlock(b *hcl.Block) error {
 	return nil
 }
 
-// NoteVariables tells the user about variables that the module declares and the child does not get: the child will
-// ask for them, or fail.
+// NoteVariables tells the user about variables that the module declares but the child does not get. The child will ask
+// for their values or fail.
 func (m *Module) NoteVariables(withheld, environ []string, say func(text string)) {
 	declared := map[string]bool{}
 	for _, name := range m.sources {
-		body, _ := parse(filepath.Join(m.Dir, name)) // the child reports mistakes in it
+		body, _ := parse(filepath.Join(m.Dir, name)) // the child reports mistakes in the file
 		for _, b := range blocks(body, hcl.BlockHeaderSchema{Type: "variable", LabelNames: []string{"name"}}) {
 			declared["TF_VAR_"+b.Labels[0]] = true
 		}

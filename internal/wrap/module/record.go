@@ -15,23 +15,23 @@ import (
 
 const recordName = "terraform.tfstate"
 
-// Settings maps arguments of a backend "http" to their values.
+// Settings maps the arguments of an "http" backend to their values.
 type Settings map[string]any
 
-// recordOf returns the record that init writes for a backend. Terraform compares the module with the record whenever
-// it needs its backend: it uses the recorded backend, or refuses to run if the module names another one. The
-// child therefore cannot use another backend even if files change after wrap has checked them. An absent argument is
-// null. Init compares the settings, which wrap passes to it; other commands compare the hash with the hash of the
-// module's block.
+// recordOf returns the record that init would write for a backend. Whenever Terraform needs its backend, it compares
+// the module with the record. It uses the recorded backend, or refuses to run if the module names another one.
+// Therefore the child cannot use another backend, even if files change after wrap has checked them. An absent argument
+// is null. Init compares the settings, which wrap passes to it. Other commands compare the recorded hash with the hash
+// of the module's block.
 func recordOf(kind string, settings Settings, hash uint64) string {
-	config, _ := json.Marshal(settings) // strings and numbers cause no error
+	config, _ := json.Marshal(settings) // strings and numbers always encode
 	return fmt.Sprintf(`{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",`+
 		`"backend":{"type":%q,"config":%s,"hash":%d},"modules":[{"path":["root"],"outputs":{},"resources":{},"depends_on":[]}]}`,
 		kind, config, hash)
 }
 
-// noState returns the record of a state that does not exist. With this record, init -backend=false finds no state.
-// Without a record, it would read the module's own state file, which may be encrypted.
+// noState returns a record that names a state file that does not exist. With this record, init -backend=false finds no
+// state. Without a record, it would read the module's own state file, which may be encrypted.
 func noState() string {
 	return recordOf("local", Settings{"path": files.OwnFolder + "/none.tfstate"}, 0)
 }
@@ -42,12 +42,12 @@ type Record struct {
 	Settings Settings
 }
 
-// Write writes the record. It replaces any other record, and a link.
+// Write writes the record. It replaces an existing record, even if that is a link.
 func (r Record) Write(ctx context.Context, hash uint64) error {
 	return writeText(ctx, r.Data, recordOf("http", r.Settings, hash))
 }
 
-// writeText writes a record into a data directory. It replaces any other record, and a link.
+// writeText writes a record into a data directory. It replaces an existing record, even if that is a link.
 func writeText(ctx context.Context, data files.Directory, text string) error {
 	at, err := data.Open(true)
 	if err == nil {
@@ -60,7 +60,7 @@ func writeText(ctx context.Context, data files.Directory, text string) error {
 	return nil
 }
 
-// Recorded holds the parts of a backend's record that wrap reads.
+// Recorded holds the parts of a backend record that wrap reads.
 type Recorded struct {
 	Backend struct {
 		Type   string   `json:"type"`
@@ -79,25 +79,25 @@ func (r Recorded) Name() string {
 	return name
 }
 
-// LacksAddress reports whether a variable named the address of the backend.
+// LacksAddress reports whether the record has no address because an environment variable named it.
 func (r Recorded) LacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
-// ReadRecord reads the record in the data directory of the user. Without one, the error is [fs.ErrNotExist].
+// ReadRecord reads the record in the user's data directory. If there is none, the error is [fs.ErrNotExist].
 func ReadRecord(data string) (Recorded, error) {
 	return parseRecord(keyfile.Read(filepath.Join(data, recordName)))
 }
 
 func parseRecord(text []byte, err error) (r Recorded, _ error) {
-	if err == nil && json.Unmarshal(text, &r) != nil { // the error may quote a password
+	if err == nil && json.Unmarshal(text, &r) != nil { // the JSON error may quote a password
 		err = errors.New("the record of the backend cannot be read; delete it, and init again")
 	}
 	return r, err
 }
 
-// Check returns an error if the record does not name the proxy after the run: the child may have written its state
-// elsewhere.
+// Check returns an error if the record no longer names the proxy after the run. In that case, the child may have
+// written its state elsewhere.
 func (r Record) Check() error {
 	found, err := parseRecord(r.Data.Read(recordName))
 	switch {
@@ -117,7 +117,7 @@ func (r Record) Check() error {
 	return nil
 }
 
-// Has reports whether an argument has this value, which may be a number of another type.
+// Has reports whether an argument has this value. The value may be a number of a different type.
 func (s Settings) Has(name string, value any) bool {
 	own, there := s[name]
 	return there && fmt.Sprint(own) == fmt.Sprint(value)
@@ -125,7 +125,7 @@ func (s Settings) Has(name string, value any) bool {
 
 func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }
 
-// HasSetting returns the error for a setting in the backend block, which would take precedence over ours.
+// HasSetting returns the error for a setting in the backend block that would take precedence over wrap's own setting.
 func HasSetting(name string) error {
 	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
 }

@@ -25,28 +25,28 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// Files gives the child copies in place of files that are encrypted or checked. The copies are in a private folder,
-// so that nobody can exchange them, and are removed when the child has ended.
+// Files replaces encrypted or checked files with copies for the child. The copies are in a private folder, where nobody
+// else can replace them, and are removed after the child exits.
 type Files struct {
 	Keys      states.Keys
-	Settings  string          // the file of the settings
-	Limit     int64           // the most bytes of a file
-	Backend   module.Settings // the backend of this run, which is in each plan of the child
+	Settings  string          // the name of the settings file
+	Limit     int64           // the maximum size of a file, in bytes
+	Backend   module.Settings // the backend of this run, which the child writes into each plan
 	Line      *cmdline.Line
 	Say       func(text string)
 	temporary files.Temporary
-	applied   string // the copy of the plan that is applied, which names the backend of this run
+	applied   string // the copy of the plan to apply, which names the backend of this run
 
-	destination string // the path at which the user wants the plan; "" for none
-	made        string // the path at which the child writes that plan
-	encryptOnly bool   // the plan settings have recipients but no identity, so they cannot open the plans that they encrypt
+	destination string // the path where the user wants the plan; an empty string means no plan is saved
+	made        string // the path where the child writes that plan
+	encryptOnly bool   // the plan settings have recipients but no identity, so they cannot open the plans they encrypt
 }
 
-// Prepare opens the files that the command names, and gives their copies to the child.
+// Prepare opens the files named on the command line, and makes the child use copies of them.
 func (p *Files) Prepare(ctx context.Context) error {
 	open := p.opener()
 	for at, name := range p.Line.Args {
-		stdin := name == "-" && p.Line.Name == "state push" // other commands read a file of this name
+		stdin := name == "-" && p.Line.Name == "state push" // other commands read a file with the name "-"
 		if open != nil && !stdin {
 			if err := p.copy(ctx, &p.Line.Args[at], open); err != nil {
 				return err
@@ -57,7 +57,7 @@ func (p *Files) Prepare(ctx context.Context) error {
 		}
 	}
 	for at, f := range p.Line.Flags {
-		if f.Name != "plan" || !p.Line.Command.TakesValue(f.Name) { // for console, -plan is a switch
+		if f.Name != "plan" || !p.Line.Command.TakesValue(f.Name) { // for console, -plan takes no value
 			continue
 		}
 		if err := p.copy(ctx, &p.Line.Flags[at].Value, p.opened); err != nil {
@@ -67,10 +67,10 @@ func (p *Files) Prepare(ctx context.Context) error {
 	return p.intercept(ctx)
 }
 
-// Forget removes the copy of the plan that is applied, once the child has opened it.
+// Forget removes the copy of the plan to apply, once the child has opened it.
 func (p *Files) Forget() { _ = os.Remove(p.applied) }
 
-// copy makes a private copy of the file called name, and replaces name with the name of the copy.
+// copy makes a private copy of the named file, and sets name to the path of the copy.
 func (p *Files) copy(ctx context.Context, name *string, open func(context.Context, string) ([]byte, error)) error {
 	content, err := open(ctx, *name)
 	path := ""
@@ -84,8 +84,7 @@ func (p *Files) copy(ctx context.Context, name *string, open func(context.Contex
 	return nil
 }
 
-// opener returns the function that opens the file in an argument, and nil for commands without such
-// arguments.
+// opener returns the function that opens files named in arguments, or nil if the command takes no such arguments.
 func (p *Files) opener() func(context.Context, string) ([]byte, error) {
 	switch p.Line.Name {
 	case "apply":
@@ -96,8 +95,8 @@ func (p *Files) opener() func(context.Context, string) ([]byte, error) {
 	return nil
 }
 
-// checked returns a plan that may be applied, with the backend of this run in place of the empty one with which the
-// plan was saved.
+// checked returns a plan that may be applied. It replaces the empty backend saved in the plan with the backend of this
+// run.
 func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
 	content, err := p.opened(ctx, name)
 	if err != nil {
@@ -110,7 +109,7 @@ func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
 	return plan.with(p.Backend)
 }
 
-// opened opens a plan or a state. Plaintext is allowed, unless the settings encrypt plans.
+// opened opens a plan or a state. It accepts plaintext, unless the settings encrypt plans.
 func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
 	content, err := p.read(name)
 	if err != nil {
@@ -142,7 +141,7 @@ func (p *Files) read(name string) ([]byte, error) {
 	return files.ReadUpTo(p.Limit, path)
 }
 
-// targets returns the targets that may open a file, the likely one first.
+// targets returns the targets that may be able to open a file, the most likely one first.
 func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) {
 	sealed := kind == encryption.KindEncrypted
 	if (sealed || kind == encryption.KindPlan) && len(p.Keys.Plan.Methods()) > 0 {
@@ -154,9 +153,9 @@ func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) 
 	return targets
 }
 
-// intercept makes the child write its plan to a private file. The plan then loses its backend, and is encrypted if
-// there is a plan block. intercept replaces only an older plan, and removes that first, so that it cannot be applied
-// in place of the new one if the run fails.
+// intercept makes the child write its plan to a private file. wrap then removes the backend from the plan, and encrypts
+// it if there is a plan block. intercept only allows replacing an older plan. It removes the older plan first, so that
+// nobody applies it instead of the new one if the run fails.
 func (p *Files) intercept(ctx context.Context) error {
 	if p.Line.Name != "plan" || !p.Line.Has("out") {
 		return nil
@@ -169,13 +168,13 @@ func (p *Files) intercept(ctx context.Context) error {
 		if f.Name != "out" {
 			continue
 		}
-		p.destination = "" // the last of several flags counts
+		p.destination = "" // the last occurrence of the flag counts
 		if f.Value == "" { // without a name, no plan is saved
 			continue
 		}
 		path, err := p.locate(f.Value)
 		if err != nil && !sealing {
-			continue // the child handles it
+			continue // the child reports the error
 		}
 		if err == nil {
 			err = p.checkReplaced(ctx, path)
@@ -205,7 +204,7 @@ func (p *Files) intercept(ctx context.Context) error {
 	return nil
 }
 
-// rehearse encrypts an empty plan, so that failures are found before a real plan is made.
+// rehearse encrypts an empty plan, to find failures before a real plan is made.
 func (p *Files) rehearse(ctx context.Context) error {
 	var plan bytes.Buffer
 	archive := zip.NewWriter(&plan)
@@ -222,8 +221,8 @@ func (p *Files) notSaved(name string, err error) error {
 	return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(name, 300), keyfile.Explain(files.Join(p.Line.Dir, name), err))
 }
 
-// locate returns the path of a plan, with links followed. It returns an error for a path that is no regular file,
-// such as /dev/null.
+// locate returns the path of a plan, with links resolved. It returns an error if the path is not a regular file, such
+// as /dev/null.
 func (p *Files) locate(name string) (string, error) {
 	path, err := files.Resolve(p.Line.Dir, name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -237,7 +236,7 @@ func (p *Files) locate(name string) (string, error) {
 	return path, err
 }
 
-// file writes content to a file that only this user can read, and returns its path.
+// file writes content to a file that only the current user can read, and returns its path.
 func (p *Files) file(name string, content []byte) (path string, err error) {
 	if err := p.temporary.Open(); err != nil {
 		return "", err
@@ -246,8 +245,8 @@ func (p *Files) file(name string, content []byte) (path string, err error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// Finish saves the plan that the child has made, if any, and removes the copies. It returns an error for a plan that
-// apply would refuse.
+// Finish saves the plan that the child made, if any, and removes the copies. It returns an error if apply would refuse
+// the plan.
 func (p *Files) Finish(ctx context.Context) error {
 	defer p.temporary.Remove()
 	if p.destination == "" {
@@ -280,7 +279,7 @@ func (p *Files) Finish(ctx context.Context) error {
 	return nil
 }
 
-// kept returns the plan without the settings of this run's backend, and encrypted if there is a plan block.
+// kept returns the plan without the backend settings of this run. The plan is encrypted if there is a plan block.
 func (p *Files) kept(ctx context.Context, content []byte) ([]byte, error) {
 	plan, err := checkPlan(content, p.Backend)
 	if err == nil {
@@ -297,7 +296,7 @@ func (p *Files) kept(ctx context.Context, content []byte) ([]byte, error) {
 
 var plainWord = lazyregexp.New(`^[0-9A-Za-z_./@:,+=-]+$`)
 
-// apply returns a shell command that applies the plan. In it, FILE stands for a name that would need quotation marks.
+// apply returns a shell command that applies the plan. FILE replaces names that would need quotation marks.
 func (p *Files) apply() string {
 	inShell := func(word, otherwise string) string {
 		if plainWord.MatchString(word) {
@@ -316,8 +315,8 @@ func (p *Files) apply() string {
 	return words + " apply" + inShell(p.destination, " FILE")
 }
 
-// checkReplaced returns an error if an encrypted plan would replace a file that is not a plan. A file of
-// an unknown format counts as a plan if the settings open it, or lack only its key.
+// checkReplaced returns an error if the encrypted plan would replace a file that is not a plan. A file of unknown
+// format counts as a plan if the settings can open it, or if only the key is missing.
 func (p *Files) checkReplaced(ctx context.Context, path string) error {
 	there, err := files.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

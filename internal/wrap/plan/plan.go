@@ -1,4 +1,4 @@
-// Package plan encrypts saved plans, checks them, and gives copies to the program.
+// Package plan encrypts and checks saved plans, and gives copies of them to the program.
 package plan
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// maxPlan is the largest size of an unpacked plan in bytes: protobuf messages cannot be larger.
+// maxPlan is the maximum size of an unpacked plan, in bytes, because a protobuf message cannot be larger.
 const maxPlan = math.MaxInt32
 
-// checkPlan returns an error unless content is a plan for a backend "http" without settings except the allowed ones:
-// a plan brings its backend along.
+// checkPlan returns an error unless content is a plan for an "http" backend that has only the allowed settings. The
+// check is necessary because a plan contains its own backend.
 func checkPlan(content []byte, allowed module.Settings) (*checked, error) {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
@@ -41,7 +41,7 @@ func checkPlan(content []byte, allowed module.Settings) (*checked, error) {
 	return nil, errors.New("it holds more than one plan; plan again") // all of them could share the same bytes of the archive
 }
 
-// fewer is the advice about a plan that is too large.
+// fewer is the advice for a plan that is too large.
 const fewer = "; plan for fewer resources at once, by -target"
 
 func checkMember(member *zip.File, limit int64, allowed module.Settings) (*walked, error) {
@@ -61,35 +61,34 @@ func checkMember(member *zip.File, limit int64, allowed module.Settings) (*walke
 	return plan, plan.checkBackend(allowed)
 }
 
-// These are fields of the message Plan, and of the messages in it, in Terraform's
-// internal/plans/planproto/planfile.proto, which OpenTofu shares.
+// These are field numbers in the Plan message, and in messages inside it, from internal/plans/planproto/planfile.proto
+// of Terraform. OpenTofu uses the same numbers.
 const (
 	fieldBackend = 13
 	fieldStore   = 29
-	fieldType    = 1 // in the message Backend
-	fieldConfig  = 2 // in the message Backend
-	fieldMsgpack = 1 // in the message DynamicValue
+	fieldType    = 1 // in the Backend message
+	fieldConfig  = 2 // in the Backend message
+	fieldMsgpack = 1 // in the DynamicValue message
 )
 
-// maxBackend is the largest size in bytes of the part of a plan that names its backend. The empty block has about
-// 300.
+// maxBackend is the maximum size, in bytes, of the backend description in a plan. An empty block takes about 300 bytes.
 const maxBackend = 1 << 20
 
-// walked is a plan, in protobuf, that is read once from beginning to end. Only its backend is kept, because the plan
-// may unpack to a thousand times its size.
+// walked is a protobuf plan that is read once, from beginning to end. Only its backend is kept in memory, because the
+// plan may unpack to a thousand times its size.
 type walked struct {
 	*bufio.Reader
-	left int64 // bytes that may be read; negative if there are more
+	left int64 // bytes that may still be read; negative if the plan is too large
 
-	backend  []byte     // the content of the last field with the backend
-	around   [][2]int64 // the beginning and the end of each field with a backend, as values of left
-	names    []string   // the names of the backend's settings
+	backend  []byte     // the content of the last backend field
+	around   [][2]int64 // the beginning and end of each backend field, as values of left
+	names    []string   // the names of the backend settings
 	hasStore bool
 }
 
 var errNoPlan = errors.New("it is no message of protobuf")
 
-// walk reads the fields of the message. It skips the fields of groups, which may be nested.
+// walk reads the fields of the message. It skips the fields in groups, which may be nested.
 func (w *walked) walk() error {
 	for groups := 0; ; {
 		begin := w.left
@@ -122,7 +121,7 @@ func (w *walked) walk() error {
 	}
 }
 
-// field reads the content of a field. isOwn is false for a field of a group.
+// field reads the content of a field. isOwn is false for a field inside a group.
 func (w *walked) field(number protowire.Number, kind protowire.Type, isOwn bool) error {
 	switch kind {
 	case protowire.VarintType:
@@ -154,18 +153,18 @@ func (w *walked) field(number protowire.Number, kind protowire.Type, isOwn bool)
 
 // skip skips size bytes.
 func (w *walked) skip(size uint64) error {
-	if size > uint64(max(w.left, 0)) { //nolint:gosec // the maximum is not negative
+	if size > uint64(max(w.left, 0)) { //nolint:gosec // never negative
 		w.left = -1
 	}
 	if w.left < 0 {
 		return errNoPlan
 	}
-	w.left -= int64(size)          //nolint:gosec // less than was left
-	_, err := w.Discard(int(size)) //nolint:gosec // less than was left
+	w.left -= int64(size)          //nolint:gosec // at most the bytes left
+	_, err := w.Discard(int(size)) //nolint:gosec // at most the bytes left
 	return err
 }
 
-// ReadByte reads a byte, and counts it.
+// ReadByte reads and counts a byte.
 func (w *walked) ReadByte() (byte, error) {
 	next, err := w.Reader.ReadByte()
 	if err == nil {
@@ -177,7 +176,7 @@ func (w *walked) ReadByte() (byte, error) {
 	return next, err
 }
 
-// checkBackend returns an error for a backend that is not http, or has settings that are not allowed.
+// checkBackend returns an error if the backend is not http, or if it has settings that are not allowed.
 func (w *walked) checkBackend(allowed module.Settings) error {
 	kind, errKind := field(w.backend, fieldType)
 	packed, errConfig := field(w.backend, fieldConfig, fieldMsgpack)
@@ -202,13 +201,13 @@ func madeWithoutWrap(err error) error {
 	return fmt.Errorf("it was made without wrap: %w; plan again, with wrap", err)
 }
 
-// settingsOf returns the names in an object of MessagePack. If a value is neither null nor the allowed one, other is
-// its name, and the names end there. It decodes only strings and numbers, because other values may nest without end.
+// settingsOf returns the names in a MessagePack object. If a value is neither null nor allowed, settingsOf stops there
+// and returns its name as other. It decodes only strings and numbers, because other values may be nested without limit.
 func settingsOf(packed []byte, allowed module.Settings) (names []string, other string, err error) {
 	content := bytes.NewReader(packed)
 	d := msgpack.NewDecoder(content)
 	code, err := d.PeekCode()
-	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder accepts other types, too
+	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder also accepts other types
 		err = errors.New("it is no object")
 	}
 	if err != nil {
@@ -250,21 +249,21 @@ func settingsOf(packed []byte, allowed module.Settings) (names []string, other s
 	return names, "", err
 }
 
-// checked is a plan whose backend was checked.
+// checked is a plan whose backend has been checked.
 type checked struct {
 	archive *zip.Reader
-	member  *zip.File // the file of the plan in the archive
-	size    int64     // the size of the archive in bytes
+	member  *zip.File // the plan file in the archive
+	size    int64     // the size of the archive, in bytes
 	*walked
 }
 
-// with returns the plan with these settings of its backend, and with null for the others.
+// with returns the plan with the given backend settings. All other backend settings become null.
 func (c *checked) with(settings module.Settings) ([]byte, error) {
 	size := uint64(0)
 	for _, f := range c.archive.File {
 		size += f.CompressedSize64
 	}
-	if size > uint64(c.size) { //nolint:gosec // the same bytes count as the content of several files
+	if size > uint64(c.size) { //nolint:gosec // several files share the same bytes
 		return nil, errors.New("it cannot be read; plan again")
 	}
 	backend, err := c.backendWith(settings)
@@ -293,7 +292,7 @@ func (c *checked) with(settings module.Settings) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// copyTo copies the message without the fields of its backend.
+// copyTo copies the message without its backend fields.
 func (c *checked) copyTo(to io.Writer) error {
 	from, err := c.member.Open()
 	if err != nil {
@@ -311,12 +310,12 @@ func (c *checked) copyTo(to io.Writer) error {
 		left = field[1]
 	}
 	if err == nil {
-		_, err = io.Copy(to, from) //nolint:gosec // no more than was read before
+		_, err = io.Copy(to, from) //nolint:gosec // at most the size checked before
 	}
 	return err
 }
 
-// backendWith returns the field of the backend with these settings, and with null for the others.
+// backendWith returns the backend field with the given settings. All other settings become null.
 func (c *checked) backendWith(settings module.Settings) ([]byte, error) {
 	all := map[string]any{}
 	for _, name := range c.names {
@@ -329,7 +328,7 @@ func (c *checked) backendWith(settings module.Settings) ([]byte, error) {
 	}
 	var backend []byte
 	for rest := c.backend; len(rest) > 0; {
-		number, _, n := protowire.ConsumeField(rest) // checkBackend has found no error in it
+		number, _, n := protowire.ConsumeField(rest) // checkBackend has already parsed it without an error
 		if number != fieldConfig {
 			backend = append(backend, rest[:n]...)
 		}
@@ -340,8 +339,8 @@ func (c *checked) backendWith(settings module.Settings) ([]byte, error) {
 	return protowire.AppendBytes(protowire.AppendTag(nil, fieldBackend, protowire.BytesType), backend), nil
 }
 
-// field returns the content of a field in a message of protobuf: the last field with the first number, in that the
-// last field with the next number, and so on. It returns nil if there is none.
+// field returns the content of a nested field in a protobuf message. It takes the last field with the first number,
+// then, inside that field, the last field with the next number, and so on. It returns nil if there is none.
 func field(message []byte, first protowire.Number, next ...protowire.Number) (content []byte, err error) {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeField(message)

@@ -13,22 +13,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 )
 
-// childLock is the lock of this run. If the real backend has locks, it is one of them; if it has none, childLock
-// still keeps out other programs that find the address of the proxy.
+// childLock is the child's lock for this run. If the real backend has locks, the child's lock is also a lock there.
+// Otherwise, childLock still keeps out other programs that find the address of the proxy.
 type childLock struct {
 	mu    sync.Mutex
-	given bool        // whether the lock was ever given out
-	id    string      // the ID of the last lock that was given out
-	held  *store.Lock // the lock as it was requested; nil if nobody has it
+	given bool        // whether the child was ever given a lock
+	id    string      // the ID of the last lock given to the child
+	held  *store.Lock // the lock as it was requested, or nil if it is free
 	stuck bool        // whether the last release failed
 
-	forced string // the ID that force-unlock names
+	forced string // the lock ID in the arguments of force-unlock
 }
 
-// refuseAll makes every request for the lock fail, so the child gets none.
+// refuseAll makes every lock request fail, so that the child gets no lock.
 func (l *childLock) refuseAll() { l.id, l.held = rand.Text(), &store.Lock{} }
 
-// check returns an error for a write whose ID is not the ID of the last lock that was given out.
+// check returns an error if id, sent with a write, differs from the ID of the last lock given to the child.
 func (l *childLock) check(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,18 +38,19 @@ func (l *childLock) check(id string) error {
 	return nil
 }
 
-// isHeld reports whether the child has the lock, which is also a lock of the real backend if that has locks.
+// isHeld reports whether the child holds the lock. If the real backend has locks, the child then holds a lock there
+// too.
 func (l *childLock) isHeld() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.given && l.held != nil
 }
 
-// lockID returns the ID of the lock in a request that changes the state.
+// lockID returns the lock ID in a request that changes the state.
 func lockID(r *http.Request) string { return r.URL.Query().Get("ID") }
 
-// giveLock takes the lock of the backend and gives it to the child. It stops when the child stops waiting, because
-// nobody would release that lock.
+// giveLock acquires the backend lock for the child. It gives up when the child stops waiting, because nobody would
+// release the lock.
 func (p *Proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 	body, ok := p.receive(w, r)
 	if !ok {
@@ -62,7 +63,7 @@ func (p *Proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 		pass(w, http.StatusLocked, shown(*l.held))
 		return
 	}
-	lock, _ := store.ParseLock(body) // an invalid document has an empty ID, and so has a write without a lock
+	lock, _ := store.ParseLock(body) // an invalid document has an empty ID, like a write without a lock
 	err := p.backend.Lock(r.Context(), lock)
 	if err != nil {
 		if p.noteHolder(err) {
@@ -76,7 +77,7 @@ func (p *Proxy) giveLock(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// noteHolder tells the user who has the lock. It returns false if err does not name the holder.
+// noteHolder tells the user who holds the lock. It returns false if err does not name the holder.
 func (p *Proxy) noteHolder(err error) bool {
 	held, ok := errors.AsType[*store.HeldError](err)
 	if !ok || held.By == nil {
@@ -106,7 +107,7 @@ func (p *Proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 	ctx := context.WithoutCancel(r.Context())
 	err := p.backend.Unlock(ctx, id)
 	if held, ok := errors.AsType[*store.HeldError](err); ok && held.By != nil && held.By.ID != id && outside.Line(held.By.ID, longest) == id {
-		err = p.backend.Unlock(ctx, held.By.ID) // the user named the lock as an error showed it
+		err = p.backend.Unlock(ctx, held.By.ID) // the user copied the lock ID from an error message, where it was escaped
 	}
 	if l.stuck = err != nil; l.stuck {
 		p.refuse(r.Context(), w, err)
@@ -116,11 +117,11 @@ func (p *Proxy) takeBack(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// Settle handles a lock that the child has not released. It releases the lock of a command that only reads, which
-// protects nothing, and locks that end with the process, and it tries again to release a lock that could not be
-// released. It keeps all other locks, because only they show that changes of the command may be in no state. It also
-// returns an error if the child ended before it took a lock. If the child was to take no lock, only an exit code
-// above 128 shows that it ended early.
+// Settle handles a lock that the child has not released. It releases the lock if the command only reads, because that
+// lock protects nothing, or if locks of this backend end with the process. It retries a failed release. It keeps all
+// other locks, because only such a lock shows that the command may have made changes that are in no state. Settle also
+// returns an error if the child exited before it took a lock. If the child was not meant to take a lock, only an exit
+// code above 128 shows that it was stopped early.
 func (p *Proxy) Settle(ctx context.Context, code int) error {
 	const signalled = 128
 	l := &p.lock
@@ -132,7 +133,7 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 		return errors.New("the program was stopped before it finished, so its changes may be missing from the state. Check the " +
 			"resources before the next run")
 	case l.stuck:
-		if err := p.backend.GiveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // or only the answer was lost
+		if err := p.backend.GiveBack(ctx, l.id); !errors.Is(err, store.ErrMissing) { // the failed request had released it
 			return err
 		}
 		return nil

@@ -1,4 +1,4 @@
-// Package proxy is the HTTP backend on the loopback interface that Terraform sees.
+// Package proxy implements the HTTP backend on the loopback interface that Terraform talks to.
 package proxy
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// Proxy is the backend that the child sees.
+// Proxy is the backend that the child talks to.
 //
-// It passes on refusals of a backend that speaks this protocol unchanged. Our own errors have the status
-// 422, because the child repeats requests after a 500 without a message. A 502 stands for a missing
-// answer, so that the child tries again.
+// If the real backend uses the same protocol, Proxy passes on its refusals unchanged. Proxy's own errors have the
+// status 422, because the child repeats a request after a 500 without showing a message. A 502 means that the real
+// backend did not answer, so that the child tries again.
 type Proxy struct {
 	guard    *states.Guard
 	backend  *states.Backend
@@ -36,15 +36,15 @@ type Proxy struct {
 	say      func(text string)
 
 	mux  *http.ServeMux
-	work sync.RWMutex // read-locked by each request of the child, and at the end locked for good
+	work sync.RWMutex // read-locked by each request from the child, and locked permanently at the end
 
-	found     atomic.Pointer[func()]        // called at the next request of the child, once
-	notes     lastNote                      // the last message about requests of the child
-	lock      childLock                     // the lock of the child, with us and in the real backend
+	found     atomic.Pointer[func()]        // called once, at the child's next request
+	notes     lastNote                      // the last message about the child's requests
+	lock      childLock                     // the child's lock, in the proxy and in the real backend
 	used      atomic.Bool                   // whether a state was requested or sent
-	version   atomic.Pointer[store.Version] // the version that was read or written last; nil if there is none
-	unsure    atomic.Pointer[unsure]        // the state that was sent last, until it has arrived
-	unwritten atomic.Pointer[error]         // why the newest state is not in the backend, and where wrap has saved it; nil if it has not
+	version   atomic.Pointer[store.Version] // the version read or written last, or nil
+	unsure    atomic.Pointer[unsure]        // the state sent last, until its arrival is confirmed
+	unwritten atomic.Pointer[error]         // why the newest state is not in the backend, and where wrap saved it, or nil
 }
 
 const (
@@ -52,7 +52,7 @@ const (
 	ours     = http.StatusUnprocessableEntity
 )
 
-// New returns the proxy of a command line, between the child and the backend.
+// New returns the proxy between the child, which runs the command line, and the backend.
 func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
 	p := &Proxy{
 		guard: g, backend: g.Backend, leftover: left, effect: l.Effect(), say: g.Say,
@@ -72,18 +72,18 @@ func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
 	return p
 }
 
-// OnceFound calls forget at the next request of the child, before the request is answered.
+// OnceFound makes the proxy call forget once, before it answers the child's next request.
 func (p *Proxy) OnceFound(forget func()) { p.found.Store(&forget) }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
 	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(username+":"+p.password)) != 1 {
 		w.Header().Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // the rest of a stranger's request is not read
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // do not read the rest of an unauthorized request
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	if !p.work.TryRLock() { // the child has ended
+	if !p.work.TryRLock() { // the child has exited
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
@@ -111,8 +111,8 @@ func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state in the backend: "+words.State(err))
 		return
 	}
-	// Without a lock, the first version that was read counts: if there was no state, Terraform reads
-	// again before its first write, and would return a state that its plan did not consider.
+	// Without a lock, the first version read counts. If there was no state, Terraform reads again before its first
+	// write, and might get a state that its plan did not consider.
 	if p.version.Load() == nil || p.backend.HasLocks && p.lock.isHeld() {
 		p.goOnFrom(r.Context(), version, digest)
 	}
@@ -129,7 +129,7 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // a received state is written, even if the child has ended
+	ctx := context.WithoutCancel(r.Context()) // a received state is written even if the child has exited
 	written, err := p.guard.MayWrite(plain)
 	if err == nil {
 		err = p.lock.check(lockID(r))
@@ -146,7 +146,7 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 		if p.save(ctx, sealed, len(plain), err) {
 			pass(w, http.StatusOK, nil)
 		} else {
-			p.unwritten.Store(nil) // the child itself leaves a newer state
+			p.unwritten.Store(nil) // the child itself saves the newer state
 			p.refuse(ctx, w, err)
 		}
 		return
@@ -160,8 +160,8 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// seal encrypts a state. If the child sends the same state again, seal returns the same bytes again: they may have
-// arrived, and a server may accept only one state for each serial.
+// seal encrypts a state. If the child sends the same state again, seal returns the same bytes again: the first attempt
+// may have arrived, and a server may accept only one state for each serial.
 func (p *Proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 	digest := store.Digest(plain)
 	if last := p.unsure.Load(); last != nil && last.plain == digest {
@@ -174,14 +174,15 @@ func (p *Proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 	return sealed, err
 }
 
-// unsure is a state that was sent, and may have arrived.
+// unsure is a state that was sent and may have arrived.
 type unsure struct {
 	plain  store.Version // the digest of the plaintext
 	sealed []byte
 }
 
-// save saves a state that the backend refuses, if the child could not leave it. The child is told that the state was
-// written, because it would print the state otherwise; the user is told the truth at the end.
+// save saves a state that the backend refused, if the child cannot save it itself. If save returns true, the proxy
+// tells the child that the state was written, because the child would otherwise print the state. The user gets the true
+// result at the end.
 func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bool {
 	if p.effect != cmdline.Changes || p.leftover.CanLeave(size, len(sealed)) {
 		return false
@@ -192,7 +193,7 @@ func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bo
 	return true
 }
 
-// CheckWritten returns an error if the newest state is not in the backend, and the child does not know that.
+// CheckWritten returns an error if the newest state is not in the backend and the child was not told.
 func (p *Proxy) CheckWritten() error {
 	if err := p.unwritten.Load(); err != nil {
 		return *err
@@ -200,7 +201,7 @@ func (p *Proxy) CheckWritten() error {
 	return nil
 }
 
-// write replaces the version that was read or written last. If there is none, it reads the state first.
+// write replaces the version that was read or written last. If there is none, write first reads the state.
 func (p *Proxy) write(ctx context.Context, sealed []byte) error {
 	version, err := p.read(ctx)
 	if err != nil {
@@ -213,7 +214,7 @@ func (p *Proxy) write(ctx context.Context, sealed []byte) error {
 	return err
 }
 
-// goOnFrom records the version that the next write replaces; [states.Recovery] needs it if that fails.
+// goOnFrom records the version that the next write replaces. [states.Recovery] needs this version if that write fails.
 func (p *Proxy) goOnFrom(ctx context.Context, version, digest store.Version) {
 	p.version.Store(&version)
 	p.guard.Memory.GoOn(ctx, digest)
@@ -256,8 +257,8 @@ func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// refuse reports the failure of a request to the child and to the user. It also shows the user the answer of a
-// backend that speaks the protocol of the child, because the child does not show it while it tries again.
+// refuse reports a failed request to the child and to the user. If a backend with the child's protocol refused the
+// request, the user sees that response too, because the child does not show it while it retries.
 func (p *Proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	_, isAnswer := errors.AsType[*store.AnswerError](err)
 	if _, isHeld := errors.AsType[*store.HeldError](err); isAnswer || isHeld {
@@ -266,8 +267,8 @@ func (p *Proxy) refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	p.answer(ctx, w, err)
 }
 
-// answer reports an error to the child, and also to the user if the child cannot handle it. If the request has ended,
-// it reports nothing.
+// answer reports an error to the child, and also to the user if the child cannot handle it. If the request was
+// canceled, it reports no details.
 func (p *Proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 	answer, isAnswer := errors.AsType[*store.AnswerError](err)
 	held, isHeld := errors.AsType[*store.HeldError](err)
@@ -288,8 +289,8 @@ func (p *Proxy) answer(ctx context.Context, w http.ResponseWriter, err error) {
 	}
 }
 
-// shown returns a lock for the child, which prints its texts. They are escaped, because the maker of the lock wrote
-// them. A lock without such characters is passed on unchanged.
+// shown returns a lock for the child, which prints the strings in it. These strings are untrusted, so shown escapes
+// them. A lock that needs no escaping is passed on unchanged.
 func shown(lock store.Lock) []byte {
 	sent := lock.JSON()
 	asSent := len(sent) <= longestAnswer && outside.Text(string(sent)) == string(sent)
@@ -305,15 +306,15 @@ func shown(lock store.Lock) []byte {
 }
 
 const (
-	longest       = 1000     // bytes of a text in a lock that the child gets
-	longestAnswer = 64 << 10 // bytes of an answer that is no state
+	longest       = 1000     // maximum length of each string in a lock sent to the child, in bytes
+	longestAnswer = 64 << 10 // maximum size of a response without a state, in bytes
 )
 
-// pass sends an answer to the child.
+// pass sends a response to the child.
 func pass(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // no browser reads it, and the child may have ended
+	_, _ = w.Write(body) //nolint:gosec // not for a browser, and the child may have exited
 }
 
 func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {
@@ -321,13 +322,13 @@ func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {
 	http.Error(w, outside.Text(reason), status)
 }
 
-// lastNote keeps the last message to the user, so that repetitions of a request do not repeat it.
+// lastNote keeps the last message to the user, so that a repeated request does not repeat its message.
 type lastNote struct {
 	mu           sync.Mutex
 	method, text string
 }
 
-// begin records the method of a request. A request with another method is no repetition, so its messages are shown.
+// begin records the method of a request. A request with another method is not a repetition, so its messages are shown.
 func (n *lastNote) begin(method string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -336,7 +337,7 @@ func (n *lastNote) begin(method string) {
 	}
 }
 
-// tell shows the user a message about a request, once for all its repetitions.
+// tell shows the user a message about a request. Repetitions of the request do not repeat the message.
 func (p *Proxy) tell(text string) {
 	p.notes.mu.Lock()
 	defer p.notes.mu.Unlock()
@@ -346,7 +347,7 @@ func (p *Proxy) tell(text string) {
 	}
 }
 
-// CheckUse returns an error if the child has not used the proxy, although it should have.
+// CheckUse returns an error if the child should have used the proxy but did not.
 func (p *Proxy) CheckUse(code int) error {
 	if !p.used.Load() && (p.lock.given || code == 0 && p.effect == cmdline.Changes) {
 		return errors.New("the program did not use the backend of wrap; if it wrote a state, that is elsewhere and not encrypted; run " +

@@ -21,8 +21,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// certify makes a certificate for this run, whose authority only the child receives. After the run,
-// another process on our port cannot present it.
+// certify creates a certificate for this run. Only the child receives its authority. After the run, another process on
+// the same port cannot present this certificate.
 func certify() (certificate tls.Certificate, authority string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -31,7 +31,7 @@ func certify() (certificate tls.Certificate, authority string, err error) {
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(1, 0, 0), // the clock may be set meanwhile
+		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.AddDate(1, 0, 0), // the clock may be changed during the run
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -39,8 +39,8 @@ func certify() (certificate tls.Certificate, authority string, err error) {
 	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), err
 }
 
-// Serve starts to serve, and returns the settings with which the child finds the proxy. The function stop waits for
-// requests of the child, and not for others.
+// Serve starts the server, and returns the settings that let the child find the proxy. The stop function waits for the
+// child's requests, but not for unauthorized ones.
 func (p *Proxy) Serve(ctx context.Context) (settings module.Settings, stop func(), err error) {
 	certificate, authority, err := certify()
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Proxy) Serve(ctx context.Context) (settings module.Settings, stop func(
 		close(ended)
 	}()
 	return p.settings("https://"+listener.Addr().String(), authority), sync.OnceFunc(func() {
-		p.work.Lock() // each request has a limit of its own
+		p.work.Lock() // every request has its own time limit
 		_ = server.Close()
 		<-ended
 	}), nil
@@ -68,14 +68,14 @@ func (p *Proxy) server(certificate tls.Certificate) *http.Server {
 		Handler: p, ReadHeaderTimeout: time.Minute, ReadTimeout: states.Patience, IdleTimeout: -1, // a child may work for hours
 		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		Protocols:   new(http.Protocols),
-		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a child that disconnects is no error
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, 0), // a disconnecting child is not an error
 		BaseContext: func(net.Listener) context.Context { return notice.With(context.Background(), p.say) },
 	}
 	server.Protocols.SetHTTP1(true)
 	return server
 }
 
-// settings returns the arguments of a backend "http" that leads to the proxy.
+// settings returns the arguments of an "http" backend that point to the proxy.
 func (p *Proxy) settings(address, authority string) module.Settings {
 	all := module.Settings{
 		"address": address + "/state", "lock_address": address + "/lock", "unlock_address": address + "/lock",

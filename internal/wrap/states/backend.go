@@ -15,36 +15,35 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// Backend is the state of a module in its store.
+// Backend is the place of a module's state in a store.
 type Backend struct {
 	store.State
 	store.Properties
 	store store.Store
 	kind  store.Kind
 
-	recorded module.Recorded // the backend that the module has had without wrap
-	unread   error           // the error of reading that record
-	unlocked bool            // whether the user wants no lock
+	recorded module.Recorded // the backend that the module used without wrap
+	unread   error           // the error from reading the record
+	unlocked bool            // whether the user asked for no lock
 	say      func(text string)
 
-	open   atomic.Bool // whether the file that was read last is no envelope of OpenTofu
-	plain  atomic.Bool // whether the file that was read last is a state in plaintext
-	sealed atomic.Bool // whether an encrypted state has replaced a state in plaintext
+	open   atomic.Bool // whether the file read last is not an OpenTofu envelope
+	plain  atomic.Bool // whether the file read last was a plaintext state
+	sealed atomic.Bool // whether an encrypted state has replaced a plaintext state
 }
 
-// Read reads the state, and notes whether others can work on it without wrap.
+// Read reads the state, and records whether programs without wrap can also use it.
 func (b *Backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	state, version, err := b.State.Read(ctx)
 	if err == nil {
-		info, _ := encryption.Inspect(state) // the kind is unknown beside an error
+		info, _ := encryption.Inspect(state) // if Inspect returns an error, the kind is unknown
 		b.open.Store(state != nil && info.Kind != encryption.KindEncrypted)
 		b.plain.Store(info.Kind == encryption.KindState)
 	}
 	return state, version, err
 }
 
-// Write writes an encrypted state, unless [Backend.mayEncrypt] refuses. No other function encrypts a state in its
-// place.
+// Write writes an encrypted state, unless [Backend.mayEncrypt] forbids it. No other function encrypts a state in place.
 func (b *Backend) Write(ctx context.Context, sealed []byte, read store.Version) (store.Version, error) {
 	if err := b.mayEncrypt(); err != nil {
 		return "", err
@@ -56,14 +55,13 @@ func (b *Backend) Write(ctx context.Context, sealed []byte, read store.Version) 
 	return next, err
 }
 
-// mayEncrypt returns an error if a state that is not encrypted would be encrypted without a lock that excludes users
-// without wrap.
+// mayEncrypt returns an error if a state would be encrypted in place without a lock that keeps out users without wrap.
 func (b *Backend) mayEncrypt() error {
 	if !b.open.Load() {
 		return nil
 	}
 	err := b.unread
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // without a record, the block tells the lock of others
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // without a record, the block tells which lock other users take
 		_, err = b.succeeds(b.recorded)
 	}
 	if err == nil && b.unlocked && b.HasLocks {
@@ -76,7 +74,7 @@ func (b *Backend) mayEncrypt() error {
 }
 
 // succeeds reports whether the state is the one that the module had without wrap, in the backend of r. It returns an
-// error if our lock would not exclude users of that backend.
+// error if our lock would not keep out users of that backend.
 func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
 	if s, ok := store.As[store.Shared](b.State); ok {
 		return s.IsStateOf(r.Backend.Type, r.Backend.Config)
@@ -84,7 +82,7 @@ func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
 	return false, nil
 }
 
-// settle writes the digest with which others compare the state.
+// settle writes the digest that other programs compare with the state.
 func (b *Backend) settle(ctx context.Context, state []byte) error {
 	if s, ok := store.As[store.Digested](b.State); ok {
 		return s.Settle(ctx, state)
@@ -98,7 +96,7 @@ func (b *Backend) Keeps(path string) bool {
 	return ok && local.Keeps(path)
 }
 
-// Lend returns a file for the child to inherit, so that the lock ends with the child, and nil if there is none.
+// Lend returns a file for the child to inherit, so that the lock ends with the child, or nil if there is no such file.
 func (b *Backend) Lend() *os.File {
 	if local, ok := store.As[store.Local](b.State); ok {
 		return local.Lend()
@@ -106,8 +104,8 @@ func (b *Backend) Lend() *os.File {
 	return nil
 }
 
-// LookAgain returns an error if a state was encrypted in its place, and somebody who had read it before has written
-// it since, in plaintext and without the lock.
+// LookAgain returns an error if a state was encrypted in place, but another user, who had read the old state, has since
+// overwritten it in plaintext without the lock.
 func (b *Backend) LookAgain(ctx context.Context) error {
 	if !b.sealed.Load() {
 		return nil
@@ -131,7 +129,7 @@ func (b *Backend) noteForm(sealed []byte) {
 	}
 }
 
-// isLabelled reports whether a file shows its serial or its lineage.
+// isLabelled reports whether a file shows its serial or lineage in plaintext.
 func isLabelled(state []byte) bool {
 	serial, lineage, err := store.Label(state)
 	return err == nil && (serial != nil || lineage != "")
@@ -140,7 +138,7 @@ func isLabelled(state []byte) bool {
 // Close releases locks that end with the process.
 func (b *Backend) Close() error { return b.store.Close() }
 
-// Backends returns the kinds that the block of [Where] may have.
+// Backends returns the attribute tables of the block kinds that [Where] accepts.
 func Backends() (tables []attr.Table) {
 	for _, k := range all.Kinds() {
 		tables = append(tables, k.Table)
@@ -148,8 +146,8 @@ func Backends() (tables []attr.Table) {
 	return tables
 }
 
-// underLock calls work while it holds the lock, if there are locks. An interrupt does not end the requests that lock
-// and unlock, because a server may still execute them later.
+// underLock calls work while holding the lock, if the store has locks. An interrupt does not cancel the lock and unlock
+// requests, because a server may still execute a canceled request later.
 func (b *Backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
 	if !b.HasLocks {
 		return work()
@@ -171,7 +169,7 @@ func (b *Backend) underLock(ctx context.Context, operation string, work func() e
 	return work()
 }
 
-// StuckError means that the work under a lock is done, and the lock could not be released.
+// StuckError means that the work under a lock succeeded, but the lock could not be released.
 type StuckError struct{ Err error }
 
 func (e *StuckError) Error() string { return e.Err.Error() }
@@ -186,8 +184,8 @@ func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	return nil
 }
 
-// keep writes a sealed state to the backend, unless ctx has ended. The first write of a run is read back, see
-// [careful.New]: many servers answer 200 to anything, and the user may delete the old state.
+// keep writes a sealed state to the backend, unless ctx is done. The first write of a run is read back, see
+// [careful.New]: many servers answer every request with 200, and the user may delete the old state.
 func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -205,8 +203,8 @@ func rehearse(ctx context.Context, target encryption.Target) error {
 	return err
 }
 
-// Rehearse returns an error if the state of the run could not be encrypted or written. If keys are derived from a
-// salt, [Guard.Open] tests the encryption later, because the state brings the salt along.
+// Rehearse returns an error if the state of the run could not be encrypted or written. If keys are derived from a salt,
+// [Guard.Open] tests the encryption later, because the salt comes with the state.
 func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) (err error) {
 	if !target.IsSalted() {
 		err = rehearse(ctx, target)

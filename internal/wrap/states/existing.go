@@ -34,7 +34,7 @@ type Existing struct {
 }
 
 // MoveIn encrypts the state in the backend or, if the backend has none, moves the module's own state there. It holds
-// the lock of the state meanwhile.
+// the state lock while it works.
 func (m *Existing) MoveIn(ctx context.Context) error {
 	return m.Backend.underLock(ctx, "statecrypt wrap -encrypt-existing", func() error { return m.sealExisting(ctx) })
 }
@@ -44,8 +44,8 @@ type Arrival struct {
 	Guard   *Guard
 	Backend *Backend
 
-	there  store.Version // the version of the state in the backend
-	counts bool          // whether the state gets the next serial, because it replaces the same state
+	there  store.Version // the version of the state now in the backend
+	counts bool          // whether the serial is incremented, because the new state replaces the same state
 }
 
 func (m *Existing) sealExisting(ctx context.Context) error {
@@ -81,7 +81,7 @@ func (m *Existing) sealExisting(ctx context.Context) error {
 	return nil
 }
 
-// ofOtherTool decrypts a state that sops or terraform-backend-git has encrypted.
+// ofOtherTool decrypts a state encrypted by sops or terraform-backend-git.
 func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
 	opened, err := m.Guard.Target.Decrypt(ctx, there)
 	if err != nil {
@@ -112,7 +112,7 @@ func (m *Existing) sealOwn(ctx context.Context) error {
 	return nil
 }
 
-// readOwn reads the state of the module from the place where the module has it without wrap.
+// readOwn reads the module's state from the place where it is without wrap.
 func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, err error) {
 	file, r, err := m.Unused.find()
 	place = cmp.Or(file, "the backend "+r.Name())
@@ -139,7 +139,8 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 	return place, content, keyfile.Reason(err)
 }
 
-// noWorkspace returns an error if a workspace other than default is selected, because that has a state of its own.
+// noWorkspace returns an error if a workspace other than default is selected, because such a workspace has its own
+// state.
 func (m *Existing) noWorkspace() error {
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
 		return errors.New("a workspace is selected, and there are none under wrap; select default first")
@@ -147,7 +148,7 @@ func (m *Existing) noWorkspace() error {
 	return nil
 }
 
-// workspace returns the selected workspace, and "" for the default.
+// workspace returns the name of the selected workspace, or an empty string for the default workspace.
 func (m *Existing) workspace() string {
 	if name, _ := world.Lookup(m.Process.Environ)("TF_WORKSPACE"); name != "" {
 		return name
@@ -156,8 +157,8 @@ func (m *Existing) workspace() string {
 	return string(name)
 }
 
-// pull has the CLI read the state from another backend. The module names the proxy by then, so a temporary module
-// that consists of that backend reads the state.
+// pull makes Terraform or OpenTofu read the state from another backend. The module names the proxy by then, so pull
+// uses a temporary module that consists only of that backend.
 func (m *Existing) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
 	f := &files.Temporary{}
 	defer f.Remove()
@@ -176,7 +177,7 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 		return nil, err
 	}
 	var more []string
-	if kind == "http" { // variables set the arguments that the block leaves out, as without wrap
+	if kind == "http" { // as without wrap, variables set the arguments missing in the block
 		more = slices.DeleteFunc(slices.Clone(m.Process.Environ), func(pair string) bool {
 			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
 		})
@@ -184,8 +185,8 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 	return m.run(ctx, f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
 
-// resolved returns the value of a backend argument, or of a variable, for another working directory: relative paths
-// of files of the module are replaced by full ones.
+// resolved returns the value of a backend argument or environment variable for use in another working directory. It
+// makes relative paths of files in the module absolute.
 func (m *Existing) resolved(name string, value any) any {
 	switch value := value.(type) {
 	case string:
@@ -204,12 +205,12 @@ func (m *Existing) resolved(name string, value any) any {
 	return value
 }
 
-// namesFile matches the names of all backend arguments that take the path of a local file, and of the environment
-// variables for these arguments.
+// namesFile matches the names of all backend arguments that take a local file path, and of the matching environment
+// variables.
 var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
-// run runs commands in a folder, with more variables, and returns the output of the last one, without white space
-// around it.
+// run runs commands in a folder with additional environment variables. It returns the output of the last command,
+// without leading and trailing white space.
 func (m *Existing) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
 	p := m.Process
 	p.Environ, p.More, p.Data = slices.Clone(p.Environ), more, (&module.Module{Dir: dir}).OwnData()
@@ -230,8 +231,8 @@ func (m *Existing) run(ctx context.Context, dir string, more []string, commands 
 	return printed, nil
 }
 
-// seal encrypts a state, if it is the expected one, and writes it to the backend. Its errors begin with the name of
-// the state (what), and say that the state was not, for example, "encrypted" (wasNot).
+// seal encrypts a state, if it is the expected one, and writes it to the backend. Error messages begin with the name of
+// the state (what), and say, for example, that it was not "encrypted" (wasNot).
 func (a *Arrival) seal(ctx context.Context, plain []byte, what, wasNot string) error {
 	seen, err := a.Guard.expect(plain)
 	a.Guard.noteDoubts()

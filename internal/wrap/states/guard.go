@@ -15,26 +15,26 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// Guard decides which state a run accepts, and reports warnings about it to the user.
+// Guard decides which states a run accepts, and warns the user about them.
 type Guard struct {
 	Target    encryption.Target
 	Doubts    []encryption.Finding // probable mistakes in Target
 	Backend   *Backend
 	Memory    *Memory // the memory of earlier runs
-	Elsewhere error   // the error about a state without wrap, whose resources would be made again; nil if there is none
+	Elsewhere error   // the error if there is a state without wrap, whose resources would be created again; nil if there is none
 	Pins      Pins
-	Force     bool // whether a state may replace a state of another lineage
+	Force     bool // whether a state may replace a state with another lineage
 	Changes   bool // whether the run changes resources
 	Say       func(text string)
 
 	readers  atomic.Int64           // the number of age recipients of the state
-	Lineage  atomic.Pointer[string] // the lineage of the state; "" if there is no state, nil until it was read
+	Lineage  atomic.Pointer[string] // the lineage of the state; "" if there is no state, nil until the state is read
 	nameless sync.Once              // see NoteLineage
 	sealable atomic.Bool            // see rehearse
 	oldKey   sync.Once              // see warn
 }
 
-// AcceptNone returns an error if the run must not go on without a state.
+// AcceptNone returns an error if the run must not continue without a state.
 func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case g.Pins != Pins{}:
@@ -61,8 +61,8 @@ func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// rehearse encrypts a state with keys that are derived from a salt, once and only if the run changes resources,
-// before the run makes anything that the state must record. See also [Backend.Rehearse].
+// rehearse tests the encryption of a state with keys derived from a salt, before the run creates anything that the
+// state must record. It does so only once, and only if the run changes resources. See also [Backend.Rehearse].
 func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
 	if !g.Changes || !g.Target.IsSalted() || g.sealable.Load() {
 		return nil
@@ -74,7 +74,7 @@ func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
 	return nil
 }
 
-// Open returns the plaintext of a state of the backend, and an error if the run must not accept that state.
+// Open returns the plaintext of a state from the backend. It returns an error if the run must not accept the state.
 func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	readers := Recipients(state)
 	opened, seen, err := g.decrypt(ctx, state)
@@ -82,7 +82,7 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 		return nil, err
 	}
 	if g.Changes {
-		if err := g.Backend.mayEncrypt(); err != nil { // before the run makes anything that the state must record
+		if err := g.Backend.mayEncrypt(); err != nil { // before the run creates anything that the state must record
 			return nil, err
 		}
 		if err := g.rehearse(ctx, opened.Rehearsal()); err != nil {
@@ -97,7 +97,7 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 	return opened.Data, nil
 }
 
-// decrypt opens a state of the backend, if the run accepts it. It overwrites state.
+// decrypt opens a state from the backend, if the run accepts it. It overwrites state.
 func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
 	opened, err := g.Target.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
@@ -110,7 +110,7 @@ func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, 
 	return opened, seen, err
 }
 
-// expect returns the label of a state, and an error if the run does not accept it.
+// expect returns the label of a state. It returns an error if the run does not accept the state.
 func (g *Guard) expect(plain []byte) (*label, error) {
 	serial, lineage, err := store.Label(plain)
 	seen := &label{lineage, serial}
@@ -135,15 +135,15 @@ func (g *Guard) warn(opened *encryption.Opened) {
 	}
 }
 
-// noteDoubts reports probable mistakes in a key that has not encrypted any state yet.
+// noteDoubts reports probable mistakes in a key that has not yet encrypted a state.
 func (g *Guard) noteDoubts() {
 	for _, doubt := range g.Doubts {
 		g.Say(words.Doubt(doubt))
 	}
 }
 
-// remember records the first lineage that is read: if the backend loses or exchanges the state while the child runs,
-// the run accepts no other lineage.
+// remember records the first lineage that is read. If the backend loses or replaces the state while the child runs, the
+// run accepts no other lineage.
 func (g *Guard) remember(lineage string) {
 	if known := g.Lineage.Load(); known == nil || *known == "" {
 		g.Lineage.Store(&lineage)
@@ -157,7 +157,8 @@ func (g *Guard) NoteRecipients(sealed []byte) {
 	g.readers.Store(int64(Recipients(sealed)))
 }
 
-// MayWrite returns the label of a plaintext state, and an error if that must not replace the state in the backend.
+// MayWrite returns the label of a plaintext state. It returns an error if the state must not replace the state in the
+// backend.
 func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
 		return nil, errors.New("it is not a plaintext state; does an encryption block in the configuration encrypt it already?")
@@ -175,7 +176,7 @@ func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	return &label{lineage, serial}, err
 }
 
-// NoteLineage warns of a state without a lineage, once for each run.
+// NoteLineage warns, once per run, about a state without a lineage.
 func (g *Guard) NoteLineage(of *label) {
 	if of == nil || of.Lineage != "" {
 		return
@@ -186,14 +187,15 @@ func (g *Guard) NoteLineage(of *label) {
 	})
 }
 
-// Pins are requirements on the state. A person who can write to a store can put back an old state, or
-// another state with the same key, and both open. The zero value accepts any state.
+// Pins are the user's requirements for the state. An attacker who can write to the store can restore an old state, or
+// put in another state encrypted with the same key. Both would decrypt without an error. The zero value accepts any
+// state.
 type Pins struct {
-	Lineage string // "" for any
-	Serial  *int64 // the lowest accepted serial; nil for any
+	Lineage string // the required lineage; an empty string accepts any
+	Serial  *int64 // the lowest accepted serial; nil accepts any
 }
 
-// Accept returns an error if a state does not meet the pins, or lacks a pinned value.
+// Accept returns an error if a state does not satisfy the pins, or lacks a pinned value.
 func (p Pins) Accept(serial *int64, lineage string) error {
 	switch {
 	case p.Lineage != "" && lineage != p.Lineage && lineage == strings.Trim(p.Lineage, "\"' \r\n"):

@@ -13,8 +13,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Recipients returns the number of age recipients of a file, or of the data key in it. It returns 0 for other files,
-// and if the number is unknown.
+// Recipients returns the number of age recipients of a file, or of the data key in it. It returns 0 if the file uses no
+// age recipients or the number is unknown.
 func Recipients(file []byte) (n int) {
 	if n = stanzas(file); n > 0 {
 		return n
@@ -27,7 +27,7 @@ func Recipients(file []byte) (n int) {
 	for _, document := range envelope.Meta {
 		var stored struct {
 			External struct {
-				Key []byte `json:"statecrypt_age_key"` // the encoder of the key provider has the same name
+				Key []byte `json:"statecrypt_age_key"` // the key provider writes this field under the same name
 			} `json:"external_data"`
 		}
 		if json.Unmarshal(document, &stored) == nil {
@@ -37,8 +37,8 @@ func Recipients(file []byte) (n int) {
 	return n
 }
 
-// stanzas returns the number of stanzas for recipients in the header of an age file. It leaves out the stanzas
-// without a recipient (grease) that some programs add.
+// stanzas returns the number of recipient stanzas in the header of an age file. It does not count the stanzas without a
+// recipient (grease) that some programs add.
 func stanzas(file []byte) (n int) {
 	header, _, _ := bytes.Cut(file, []byte("\n---"))
 	if !bytes.HasPrefix(header, []byte("age-encryption.org/")) {
@@ -53,9 +53,9 @@ func stanzas(file []byte) (n int) {
 	return n
 }
 
-// NoteRecipients returns a warning if the number of age recipients has changed from before, and "" if it has not, or
-// if either number is unknown. With an outdated list of recipients, somebody loses access, or somebody who has left
-// gets it again.
+// NoteRecipients returns a warning if the number of age recipients differs from before. It returns an empty string if
+// the number is the same, or if either number is unknown. With an outdated recipient list, a person may lose access, or
+// a person whose access was removed may get it again.
 func NoteRecipients(before int, after []byte) string {
 	n := Recipients(after)
 	if before == 0 || n == 0 || before == n {
@@ -64,9 +64,9 @@ func NoteRecipients(before int, after []byte) string {
 	return fmt.Sprintf("the number of its age recipients was %d, and is now %d; check that the list of recipients is up to date", before, n)
 }
 
-// CheckReplaced returns an error if the file described by there is no older version of the file that would replace
-// it: a mistaken name may be the name of settings, of a key, or of another state. [Describe] returns both
-// descriptions.
+// CheckReplaced returns an error if the existing file is not an older version of the file that would replace it. A
+// mistyped name may be the name of a settings file, a key file, or another state. Both descriptions, there for the
+// existing file and by for the new file, come from [Describe].
 func CheckReplaced(there, by encryption.Info) error {
 	was, is := content(there), content(by)
 	switch {
@@ -85,8 +85,8 @@ func CheckReplaced(there, by encryption.Info) error {
 	return nil
 }
 
-// content returns "state" or "plan" for a file, encrypted or not, and "" if unknown. An envelope of a
-// state has a label, in contrast to an envelope of a plan.
+// content returns "state" or "plan" for a file, encrypted or not, or an empty string if unknown. The envelope of a
+// state has a label; the envelope of a plan has none.
 func content(i encryption.Info) string {
 	switch {
 	case i.Kind == encryption.KindState, i.Kind == encryption.KindEncrypted && (i.Serial != nil || i.Lineage != ""):
@@ -97,7 +97,7 @@ func content(i encryption.Info) string {
 	return ""
 }
 
-// Describe returns the result of [encryption.Inspect], with the serial and the lineage of a state in plaintext, too.
+// Describe returns the result of [encryption.Inspect], with the serial and lineage filled in for a plaintext state too.
 func Describe(file []byte) (encryption.Info, error) {
 	info, err := encryption.Inspect(file)
 	if info.Kind == encryption.KindState {
@@ -109,13 +109,13 @@ func Describe(file []byte) (encryption.Info, error) {
 // newLineage returns a random UUID of version 4 (RFC 9562). Anybody who can read the store can see it.
 func newLineage() string {
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // this never fails
+	_, _ = rand.Read(id[:]) // never fails
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// withLineage returns the state with the given lineage, and with serial 1 if the serial is absent, null or 0, like
-// the first write of a CLI.
+// withLineage returns the state with the given lineage. If the serial is absent, null or 0, it becomes 1, as in the
+// first write by Terraform or OpenTofu.
 func withLineage(state []byte, lineage string) ([]byte, error) {
 	text, err := json.Marshal(lineage)
 	if err != nil {
@@ -127,7 +127,7 @@ func withLineage(state []byte, lineage string) ([]byte, error) {
 		if out.Len() > 1 {
 			out.WriteByte(',')
 		}
-		quoted, _ := json.Marshal(name) // a string has no error
+		quoted, _ := json.Marshal(name) // a string always encodes
 		out.Write(append(append(quoted, ':'), value...))
 	}
 	out.WriteByte('{')

@@ -27,18 +27,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-// Leftover finds and encrypts the files in which Terraform leaves states outside the backend, and saves the states
-// that Terraform cannot leave.
+// Leftover finds and encrypts the files in which Terraform leaves states outside the backend, and saves states that
+// Terraform cannot leave in a file.
 type Leftover struct {
 	dir     string // the folder of the module
-	home    string // the file in which wrap saves a state of this module; "" if there is no home directory
+	home    string // the file in which wrap saves a state of this module, or "" without a home directory
 	target  encryption.Target
 	backend *Backend
 	memory  *Memory
 	say     func(text string)
 
-	savedAt string                       // the file in which this run has saved a state; "" if it has saved none
-	seen    map[string][sha256.Size]byte // digests of the files before the run, by name
+	savedAt string                       // the file in which this run saved a state, or ""
+	seen    map[string][sha256.Size]byte // digests of the files before the run, keyed by file name
 }
 
 const Errored = "errored.tfstate"
@@ -46,7 +46,7 @@ const Errored = "errored.tfstate"
 // recovers is the command that writes a leftover to the backend.
 const recovers = "statecrypt recover -config FILE"
 
-// NewLeftover returns the leftovers of a module, and records the digests of the files that exist before the run.
+// NewLeftover returns the Leftover for a module. It records the digests of the files that exist before the run.
 func NewLeftover(m *module.Module, g *Guard) *Leftover {
 	l := &Leftover{
 		dir: m.Dir, target: g.Target, backend: g.Backend, memory: g.Memory, say: g.Say, seen: map[string][sha256.Size]byte{},
@@ -60,8 +60,8 @@ func NewLeftover(m *module.Module, g *Guard) *Leftover {
 	return l
 }
 
-// digest returns the digest and the content of a file. A file that does not exist counts as empty. The digest is all
-// zeros if the file cannot be read.
+// digest returns the digest and the content of a file. A missing file counts as empty. If the file cannot be read, the
+// digest is all zeros.
 func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	content, err = files.ReadFile(path)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -70,10 +70,10 @@ func digest(path string) (sum [sha256.Size]byte, content []byte, err error) {
 	return sum, content, err
 }
 
-// Check returns an error if an earlier run left a state, and this run would change resources or push that state (the
-// file pushed). Otherwise it only warns. The resources of the earlier run are in no other state; the child would
-// overwrite the leftover, or print an encrypted one; and a push would skip the check whether another run has written
-// since.
+// Check returns an error if an earlier run left a state, and this run would change resources, or push that state from
+// the file called pushed. In all other cases, it only warns. The resources of the earlier run are recorded in no other
+// state. The child would overwrite the leftover, or print an encrypted one. A push would skip the check whether another
+// run has written to the backend since.
 func (l *Leftover) Check(changes bool, pushed string) error {
 	err := l.find()
 	if err != nil && !changes && (pushed == "" || !l.isIn(pushed)) {
@@ -83,7 +83,7 @@ func (l *Leftover) Check(changes bool, pushed string) error {
 	return err
 }
 
-// NotePlaintext warns of a plaintext errored.tfstate in dir: if wrap was killed, nobody has encrypted that file.
+// NotePlaintext warns about a plaintext errored.tfstate in dir. wrap leaves such a file unencrypted if it is killed.
 func NotePlaintext(dir string, say func(text string)) {
 	if isInPlaintext(dir) {
 		say("warning: " + Errored + " holds a plaintext state that an earlier run could not write")
@@ -96,12 +96,12 @@ func isInPlaintext(dir string) bool {
 		return false
 	}
 	content, err := files.ReadFile(path)
-	info, _ := encryption.Inspect(content) // the kind is unknown beside an error
+	info, _ := encryption.Inspect(content) // if Inspect returns an error, the kind is unknown
 	return err == nil && info.Kind == encryption.KindState
 }
 
-// Seal encrypts a plaintext errored.tfstate in its place, under the lock of the state, because the program of that
-// run may still be writing the file. It prints a warning if it cannot.
+// Seal encrypts a plaintext errored.tfstate in place. It takes the state lock, because the program of the run that left
+// the file may still be writing it. If it fails, it prints a warning.
 func (l *Leftover) Seal(ctx context.Context) {
 	if !isInPlaintext(l.dir) {
 		return
@@ -134,7 +134,7 @@ func (l *Leftover) Seal(ctx context.Context) {
 
 const sealedInPlace = Errored + " is encrypted now; to write it to the backend, run " + recovers
 
-// tellSealed prints where the leftover is encrypted, and a warning about other names of the plaintext file.
+// tellSealed prints where the leftover is now encrypted, and warns about other names of the plaintext file.
 func (l *Leftover) tellSealed(where, others string) {
 	l.say(where)
 	if others != "" {
@@ -151,7 +151,7 @@ func (l *Leftover) isIn(path string) bool {
 	})
 }
 
-// find returns an error for a leftover of Terraform or of wrap, and for anything else in its place.
+// find returns an error if there is a leftover of Terraform or wrap, or if something else has the name of one.
 func (l *Leftover) find() error {
 	err := asErrored(filepath.Join(l.dir, Errored), Errored)
 	if err == nil && l.home != "" {
@@ -189,8 +189,8 @@ func asErrored(path, name string) error {
 	return nil
 }
 
-// locate returns the path of the only leftover, and its name for messages. It returns an error if there are none or
-// two.
+// locate returns the path of the only leftover, and its name for messages. It returns an error if there is no leftover,
+// or more than one.
 func (l *Leftover) locate() (path, name string, err error) {
 	var paths, names []string
 	for _, path := range []string{filepath.Join(l.dir, Errored), l.home} {
@@ -215,9 +215,9 @@ func (l *Leftover) locate() (path, name string, err error) {
 		"newer one, then delete both", names[0], names[1])
 }
 
-// CanLeave reports whether the child can leave a state of plain bytes in the folder of the module, and wrap an
-// encrypted one of sealed bytes that then replaces it. If the child cannot, it prints the state, or claims to have
-// left it. The test writes random bytes, because some file systems compress others.
+// CanLeave reports whether the module folder has room for a plaintext state of plain bytes from the child, and for the
+// encrypted state of sealed bytes with which wrap then replaces it. Without that room, the child prints the state, or
+// wrongly claims to have saved it. The test writes random bytes, because some file systems compress other data.
 func (l *Leftover) CanLeave(plain, sealed int) bool {
 	if info, err := os.Lstat(filepath.Join(l.dir, Errored)); err == nil && !info.Mode().IsRegular() {
 		return false
@@ -226,13 +226,13 @@ func (l *Leftover) CanLeave(plain, sealed int) bool {
 	if err != nil {
 		return false
 	}
-	const beside = 64 << 10 // bytes for unfilled blocks and the notes of the memory
+	const beside = 64 << 10 // bytes for partly filled blocks and for the files of Memory
 	_, err = io.CopyN(f, rand.Reader, int64(plain)+int64(sealed)+beside)
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())) == nil
 }
 
-// Save saves an encrypted state that the child cannot leave, and returns a text with its place and with the command
-// that writes it to the backend. If no file can be written, the text contains the state in base64.
+// Save saves an encrypted state that the child cannot save. It returns a text that names the saved file and the command
+// that writes the state to the backend. If no file can be written, the text contains the state in base64.
 func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, Errored)) {
 		return l.whereSaved()
@@ -241,13 +241,13 @@ func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 		base64.StdEncoding.EncodeToString(sealed)
 }
 
-// saveInFile saves an encrypted state in the first place where that works: the home directory, the file that this run
-// saved before, the folder for temporary files, or the paths in more. In the home directory, it replaces no file of
-// another run. It returns true if the state is on the disk.
+// saveInFile saves an encrypted state in the first place that works: the home directory, the file this run saved
+// before, the temporary folder, or the paths in more. In the home directory, it does not replace a file from another
+// run. It returns true once the state is on disk.
 func (l *Leftover) saveInFile(ctx context.Context, sealed []byte, more ...string) bool {
 	paths := []string{l.home, l.savedAt}
 	if _, err := os.Lstat(paths[0]); paths[0] != l.savedAt && !errors.Is(err, fs.ErrNotExist) {
-		paths[0] = "" // the file of another run, or no home directory
+		paths[0] = "" // there is a file from another run, or no home directory
 	}
 	temporary, err := os.MkdirTemp("", "errored-")
 	if err == nil {
@@ -262,14 +262,14 @@ func (l *Leftover) saveInFile(ctx context.Context, sealed []byte, more ...string
 		return false
 	}
 	if paths[at] != l.savedAt {
-		_ = os.Remove(l.savedAt) // an older state of this run
+		_ = os.Remove(l.savedAt) // an older state from this run
 		l.savedAt = paths[at]
 	}
 	return true
 }
 
-// whereSaved returns a text with the name of the saved file and the command that writes its state to the backend. In
-// the home directory and in the folder of the module, the command needs no name to find the file.
+// whereSaved returns a text with the name of the saved file and the command that writes its state to the backend. If
+// the file is in the home directory or in the module folder, the command finds it without a name.
 func (l *Leftover) whereSaved() string {
 	name, named := outside.Line(l.savedAt, 300), ""
 	if l.savedAt != l.home && filepath.Dir(l.savedAt) != l.dir {
@@ -278,8 +278,8 @@ func (l *Leftover) whereSaved() string {
 	return name + "; to write it to the backend, run " + recovers + named
 }
 
-// Follow handles the files that the run has left: it encrypts errored.tfstate in its place, and returns an error for
-// any other plaintext state.
+// Follow handles the files that the run left behind. It encrypts errored.tfstate in place, and returns an error for any
+// other plaintext state.
 func (l *Leftover) Follow(ctx context.Context) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(l.seen)) {
@@ -289,7 +289,7 @@ func (l *Leftover) Follow(ctx context.Context) error {
 			continue
 		}
 		kept := filepath.Ext(name) != ".backup" && l.backend.Keeps(path)
-		if name == Errored && files.IsLink(path) { // it was made during the run
+		if name == Errored && files.IsLink(path) { // created during the run
 			to, _ := filepath.EvalSymlinks(path)
 			errs = append(errs, fmt.Errorf("%s is a link to %s, which may hold a plaintext state, and stays as it is; if it does, move it "+
 				"here in place of the link; to write it to the backend, run %s", name, outside.Quoted(to, 300), recovers))
@@ -326,7 +326,7 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	others := replace.OtherNames(path)
 	sealed, again, err := Seal(ctx, l.target, content)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
-		err = nil // the key that opens it is gone since the rehearsal; plaintext would be worse
+		err = nil // the key for decryption became unavailable after the rehearsal; plaintext would be worse
 	}
 	where := sealedInPlace
 	if err == nil {

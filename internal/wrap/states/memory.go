@@ -18,25 +18,25 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// Memory records the last lineage and serial of a state that wrap has seen: a person who can write to the
-// store can put back an old state, or another state with the same key, and both open. The recorded
-// values act as pins that users need not set.
+// Memory records the lineage and serial of the last state that wrap saw, because an attacker who can write to the store
+// can restore an old state, or put in another state encrypted with the same key. Both would decrypt without an error.
+// The recorded values act like pins that users need not set.
 type Memory struct {
 	at      files.Directory
-	of      string // the digest of the kind of the store and of the full address of the state
-	text    string // the kind and the address for messages; earlier versions used this as the name of the state
-	isWhole bool   // whether text has the full address, so that it identifies the state
-	reverts bool   // whether an older or another state is normal, because git tracks the file
-	accepts bool   // whether the user accepts the state that the backend has
+	of      string // the digest of the store kind and the full address of the state
+	text    string // the store kind and the address, for messages; earlier versions used this text as the name of the state
+	isWhole bool   // whether text contains the full address, and so identifies the state
+	reverts bool   // whether an older or a different state is normal, because git tracks the file
+	accepts bool   // whether the user accepts the state now in the backend
 
 	changes bool // whether the run may leave a state that it cannot write, even if wrap is killed
 
 	mu   sync.Mutex
 	last *label          // the label that this run recorded last
-	from []store.Version // digests of the states that this run has started from or sent; nil if it has read none
+	from []store.Version // digests of the states that this run started from or sent; nil if it has read none
 }
 
-// label is the lineage and the serial in a state.
+// label holds the lineage and serial of a state.
 type label struct {
 	Lineage string `json:"lineage"`
 	Serial  *int64 `json:"serial"`
@@ -47,8 +47,8 @@ const (
 	baseName   = "base.json"
 )
 
-// NewMemory returns the memory of a run. If accepts is true, the user accepts the state that the backend has; if
-// changes is true, the run may leave a state that it cannot write.
+// NewMemory returns the memory for a run. If accepts is true, the user accepts the state now in the backend. If changes
+// is true, the run may leave a state that it cannot write.
 func NewMemory(ctx context.Context, at files.Directory, b *Backend, accepts, changes bool) *Memory {
 	text := b.kind.Name + " " + b.String()
 	whole := text
@@ -62,7 +62,7 @@ func NewMemory(ctx context.Context, at files.Directory, b *Backend, accepts, cha
 	}
 }
 
-// locked calls do while it holds a lock of wrap's folder, so that no other process changes the files there between a
+// locked calls do while holding a lock on wrap's folder, so that no other process changes the files there between a
 // read and a write. If there is no folder, as in a new clone, at is nil.
 func (m *Memory) locked(do func(at *os.Root) error) error {
 	m.mu.Lock()
@@ -82,11 +82,12 @@ func (m *Memory) locked(do func(at *os.Root) error) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // nil has nothing to close
+	defer lock.Close() // Close accepts a nil file
 	return do(at)
 }
 
-// load reads a JSON object from a file in wrap's folder. The map is empty if there is no file, and after an error.
+// load reads a JSON object from a file in wrap's folder. If the file does not exist, or if there is an error, the map
+// is empty.
 func load[T any](at *os.Root, name string) (map[string]T, error) {
 	none := map[string]T{}
 	if at == nil {
@@ -100,13 +101,13 @@ func load[T any](at *os.Root, name string) (map[string]T, error) {
 		return none, err
 	}
 	var found map[string]T
-	if json.Unmarshal(text, &found) != nil || found == nil { // null leaves a nil map
+	if json.Unmarshal(text, &found) != nil || found == nil { // null leaves the map nil
 		return none, errors.New("it is damaged")
 	}
 	return found, nil
 }
 
-// save writes all to a file in wrap's folder. Callers ignore its error: without a writable folder, a run remembers
+// save writes the map to a file in wrap's folder. Callers ignore errors: without a writable folder, a run remembers
 // nothing, as in a new clone.
 func save[T any](ctx context.Context, at *os.Root, name string, all map[string]T) error {
 	text, err := json.Marshal(all)
@@ -116,8 +117,8 @@ func save[T any](ctx context.Context, at *os.Root, name string, all map[string]T
 	return err
 }
 
-// find returns the label that was recorded for the state, and nil for none. An entry under the name that earlier
-// versions used counts if there is no other, or if it has the same lineage and a higher serial.
+// find returns the label recorded for the state, or nil if there is none. An entry under the name used by earlier
+// versions counts if there is no other entry, or if it has the same lineage and a higher serial.
 func (m *Memory) find(seen map[string]label) *label {
 	was, ok := seen[m.of]
 	renamed, isRenamed := seen[m.text]
@@ -136,8 +137,8 @@ func (l label) isAfter(other label) bool {
 	return l.Serial != nil && (other.Serial == nil || *l.Serial > *other.Serial)
 }
 
-// accept returns an error if the state is older than the recorded one, has another lineage or no serial, or is
-// missing (nil), and also if the record cannot be read.
+// accept returns an error if the state is older than the recorded one, has another lineage, has no serial, or is
+// missing (nil). It also returns an error if it cannot read the record.
 func (m *Memory) accept(state *label) error {
 	var was *label
 	err := m.locked(func(at *os.Root) error {
@@ -170,7 +171,8 @@ func (m *Memory) accept(state *label) error {
 	return nil
 }
 
-// Remember records the label of the state that the backend has, nil for none, if [Memory.mayFollow] allows it.
+// Remember records the label of the state in the backend, or nil if there is no state, provided that [Memory.mayFollow]
+// allows it.
 func (m *Memory) Remember(ctx context.Context, state *label) {
 	_ = m.locked(func(at *os.Root) error {
 		seen, err := load[label](at, memoryName)
@@ -194,9 +196,9 @@ func (m *Memory) Remember(ctx context.Context, state *label) {
 	})
 }
 
-// mayFollow reports whether the label of state may replace the recorded label was. A slower run must not replace the
-// label that a faster run has recorded with an older one, unless the record is still the one of the slower run, or
-// the user accepts the state.
+// mayFollow reports whether the label of state may replace the recorded label, was. A slow run must not replace the
+// label recorded by a faster run with an older one, unless the slow run recorded that label itself, or the user accepts
+// the state.
 func (m *Memory) mayFollow(was, state *label) bool {
 	switch {
 	case was == nil, m.accepts, m.last != nil && reflect.DeepEqual(was, m.last):
@@ -211,7 +213,7 @@ func (m *Memory) mayFollow(was, state *label) bool {
 	return state.Serial != nil && *state.Serial >= *was.Serial
 }
 
-// GoOn records the version of the state that the run starts from.
+// GoOn records the version of the state from which the run starts.
 func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.mu.Lock()
 	m.from = []store.Version{state}
@@ -219,7 +221,7 @@ func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.note(ctx)
 }
 
-// Sends records the state that the run is about to write, because the store may have it even if the write fails.
+// Sends records the state that the run is about to write, because the store may receive it even if the write fails.
 func (m *Memory) Sends(ctx context.Context, state []byte) {
 	m.mu.Lock()
 	m.from = append(m.from, DigestOf(state))
@@ -227,7 +229,7 @@ func (m *Memory) Sends(ctx context.Context, state []byte) {
 	m.note(ctx)
 }
 
-// note writes down the versions that a leftover of this run may replace, in case wrap is killed.
+// note stores the versions that a leftover of this run may replace, in case wrap is killed.
 func (m *Memory) note(ctx context.Context) {
 	if !m.changes {
 		return
@@ -238,15 +240,16 @@ func (m *Memory) note(ctx context.Context) {
 	})
 }
 
-// End removes the note of this run, when its states are in the backend or in recorded leftovers. A run that has read
-// no state, for example because another run had the lock, keeps the note of that other run.
+// End removes the note of this run once its states are in the backend or in recorded leftovers. A run that has read no
+// state, for example because another run held the lock, keeps the note of that other run.
 func (m *Memory) End(ctx context.Context) {
 	if m.changes && m.from != nil {
 		m.rebase(ctx, func(all map[string][]store.Version) bool { return forget(all, m.of) })
 	}
 }
 
-// Leave records the versions that a leftover file may replace: the states that this run started from or sent.
+// Leave records the versions that a leftover file may replace: the states from which this run started, or which it
+// sent.
 func (m *Memory) Leave(ctx context.Context, file []byte) {
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
 		if m.from == nil {
@@ -257,8 +260,8 @@ func (m *Memory) Leave(ctx context.Context, file []byte) {
 	})
 }
 
-// base returns the versions that the state in a file may replace, and nil if they are unknown. For a file that no run
-// has recorded and the user has not named, it returns the note of the last run in this folder, which remains if wrap
+// base returns the versions that the state in a file may replace, or nil if they are unknown. If no run has recorded
+// the file and the user did not name it, base returns the note of the last run in this folder, which remains if wrap
 // was killed.
 func (m *Memory) base(file []byte, named bool) []store.Version {
 	all := m.bases()
@@ -273,7 +276,7 @@ func (m *Memory) base(file []byte, named bool) []store.Version {
 	return all[m.of]
 }
 
-// knowsOthers reports whether a run in this folder has started from, or has left, a state at another address.
+// knowsOthers reports whether a run in this folder started from, or left behind, a state at another address.
 func (m *Memory) knowsOthers() bool {
 	for entry := range m.bases() {
 		if entry != m.of && !strings.HasPrefix(entry, m.of+" ") && !strings.HasPrefix(entry, m.text+" ") {
@@ -283,7 +286,7 @@ func (m *Memory) knowsOthers() bool {
 	return false
 }
 
-// moves records that the state of the file from is in the file to.
+// moves records that the state in the file from is now in the file to.
 func (m *Memory) moves(ctx context.Context, from, to []byte) {
 	base := m.base(from, false)
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
@@ -294,7 +297,7 @@ func (m *Memory) moves(ctx context.Context, from, to []byte) {
 	})
 }
 
-// written removes the entries of a file whose state is in the backend.
+// written removes the entries for a file whose state is now in the backend.
 func (m *Memory) written(ctx context.Context, file []byte, named bool) {
 	m.rebase(ctx, func(all map[string][]store.Version) bool {
 		entries := []string{m.entry(file), m.earlierEntry(file)}
@@ -305,7 +308,7 @@ func (m *Memory) written(ctx context.Context, file []byte, named bool) {
 	})
 }
 
-// forget removes entries, and reports whether any existed.
+// forget removes entries, and reports whether any of them existed.
 func forget(all map[string][]store.Version, entries ...string) bool {
 	before := len(all)
 	for _, entry := range entries {
@@ -314,7 +317,7 @@ func forget(all map[string][]store.Version, entries ...string) bool {
 	return len(all) < before
 }
 
-// bases returns the replaceable versions of each file, by entry. If they cannot be read, the map is empty.
+// bases returns the versions that each file may replace, keyed by entry. If they cannot be read, the map is empty.
 func (m *Memory) bases() (all map[string][]store.Version) {
 	_ = m.locked(func(at *os.Root) (err error) {
 		all, err = load[[]store.Version](at, baseName)
@@ -323,7 +326,7 @@ func (m *Memory) bases() (all map[string][]store.Version) {
 	return all
 }
 
-// rebase changes the result of [Memory.bases], and writes it if change returns true.
+// rebase loads the map that [Memory.bases] returns, calls change with it, and saves it if change returns true.
 func (m *Memory) rebase(ctx context.Context, change func(all map[string][]store.Version) bool) {
 	_ = m.locked(func(at *os.Root) error {
 		all, _ := load[[]store.Version](at, baseName)
@@ -334,14 +337,14 @@ func (m *Memory) rebase(ctx context.Context, change func(all map[string][]store.
 	})
 }
 
-// entry returns the name of the entry for a file. It contains the address of the state, because with other settings,
-// the folder may have leftovers of other states.
+// entry returns the entry name for a file. It contains the address of the state, because the folder may also have
+// leftovers of other states from runs with other settings.
 func (m *Memory) entry(file []byte) string { return m.of + " " + string(DigestOf(file)) }
 
-// earlierEntry returns the name that earlier versions used for the entry of a file.
+// earlierEntry returns the entry name that earlier versions used for a file.
 func (m *Memory) earlierEntry(file []byte) string { return m.text + " " + string(DigestOf(file)) }
 
-// DigestOf returns the digest of a state, and "" for nil.
+// DigestOf returns the digest of a state, or an empty string for nil.
 func DigestOf(state []byte) store.Version {
 	if state == nil {
 		return ""

@@ -20,14 +20,14 @@ import (
 
 // Recovery holds the user's options for writing a state that an earlier run could not write.
 type Recovery struct {
-	File   string                     // the file with the state; "" for the places where Terraform and wrap leave one
-	Force  bool                       // replaces a state that the run did not start from, if it is older, and a file that is no state
-	Unlock string                     // the ID of the lock that the run has left; "" to ask the user
-	Ask    func(question string) bool // asks the user; nil if nobody can answer
+	File   string                     // the file with the state; "" searches the places where Terraform and wrap leave states
+	Force  bool                       // replaces a state that the run did not start from, if it is older, or a file that is not a state
+	Unlock string                     // the ID of the lock that the run left behind; "" to ask the user
+	Ask    func(question string) bool // asks the user a question; nil if nobody can answer
 }
 
-// Write writes the state that an earlier run could not write over the state in the backend, if that is still older.
-// It releases the lock of the earlier run, and takes a lock of its own.
+// Write writes the state of an earlier run to the backend, if the state there is still older. It releases the lock of
+// the earlier run, and takes its own lock.
 func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) error {
 	m := &recovery{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l, unused: u}
 	if err := m.find(ctx); err != nil {
@@ -48,7 +48,7 @@ func (r Recovery) Write(ctx context.Context, g *Guard, l *Leftover, u *Unused) e
 	return err
 }
 
-// recovery writes the state of a leftover file to the backend.
+// recovery writes the state in a leftover file to the backend.
 type recovery struct {
 	Arrival
 	asked    Recovery
@@ -61,7 +61,7 @@ type recovery struct {
 	plain   []byte // the decrypted state
 	named   []byte // the state with a new lineage, if it has none; see withLineage
 	label   label
-	damaged []byte // the file in the backend, if that is no state
+	damaged []byte // the file in the backend, if it is not a state
 
 	locked bool // whether recover has taken its own lock
 	done   bool // whether the state is in the backend
@@ -115,7 +115,7 @@ func (m *recovery) find(ctx context.Context) error {
 	return nil
 }
 
-// release releases the lock of the run that has left the file, if the user confirms it.
+// release releases the lock of the run that left the file, if the user confirms this.
 func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	switch {
 	case by == nil || by.ID == "":
@@ -146,7 +146,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	return nil
 }
 
-// write writes the state to the backend, unless the backend has it already.
+// write writes the state to the backend, unless it is already there.
 func (m *recovery) write(ctx context.Context) error {
 	there, err := m.compare(ctx)
 	switch {
@@ -173,7 +173,7 @@ func (m *recovery) write(ctx context.Context) error {
 	return nil
 }
 
-// keepDamaged copies the file in the backend to the folder of the module if that file is no state.
+// keepDamaged copies the file in the backend to the module folder if the file is not a state.
 func (m *recovery) keepDamaged() error {
 	if m.damaged == nil {
 		return nil
@@ -186,7 +186,7 @@ func (m *recovery) keepDamaged() error {
 		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 			_ = os.Remove(path)
 		}
-	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, m.damaged) { // an earlier try wrote the same copy
+	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, m.damaged) { // an earlier attempt wrote the same copy
 		err = nil
 	}
 	if err != nil {
@@ -196,8 +196,8 @@ func (m *recovery) keepDamaged() error {
 	return nil
 }
 
-// remove deletes the leftover file, because it would block the next run. If the user has named the file, the user is
-// told to delete it.
+// remove deletes the leftover file, because the file would block the next run. If the user named the file, remove tells
+// the user to delete it instead.
 func (m *recovery) remove() error {
 	if m.asked.File != "" {
 		m.Guard.Say("delete " + m.name + "; nothing needs it any more")
@@ -224,7 +224,7 @@ func (m *recovery) remove() error {
 	return nil
 }
 
-// compare returns the state in the backend if it equals the leftover, and nil if the leftover may replace it.
+// compare returns the state in the backend if it equals the leftover, or nil if the leftover may replace it.
 func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	there, version, err := m.Backend.Read(ctx)
 	if err != nil {
@@ -245,7 +245,7 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	switch {
 	case err != nil && m.asked.Force && isNoState(there, err):
 		m.damaged = there
-		m.Backend.open.Store(false) // nobody can work on such a file, with wrap or without
+		m.Backend.open.Store(false) // nobody can use such a file, with or without wrap
 		return nil, nil
 	case err != nil && isNoState(there, err):
 		return nil, fmt.Errorf("the state in the backend: %s. Once you have checked that nothing is lost, add -force, which keeps that file in "+
@@ -258,8 +258,8 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 	return nil, m.mayReplace(now, DigestOf(there))
 }
 
-// isThere reports whether the state in the backend, there, is the state of the leftover file. If the leftover has no
-// lineage, the state with the lineage that an earlier try has given it is the same.
+// isThere reports whether there, the state in the backend, is the state of the leftover file. If the leftover has no
+// lineage, the same state with a lineage added by an earlier attempt counts as equal.
 func (m *recovery) isThere(there []byte, its *label) bool {
 	if bytes.Equal(there, m.plain) {
 		return true
@@ -271,9 +271,10 @@ func (m *recovery) isThere(there []byte, its *label) bool {
 	return err == nil && bytes.Equal(there, named)
 }
 
-// mayReplace returns an error if the state in the backend has another lineage, or is not older than the leftover, or
-// is none that the run has started from or sent: then another run has written since. The serial alone does not prove
-// that, because the CLIs count each try. With -force, the last condition is dropped.
+// mayReplace returns an error if the state in the backend has another lineage, is not older than the leftover, or is
+// not one that the run started from or sent. In the last case, another run has written to the backend since. The serial
+// alone does not show this, because Terraform and OpenTofu increment it with each attempt. With -force, the last
+// condition does not apply.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	const stay = ". Both stay as they are"
 	base := m.Guard.Memory.base(m.content, m.asked.File != "")
@@ -286,7 +287,7 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.there != "" && *there.Serial >= *m.label.Serial:
 		return fmt.Errorf("the state in the backend (serial %d) is not older than %s (serial %d): somebody has written it since"+stay+
 			". Move the file away, and import the resources that only it has", *there.Serial, m.name, *m.label.Serial)
-	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // nothing is lost without a state
+	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // without a state, nothing can be lost
 		return nil
 	case base != nil:
 		return fmt.Errorf("the state in the backend is not the one with which the run that left %s began: somebody has changed it, or "+

@@ -12,13 +12,13 @@ import (
 
 // Keys holds the targets that encrypt and decrypt the states and plans of a run.
 type Keys struct {
-	State  encryption.Target    // a checked target with methods
-	Plan   encryption.Target    // a checked target, if it has methods; otherwise plans are left as they are
+	State  encryption.Target    // a checked target with at least one method
+	Plan   encryption.Target    // a checked target, or a target without methods, which leaves plans as they are
 	Doubts []encryption.Finding // probable mistakes in State, reported before the first state is sealed
 }
 
-// Seal encrypts plain, and decrypts the result with the same method, so that the stored file is readable. It returns
-// the encrypted file and the decrypted result, and may return both beside an error.
+// Seal encrypts plain, and decrypts the result with the same method, to ensure that the stored file is readable. It
+// returns the encrypted file and the decrypted result, and may return both together with an error.
 func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
 	if sealed, err = target.Encrypt(ctx, plain); err != nil {
 		return nil, nil, err
@@ -37,8 +37,8 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	return sealed, again, err
 }
 
-// SealForOthers works like [Seal], and also accepts settings that have age recipients and no identity. Nothing
-// decrypts the file then, and again is nil.
+// SealForOthers works like [Seal], but also accepts settings with age recipients and no identity. In that case, nothing
+// decrypts the file, and again is nil.
 func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
 	sealed, again, err = Seal(ctx, target, plain)
 	if failed, ok := errors.AsType[*encryption.Error](err); ok && sealed != nil && len(failed.Attempts) > 0 &&
@@ -48,8 +48,8 @@ func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) 
 	return sealed, again, err
 }
 
-// sealCopies returns a function that returns the backup of a state that a store found, which is always encrypted. It
-// returns nil for a file that is no state, see [recovery.keepDamaged].
+// sealCopies returns a function that encrypts the backup of a state that a store found, unless the backup is encrypted
+// already. The function returns nil for a file that is not a state, see [recovery.keepDamaged].
 func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte, error) {
 	return func(ctx context.Context, found []byte) ([]byte, error) {
 		if info, err := encryption.Inspect(found); err == nil && info.Kind == encryption.KindEncrypted {
@@ -65,8 +65,8 @@ func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte,
 	}
 }
 
-// isNoState reports whether a file, whose decryption returned err, is neither a state nor an encrypted file of any
-// known method.
+// isNoState reports whether a file is neither a state nor an encrypted file of any known method. The err argument is
+// the error from decrypting the file.
 func isNoState(file []byte, err error) bool {
 	info, _ := encryption.Inspect(file)
 	return info.Kind == encryption.KindUnknown && errors.Is(err, encryption.ErrDamaged)

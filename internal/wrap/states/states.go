@@ -33,7 +33,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// States holds the states of one store.
+// States gives access to the states in one store.
 type States struct {
 	store.Store
 	say   func(text string)
@@ -41,10 +41,10 @@ type States struct {
 	named string // the name of the state in the block
 }
 
-// Older returns a text about the old versions that a store keeps.
+// Older returns a text about old versions that the store keeps.
 func (s *States) Older() string { return s.kind.Older }
 
-// Counts reports whether encrypting a state with another key increases its serial.
+// Counts reports whether the serial of a state is incremented when the state is encrypted with another key.
 func (s *States) Counts() bool { return s.kind.Counts }
 
 // Open opens the store for the module in the working directory.
@@ -57,7 +57,7 @@ func Open(w Where, target encryption.Target, environ []string, say func(text str
 	return openStates(w, module, target, environ, say)
 }
 
-// state returns the backend of the state called name, or of the state of the block if name is "".
+// state returns the Backend of the named state. An empty name means the state that the block names.
 func (s *States) state(name string) (*Backend, error) {
 	state, err := s.State(cmp.Or(name, s.named))
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *States) state(name string) (*Backend, error) {
 	return &Backend{State: careful.New(state, p), Properties: p, store: s.Store, kind: s.kind, say: s.say}, nil
 }
 
-// Open opens the state of a module. If unlocked is true, the user wants no lock.
+// Open opens the state of a module. If unlocked is true, the user asked for no lock.
 func (w Where) Open(target encryption.Target, environ []string, m *module.Module, unlocked bool, say func(text string)) (*Backend, error) {
 	s, err := openStates(w, m.Dir, target, environ, say)
 	if err != nil {
@@ -82,8 +82,8 @@ func (w Where) Open(target encryption.Target, environ []string, m *module.Module
 	return b, nil
 }
 
-// openStates opens the store that the backend block of the settings describes. Without a block, the variables describe
-// the store.
+// openStates opens the store described by the backend block in the settings. Without a block, environment variables
+// describe the store.
 func openStates(w Where, module string, target encryption.Target, environ []string, say func(text string)) (*States, error) {
 	kind, block, lookup := w.Kind(), w.Backend, world.Lookup(environ)
 	if block == nil {
@@ -118,8 +118,8 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	return &States{s, say, kind, v.String(kind.Named)}, nil
 }
 
-// Look returns the state called name, or the state of the block if name is "", and the holder of its lock if the store
-// tells the holder.
+// Look returns the named state, and the lock holder if the store knows it. An empty name means the state that the block
+// names.
 func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
 	b, err := s.state(name)
 	if err == nil {
@@ -137,7 +137,7 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 	return state, holder, nil
 }
 
-// IsSettled reports whether other programs, which may compare the state with a digest, accept it.
+// IsSettled reports whether other programs accept the state. They may compare it with a stored digest.
 func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool, error) {
 	b, err := s.state(name)
 	if err != nil {
@@ -149,16 +149,16 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 	return true, nil
 }
 
-// ErrNone means that there is no state.
+// ErrNone means that the state does not exist.
 var ErrNone = errors.New("there is none")
 
 func (b *Backend) none() error {
 	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
 }
 
-// Rotate replaces the state called name ("" for the state of the block) with the result of change, under the lock. If
-// the result is nil, Rotate writes no state, only the digest of the state if the store keeps one; change must then have
-// left its argument unchanged.
+// Rotate replaces the named state with the result of change, under the lock. An empty name means the state that the
+// block names. If the result is nil, Rotate does not write the state. It then only writes the digest of the state, if
+// the store keeps one, and change must not have modified its argument.
 func (s *States) Rotate(ctx context.Context, name string, change func(state []byte) ([]byte, error)) error {
 	b, err := s.state(name)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		case changed == nil:
 			return b.settle(ctx, state)
 		}
-		if labelled { // otherwise, the server accepts states without a label
+		if labelled { // an unlabelled state shows that the server accepts states without a label
 			b.noteForm(changed)
 		}
 		return b.keep(ctx, changed, version)
@@ -191,18 +191,18 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 	return errors.Join(err, b.LookAgain(context.WithoutCancel(ctx)))
 }
 
-// Where describes the place of the state.
+// Where describes the place of a state.
 type Where struct {
-	Backend  *unstable.Entry // a block of one of [all.Kinds]; nil if variables describe the place
-	Settings string          // the file with the block
-	Limit    int64           // the largest size of a state in bytes; 0 for the default
-	Patience time.Duration   // the time limit for one request; 0 for the default
+	Backend  *unstable.Entry // a block of one of [all.Kinds], or nil if environment variables describe the place
+	Settings string          // the file that contains the block
+	Limit    int64           // the maximum size of a state, in bytes; 0 means the default
+	Patience time.Duration   // the time limit for one request; 0 means the default
 }
 
 // Patience is the time limit for one request to the real backend.
 const Patience = 5 * time.Minute
 
-// ForOthers returns the place of the other states in the same store, which does not depend on the module.
+// ForOthers returns the place of other states in the same store. The result does not depend on the module.
 func (w Where) ForOthers() Where {
 	if named := w.Kind().Named; w.Backend != nil && names(w.Backend.Settings[named].Value, unstable.Module) {
 		block := *w.Backend
@@ -213,7 +213,7 @@ func (w Where) ForOthers() Where {
 	return w
 }
 
-// Kind returns the kind of the block, or, without a block, the kind that variables may describe.
+// Kind returns the kind of the block. Without a block, it returns the kind that environment variables can describe.
 func (w Where) Kind() store.Kind {
 	kinds := all.Kinds()
 	if w.Backend == nil {
@@ -222,11 +222,11 @@ func (w Where) Kind() store.Kind {
 	return kinds[slices.IndexFunc(kinds, func(k store.Kind) bool { return k.Name == w.Backend.Kind })]
 }
 
-// Most returns the largest allowed size of a state in bytes.
+// Most returns the maximum size of a state, in bytes.
 func (w Where) Most() int64 { return cmp.Or(w.Limit, files.MaxState) }
 
-// CheckOneModule returns an error for settings outside of the module that name the same state for every
-// module: a run in a second module would destroy the resources of the first.
+// CheckOneModule returns an error if a settings file outside the module names the same state for every module: a run in
+// a second module would destroy the resources of the first.
 func (w Where) CheckOneModule(module string) error {
 	if w.Backend == nil {
 		return nil
@@ -242,8 +242,8 @@ func (w Where) CheckOneModule(module string) error {
 	return &attr.Error{Address: w.Backend.Address, Attr: named, Pos: setting.Pos, Err: err}
 }
 
-// forModule returns the block with [unstable.Module] in its settings replaced by the path of the module relative to the
-// folder of the settings file. Without a file, it returns the block unchanged.
+// forModule replaces [unstable.Module] in the settings of the block with the path of the module, relative to the folder
+// of the settings file. Without a settings file, it returns the block unchanged.
 func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry, error) {
 	folder, err := folderOf(settings)
 	if err != nil || folder == "" {
@@ -273,26 +273,26 @@ func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry,
 	return &filled, nil
 }
 
-// names reports whether a value is a text that contains name.
+// names reports whether a value is a string that contains name.
 func names(v cty.Value, name string) bool {
 	return module.IsText(v) && strings.Contains(v.AsString(), name)
 }
 
-// folderOf returns the folder of the settings file after all links are followed, because each module may have a link
-// to one shared file. It returns "" if there is no regular file.
+// folderOf returns the folder of the settings file. It resolves all links first, because each module may have a link to
+// one shared file. It returns an empty string if there is no regular file.
 func folderOf(settings string) (string, error) {
 	if info, err := os.Stat(settings); settings == "" || err != nil || !info.Mode().IsRegular() {
-		return "", nil //nolint:nilerr // settings that cannot be read are reported by their reader
+		return "", nil //nolint:nilerr // the code that reads the settings reports this
 	}
 	file, err := files.Resolve("", settings)
-	if errors.Is(err, fs.ErrNotExist) { // the open file was deleted
+	if errors.Is(err, fs.ErrNotExist) { // the file is open, but was deleted
 		return "", nil
 	}
 	return filepath.Dir(file), err
 }
 
-// NoteVariables prints the variables without effect: misspelt ones, variables whose argument the block sets to another
-// value, and all of them if the block is of another kind.
+// NoteVariables tells the user about environment variables that have no effect: misspelled ones, variables for which
+// the block has another value, and all of them if the block is of another kind.
 func (w Where) NoteVariables(environ []string, say func(text string)) {
 	const prefix = "STATECRYPT_HTTP_"
 	lookup := world.Lookup(environ)
@@ -317,7 +317,7 @@ func (w Where) NoteVariables(environ []string, say func(text string)) {
 	}
 }
 
-// differs reports whether the block sets an argument to a text other than this one.
+// differs reports whether the block sets an argument to a string other than text.
 func differs(block *unstable.Entry, argument, text string) bool {
 	if block == nil {
 		return false
@@ -330,9 +330,9 @@ func differs(block *unstable.Entry, argument, text string) bool {
 	return value.Type() == cty.String && value.IsKnown() && !value.IsNull() && value.AsString() != text
 }
 
-// Notes returns a function that writes lines for the user.
+// Notes returns a function that prints messages for the user.
 func Notes(w io.Writer) func(text string) {
 	return func(text string) {
-		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // nobody could be told
+		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // there is no way to report a write error
 	}
 }

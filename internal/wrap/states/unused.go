@@ -23,15 +23,15 @@ type Unused struct {
 	Say     func(text string)
 }
 
-// Warn warns of a state that the module had without wrap. The child does not read that state, and would create all
-// its resources a second time. Init gets more warnings than other commands.
+// Warn warns about a state that the module had without wrap. The child does not read that state, and would create all
+// its resources a second time. The init command shows more warnings than others.
 func (u *Unused) Warn(initializes bool) {
 	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
 	if initializes {
 		u.warnOfWorkspaces()
 	}
 	file, r, err := u.find()
-	if err == nil && file == "" && initializes { // only at init, because Terraform keeps the record
+	if err == nil && file == "" && initializes { // only for init, because Terraform keeps the record
 		u.Say("warning: this module has kept its state in the backend " + r.Name() + advice)
 		return
 	}
@@ -39,7 +39,7 @@ func (u *Unused) Warn(initializes bool) {
 	case encryption.KindState:
 		u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + advice + ", and otherwise delete it")
 	case encryption.KindEncrypted:
-		if initializes { // other commands need no warning: nothing in it is at risk
+		if initializes { // other commands need no warning, because the state is encrypted
 			u.Say("there is an encrypted state in " + outside.Line(file, 200) + ", which is not used under wrap; if it is not in the " +
 				"backend yet, decrypt it, and run init with -encrypt-existing")
 		}
@@ -49,11 +49,12 @@ func (u *Unused) Warn(initializes bool) {
 // keeps reports whether the file at path belongs to the state in the backend.
 func (u *Unused) keeps(path string) bool { return u.Backend != nil && u.Backend.Keeps(path) }
 
-// kindOf returns the kind of a file in the folder of the module. The kind is unknown if the file cannot be read, or
-// belongs to the state in the backend. A state without resources and outputs, as destroy leaves it, counts as empty.
+// kindOf returns the kind of a file in the module folder. The kind is unknown if the file cannot be read, or if it
+// belongs to the state in the backend. A state without resources and outputs, such as destroy leaves behind, counts as
+// empty.
 func (u *Unused) kindOf(file string) encryption.FileKind {
 	path := files.Join(u.Module.Dir, file)
-	if u.keeps(path) { // the state in the backend is not unused
+	if u.keeps(path) { // the state in the backend is in use
 		return encryption.KindUnknown
 	}
 	content, err := files.ReadFile(path)
@@ -72,8 +73,8 @@ func (u *Unused) kindOf(file string) encryption.FileKind {
 	return info.Kind
 }
 
-// ExpectNone returns an error if the module had a state without wrap: while the backend has no state, the child would
-// create all resources of that state a second time.
+// ExpectNone returns an error if the module had a state without wrap. While the backend has no state, the child would
+// create all resources in that state a second time.
 func (u *Unused) ExpectNone() error {
 	const moves = "run init with -encrypt-existing, or delete "
 	file, r, err := u.find()
@@ -101,7 +102,7 @@ func (u *Unused) ExpectNone() error {
 	return nil
 }
 
-// warnOfWorkspaces warns of plaintext states that the module had in workspaces.
+// warnOfWorkspaces warns about plaintext states that the module had in workspaces.
 func (u *Unused) warnOfWorkspaces() {
 	_, r, _ := u.find() // ExpectNone returns the error for an unreadable record
 	for _, file := range u.inWorkspaces(r) {
@@ -112,18 +113,18 @@ func (u *Unused) warnOfWorkspaces() {
 	}
 }
 
-// inWorkspaces returns the paths of the states that the module may have had in workspaces, relative to its folder.
+// inWorkspaces returns the paths of states that the module may have had in workspaces, relative to the module folder.
 func (u *Unused) inWorkspaces(r module.Recorded) (found []string) {
 	folder, _ := r.Backend.Config["workspace_dir"].(string)
 	folder = cmp.Or(folder, "terraform.tfstate.d")
-	entries, _ := os.ReadDir(files.Join(u.Module.Dir, folder)) // usually, the folder does not exist
+	entries, _ := os.ReadDir(files.Join(u.Module.Dir, folder)) // usually, this folder does not exist
 	for _, e := range entries {
 		found = append(found, filepath.Join(folder, e.Name(), "terraform.tfstate"))
 	}
 	return found
 }
 
-// warnOfOthers warns of states of this module outside the backend, which wrap will not use.
+// warnOfOthers warns about states of this module outside the backend, which wrap does not use.
 func (u *Unused) warnOfOthers() {
 	u.warnOfWorkspaces()
 	backups, _ := filepath.Glob(filepath.Join(u.Module.Dir, "*.backup"))
@@ -143,8 +144,8 @@ func (u *Unused) warnOfOthers() {
 	}
 }
 
-// find returns where Terraform's record says that the module has its state without wrap: in file, a path relative to
-// the folder of the module, or, if file is "", in the backend of r.
+// find returns the place where, according to Terraform's record, the module has its state without wrap. The place is a
+// file, as a path relative to the module folder. If file is empty, the state is in the backend of r.
 func (u *Unused) find() (file string, r module.Recorded, err error) {
 	file = "terraform.tfstate"
 	r, err = module.ReadRecord(u.Module.Data)
@@ -160,8 +161,8 @@ func (u *Unused) find() (file string, r module.Recorded, err error) {
 	case err != nil:
 	case local:
 		file = cmp.Or(path, file)
-	case same: // the recorded backend is the one in use
-	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init records arguments; the record that wrap leaves has none
+	case same: // the recorded backend is the current one
+	case r.Backend.Type != "http" || len(r.Backend.Config) > 0: // init records arguments; the record that wrap leaves behind has none
 		file = ""
 	}
 	return file, r, err

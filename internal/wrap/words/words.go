@@ -1,5 +1,5 @@
-// Package words returns the texts of errors for users of statecrypt and its command wrap, who write settings in
-// OpenTofu's syntax into the file of -config.
+// Package words returns error messages for users of statecrypt and of its wrap command, who write settings in OpenTofu
+// syntax into the file named by -config.
 package words
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// voice returns the words for all errors of statecrypt.
+// voice returns the wording for all statecrypt errors.
 func voice() fault.Voice {
 	return fault.Voice{Words: map[string]string{"settings": "the file of -config"}}
 }
 
-// Command is the command that the user has called.
+// Command is the statecrypt command that the user called.
 type Command struct {
-	Name string // such as decrypt
+	Name string // for example, decrypt
 
-	HasPlan bool // the command has the flag -plan
-	Plan    bool // the flag -plan is set
+	HasPlan bool // whether the command has the -plan flag
+	Plan    bool // whether the -plan flag is set
 
-	VarBehind bool // a -var follows the program that wrap runs
+	VarBehind bool // whether a -var flag follows the program that wrap runs
 }
 
-// Text returns the text of an error for the user of the command.
+// Text returns the error message for the user of the command.
 func (c Command) Text(err error) string {
 	text := voice().Text(err)
 	if errors.Is(err, encryption.ErrOtherKind) && c.HasPlan {
@@ -41,7 +41,7 @@ func (c Command) Text(err error) string {
 	if fault.Has[fault.OnlyEnvironment](err) {
 		text += "\nSettings in a file of -config may run it."
 	}
-	// Rotate has texts of its own, and wrap refuses a plan that it did not make.
+	// rotate has its own messages, and wrap refuses plans that it did not make.
 	if plain, ok := fault.Find[fault.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
 		command := "statecrypt encrypt"
 		if plain.Plan {
@@ -59,7 +59,7 @@ func (c Command) Text(err error) string {
 	return text
 }
 
-// Usage returns the text of a mistake in a command line, with the command for help.
+// Usage returns the message about a mistake in a command line, and names the command that shows help.
 func Usage(err error, command string) string {
 	see := "; see"
 	if strings.HasSuffix(err.Error(), "?") {
@@ -68,8 +68,8 @@ func Usage(err error, command string) string {
 	return fmt.Sprintf("%v%s statecrypt %s -h", err, see, command)
 }
 
-// otherKind returns the advice to add or leave out -plan. If the error has attempts, each has a line, so the advice
-// gets a line of its own, because it is not only about the last attempt.
+// otherKind returns the advice to add or leave out -plan. If the error has several attempts, each is on its own line.
+// The advice is not only about the last attempt, so it also gets its own line.
 func (c Command) otherKind(err error) string {
 	kind, advice := "plan", "add -plan"
 	if c.Plan {
@@ -81,7 +81,7 @@ func (c Command) otherKind(err error) string {
 	return "; " + advice
 }
 
-// State returns the text of an error about the state in the backend of wrap.
+// State returns the message for an error about the state in wrap's backend.
 func State(err error) string {
 	text := Seal(err) + keyOfText(err)
 	if errors.Is(err, encryption.ErrOtherKind) {
@@ -90,10 +90,10 @@ func State(err error) string {
 	return text
 }
 
-// Seal returns the text of an error about a state that wrap encrypts.
+// Seal returns the message for an error about a state that wrap encrypts.
 func Seal(err error) string { return voice().Text(err) + variableOfText(err) }
 
-// Doubt returns a text that names a setting of the encryption key, and says why it is probably a mistake.
+// Doubt returns a message that names a key setting and says why it is probably a mistake.
 func Doubt(f encryption.Finding) string {
 	setting := f.Err.Attr
 	if f.Err.Address != "" {
@@ -102,7 +102,8 @@ func Doubt(f encryption.Finding) string {
 	return fmt.Sprintf("%s %v", setting, f.Err.Err)
 }
 
-// variableOfText returns advice on setting a variable of the settings if err says that it has no value, and otherwise "".
+// variableOfText returns advice on setting a variable if err says that the variable has no value. Otherwise, it returns
+// an empty string.
 func variableOfText(err error) string {
 	variable, ok := fault.Find[fault.NoValue](err)
 	at, isAt := errors.AsType[*attr.Error](err)
@@ -117,8 +118,8 @@ func variableOfText(err error) string {
 	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
 }
 
-// keyOfText returns advice for a file for which no method has the key. It returns "" if a setting is probably a
-// mistake, because the error then names that mistake.
+// keyOfText returns advice for a file for which no method has the key. It returns an empty string if a setting is
+// probably a mistake, because the error already names that mistake.
 func keyOfText(err error) string {
 	failed, ok := errors.AsType[*encryption.Error](err)
 	if !ok || failed.Step != encryption.StepDecrypt || !errors.Is(err, encryption.ErrNoKey) ||

@@ -10,7 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/httpstore/giteatest"
 )
 
-// EnvironOfGitea describes the state net there, behind a front.
+// EnvironOfGitea returns the environment variables that describe the state net on a Gitea server. If front is not nil,
+// it handles the requests instead of the server.
 func EnvironOfGitea(t *testing.T, gitea, front http.Handler) []string {
 	t.Helper()
 	if front == nil {
@@ -25,7 +26,7 @@ func EnvironOfGitea(t *testing.T, gitea, front http.Handler) []string {
 	}
 }
 
-// Upload is a write of somebody without a lock.
+// Upload writes a state to the server without a lock.
 func Upload(t *testing.T, g *giteatest.Server, state string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -35,7 +36,7 @@ func Upload(t *testing.T, g *giteatest.Server, state string) {
 	}
 }
 
-// Holds checks the state that a server has, and its serial, on the outside and inside.
+// Holds checks the state stored on a server, and its serial both outside and inside the encryption.
 func Holds(t *testing.T, file []byte, serial int64) {
 	t.Helper()
 	opened, err := Target(t, Sealing).Decrypt(t.Context(), file)

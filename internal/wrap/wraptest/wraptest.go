@@ -1,10 +1,10 @@
-// Package wraptest has the keys, states and servers of the tests of wrap.
+// Package wraptest provides keys, states and servers for the tests of wrap.
 package wraptest
 
 import (
 	"bytes"
 	"cmp"
-	"context" //nolint:gosec // what the protocol wants
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -61,7 +61,7 @@ func Sealed(t *testing.T, plain string) []byte {
 	return file
 }
 
-// Said is what the user is told.
+// Said collects the messages to the user.
 type Said struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -73,7 +73,7 @@ func (s *Said) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// Take returns what was said since the last call.
+// Take returns the messages since the last call.
 func (s *Said) Take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Said) Take() string {
 	return text
 }
 
-// EnvironOf describes a backend at a URL.
+// EnvironOf returns the environment variables that describe a backend at the URL.
 func EnvironOf(url string) []string {
 	return []string{
 		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l",
@@ -91,19 +91,19 @@ func EnvironOf(url string) []string {
 	}
 }
 
-// Request is one that a backend got.
+// Request is a request that a backend received.
 type Request struct {
 	Method, Uri, Body string
 	Header            http.Header
 }
 
-// Upstream is a backend that answers whatever it is told to.
+// Upstream starts a backend that responds with the function in answer, which tests may replace.
 func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request) {
 	t.Helper()
 	last = &Request{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.Method != http.MethodGet || last.Method == "" || last.Method == http.MethodGet { // a look is no change
+		if r.Method != http.MethodGet || last.Method == "" || last.Method == http.MethodGet { // a GET does not replace a recorded change
 			*last = Request{r.Method, r.URL.RequestURI(), string(body), r.Header}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -113,7 +113,8 @@ func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request
 	return server.URL, last
 }
 
-// Keeping is a backend that has a state, "" for none, and keeps each that it gets.
+// Keeping returns a handler that keeps the last state it received. It begins with the given state; an empty string
+// means none.
 func Keeping(state string, code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -134,21 +135,21 @@ func Status(code int, body string) http.HandlerFunc {
 	}
 }
 
-// Mistakes are cases whose texts are in testdata/mistakes.txt.
+// Mistakes compares messages with the golden file testdata/mistakes.txt.
 type Mistakes struct{ *testkit.Golden }
 
-// OpenMistakes opens a group of them.
+// OpenMistakes opens a group of messages in the golden file.
 func OpenMistakes(t *testing.T, group string) Mistakes {
 	t.Helper()
 	secrets := []string{Canary, "6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169", "hunter2"}
 	path := filepath.Join("testdata", "mistakes.txt")
-	if _, err := os.Stat(path); err != nil { // the tests are those of a room
+	if _, err := os.Stat(path); err != nil { // the test is in a subfolder of wrap
 		path = filepath.Join("..", path)
 	}
 	return Mistakes{testkit.OpenGolden(t, path, group, secrets...)}
 }
 
-// Said is for what wrap has said by itself, or has not.
+// Said checks the messages that wrap printed on its own. If there are none, the golden file says "nothing".
 func (m Mistakes) Said(t *testing.T, name, text string) {
 	t.Helper()
 	here, err := os.Getwd()
@@ -161,26 +162,26 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 	m.Check(t, name, cmp.Or(text, "nothing"))
 }
 
-// Failed is for an error as well, if there is one.
+// Failed checks the printed messages, followed by the error, if there is one.
 func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command does
+		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command prints it
 	}
 	m.Said(t, name, said)
 }
 
-// Ended is for the end of a run.
+// Ended checks the printed messages, the error and the exit code at the end of a run.
 func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command does
+		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command prints it
 	}
 	m.Said(t, name, fmt.Sprintf("%sexit code %d", said, code))
 }
 
-// What differs from run to run: the folders of tests, data directories named after them, the ports of
-// their servers, and locks.
+// These patterns match text that differs between runs: test folders, data directories named after them, server ports,
+// and lock IDs.
 var (
 	ofTest   = lazyregexp.New(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
 	loopback = lazyregexp.New(`127\.0\.0\.1:\d\d+`)

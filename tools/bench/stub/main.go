@@ -1,5 +1,5 @@
-// Command stub is a provider that gives the outputs of the benchmarks without
-// reading anything: what is left is the price of handing them to a CLI.
+// Command stub is a provider that returns the outputs of the benchmarks without reading anything. The remaining cost is
+// the cost of passing outputs to Terraform.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package giteatest is the registry of states that Gitea 1.26 has, for tests: it keeps one file
-// for each serial, and looks into each state.
+// Package giteatest imitates the Terraform state registry of Gitea 1.26 for tests. It keeps one file for each serial,
+// and checks the content of each state.
 package giteatest
 
 import (
@@ -19,24 +19,24 @@ type Server struct {
 	URL string
 
 	mu     sync.Mutex
-	states map[string]*state // by their names, in lowercase
+	states map[string]*state // by name in lower case
 }
 
-// state is one of them.
+// state is one state in the registry.
 type state struct {
 	files  map[uint64][]byte // by serial
-	newest uint64            // the serial that was written last, which need not be the highest
+	newest uint64            // the serial written last, which may not be the highest
 	lock   lock
 }
 
-// lock is in the format of Gitea, which is that of the CLIs.
+// lock is a lock in Gitea's format, which Terraform and OpenTofu use too.
 type lock struct {
 	ID, Operation, Info, Who, Version string
 	Created                           time.Time
 	Path                              string
 }
 
-// Start starts a server, which ends with the test.
+// Start starts a server, which is closed at the end of the test.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	s := &Server{states: map[string]*state{}}
@@ -46,18 +46,18 @@ func Start(t *testing.T) *Server {
 	return s
 }
 
-// Address is where the registry has a state of this name.
+// Address returns the address of the named state.
 func (s *Server) Address(name string) string {
 	return s.URL + "/api/packages/ci/terraform/state/" + name
 }
 
-// Block describes a state to the http backend.
+// Block returns an http backend block for the named state.
 func (s *Server) Block(name string) string {
 	return fmt.Sprintf("backend \"http\" {\naddress = %[1]q\nlock_address = \"%[1]s/lock\"\nunlock_address = \"%[1]s/lock\"\n"+
 		"lock_method = \"POST\"\nunlock_method = \"DELETE\"\n}\n", s.Address(name))
 }
 
-// Stored is the newest file, nil if there is none.
+// Stored returns the newest file of the named state, or nil if there is none.
 func (s *Server) Stored(name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *state) serveLock(w http.ResponseWriter, method string, body []byte) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case given.ID == "":
 		http.Error(w, "terraform lock is missing an ID", http.StatusBadRequest)
-	case method == http.MethodPost && s.lock.ID != "": // also if it is the same one
+	case method == http.MethodPost && s.lock.ID != "": // even if it has the same ID
 		s.tellLock(w)
 	case method == http.MethodPost:
 		s.lock = given

@@ -1,9 +1,9 @@
-// Program sealer encrypts standard input as TF_ENCRYPTION says, with the library of the
-// revision that it is part of:
+// Program sealer encrypts standard input with the settings in TF_ENCRYPTION, using the library of the revision it is
+// part of:
 //
 //	sealer state|plan
 //
-// TestUpgrade builds it from the tags of releases, so it stays in this folder.
+// TestUpgrade builds it from release tags, so it must stay in this folder.
 package main
 
 import (
