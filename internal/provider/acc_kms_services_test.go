@@ -194,7 +194,7 @@ func newAWS(t *testing.T) *keyService {
 		final: map[string]finalError{
 			"unreachable": {"good", settings("us-west-2"), []string{netfail.Invalid}},
 			"broken":      {"good", settings("us-east-1"), []string{"the connection "}},
-			"timeout":     {"good", settings("eu-north-1"), []string{"the service is out of order"}},
+			"timeout":     {"good", settings("eu-north-1"), []string{"the service is unavailable"}},
 			"busy":        {"good", settings("eu-west-2"), []string{"too many requests"}},
 			"credentials": {"good", settings("eu-west-3"), []string{"the credentials are not valid"}},
 		},

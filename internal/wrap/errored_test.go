@@ -151,7 +151,7 @@ state { method = method.external.e }`)
 		write(t, path, state)
 		code, err, told := run(t, o)
 		mistakes.Ended(t, name, told, code, err)
-		if read(t, path) != state || !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a state in plaintext") {
+		if read(t, path) != state || !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a plaintext state") {
 			t.Errorf("%s: %s", name, told)
 		}
 		if c.held != (string(s.held()) == lock) {

@@ -197,7 +197,7 @@ func TestKilledAndLeft(t *testing.T) {
 				again.Command[1], again.Where.Backend = o.Command[1], o.Where.Backend
 				_, err, told := run(t, again)
 				mistakes.Failed(t, name, strings.ReplaceAll(told, dir, "/module"), err)
-				if !c.half && !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a state in plaintext") {
+				if !c.half && !strings.HasPrefix(told, "statecrypt: warning: errored.tfstate holds a plaintext state") {
 					t.Errorf("it says %s", told)
 				}
 				if info, err := encryption.Inspect([]byte(read(t, left))); !c.half && (err != nil || info.Kind != encryption.KindEncrypted) {

@@ -77,7 +77,7 @@ func faultHarness(t *testing.T) kindtest.Faults {
 
 			"throttled":            overQuota,
 			"throttled for a year": overQuota,
-			"unavailable":          "it is out of order for now (503 Service Unavailable)",
+			"unavailable":          "it is unavailable for now (503 Service Unavailable)",
 
 			"denied":      "Cloud KMS denies to decrypt with the key",
 			"disabled":    "it, or the version that is needed, is disabled or destroyed",

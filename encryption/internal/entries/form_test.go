@@ -14,7 +14,7 @@ import (
 // has then.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	const moves, holds, slash = "nothing between its slashes", "backslashes or control characters", "without a slash"
+	const moves, holds, slash = "an empty part between its slashes", "backslashes or control characters", "without a slash"
 	for name, c := range map[string]struct {
 		text, name, path string // an error as a name and as a path, "" if there is none
 	}{

@@ -63,7 +63,7 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 
 			"redirect loop":              "the server redirected more than 10 times",
 			"redirect to another origin": "no credentials were sent to https://127.0.0.1:",
-			"redirect to plain http":     "the server redirected us: the answer is at a place with http instead of https",
+			"redirect to plain http":     "the server redirected us: the answer is at an http address instead of https",
 
 			"certificate of an unknown authority": netfail.UnknownAuthority,
 		},

@@ -27,7 +27,7 @@ func TestFaults(t *testing.T) {
 		"429 with Retry-After of a year": "429 Too Many Requests",
 
 		"redirect loop":          "the server redirected more than 10 times",
-		"redirect to plain http": "the server redirected us: the answer is at a place with http instead of https",
+		"redirect to plain http": "the server redirected us: the answer is at an http address instead of https",
 
 		"certificate of an unknown authority": netfail.UnknownAuthority + "set client_ca_certificate_pem in the credentials block",
 	}
