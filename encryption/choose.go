@@ -193,8 +193,8 @@ func (t Target) refuseInside(kind FileKind, content []byte) error {
 	return notOurs()
 }
 
-// names lists the first few names in the metadata, in parentheses and after a space, for an error
-// message. It returns "" if the metadata has no names.
+// names returns the first few names in the metadata for an error message, with a space before them
+// and in parentheses. It returns "" if the metadata has no names.
 func (env *envelope) names() string {
 	if len(env.Meta) == 0 {
 		return ""

@@ -62,7 +62,7 @@ type Attempt struct {
 	Err    error  // why the method failed; if it wraps ErrNoKey, the next method was tried
 }
 
-// Step is a step of opening or sealing a file.
+// Step is a step in opening or sealing a file.
 type Step string
 
 // These are the steps of opening or sealing a file, in order.

@@ -234,9 +234,9 @@ func isOfState(name string) bool {
 	return false
 }
 
-// remains returns the kind that a damaged file had. It recognizes a plaintext state that was cut
-// off, or that has a byte order mark before it or other bytes after it. It also recognizes a plan
-// that was cut off or has other bytes after it.
+// remains returns the original kind of a damaged file. It recognizes a plaintext state that was
+// truncated, or that has a byte order mark before it or other bytes after it, and a plan that was
+// truncated or has other bytes after it.
 func remains(file []byte) FileKind {
 	hasVersion, isState := false, false
 	_ = jsonwalk.Members(bytes.TrimPrefix(file, []byte("\xef\xbb\xbf")), func(name string, value []byte) (bool, error) {

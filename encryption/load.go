@@ -88,8 +88,8 @@ func VarFiles(paths ...string) With {
 	})
 }
 
-// VarEnvironment sets var.region to the value of TF_VAR_region, and so on, and terraform.workspace
-// to the value of TF_WORKSPACE. Environ has the format of [os.Environ].
+// VarEnvironment sets each var.NAME to the value of TF_VAR_NAME, and terraform.workspace to the value
+// of TF_WORKSPACE. The argument environ has the format of [os.Environ].
 func VarEnvironment(environ []string) With {
 	return config.NewWith(func(o *config.Options) {
 		o.Environment = map[string]string{}
@@ -104,7 +104,7 @@ func VarEnvironment(environ []string) With {
 	})
 }
 
-// AllowCommands allows commands that only the environment names, in all layers. Use it only if the
+// AllowCommands allows commands that are set only in the environment, in all layers. Use it only if the
 // environment is as trusted as the program's code.
 func AllowCommands() With {
 	return config.NewWith(func(o *config.Options) { o.AllowCommands = true })

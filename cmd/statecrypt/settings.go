@@ -185,7 +185,7 @@ func (c *call) uses(name, file string) {
 // setIn is a variable in the settings, and the file that sets it.
 type setIn struct{ name, file string }
 
-// noteDoubts prints probable mistakes in the key used to encrypt, because a wrong key is noticed only when
+// noteDoubts warns about likely mistakes in the encryption key, because a wrong key goes unnoticed until
 // someone else opens the file.
 func (c *call) noteDoubts() {
 	if c.text("config") != "" && c.hasEnvironment() {

@@ -30,9 +30,9 @@ type Values interface {
 	// always leads to a command.
 	LeadsToCommand(names ...string) error
 
-	// Hands reports whether the configuration sets one of the named secrets, which a client or a
-	// program will receive. Variables and files that the client finds by itself must then not send
-	// the secret elsewhere. The name of a block stands for all secrets in the block, and block.name
+	// Hands reports whether the configuration sets any of the named secrets that a client or a
+	// program will receive. If so, variables and files that the client finds by itself must not
+	// redirect the secret. The name of a block stands for all secrets in the block, and block.name
 	// for one of them. Without names, Hands covers all secrets that are sent.
 	Hands(names ...string) bool
 

@@ -47,8 +47,8 @@ type KeyProvider struct {
 
 // Run runs the tests as subtests of t. They cover Build, the table, bad configurations, new keys,
 // getting a key again, many keys at once, another key, missing metadata, missing keys of other key
-// providers, cancelled contexts, and hostile metadata. For a [driver.Closer], they also cover keys
-// after it was closed.
+// providers, cancelled contexts, and hostile metadata. For a [driver.Closer], they also cover
+// requests for keys after Close.
 func (h KeyProvider) Run(t *testing.T) {
 	if !t.Run("build", func(t *testing.T) { Build(t, h.Block, h.Attrs) }) {
 		return
@@ -525,7 +525,7 @@ func (h Method) open(t *testing.T, method driver.Method, keys driver.Keys, seale
 	return opened, err
 }
 
-// build decodes and builds an entry of the kind, as a configuration would.
+// build decodes and builds an entry of the block, as a configuration would.
 func build[T any](block driver.Block[T], attrs map[string]cty.Value) (T, error) {
 	values, err := entries.NewEntry("test."+block.Name+".x", block.Table, attrs).Decode(block.Table, nil)
 	if err != nil {

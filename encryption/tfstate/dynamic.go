@@ -23,7 +23,7 @@ func (s *shared) typeOf(raw json.RawMessage, b *budget) (cty.Type, error) {
 	return ty, err
 }
 
-// decodeType returns the type of an output or of a dynamic value. Raw must be valid JSON. Optional
+// decodeType returns the type of an output or of a dynamic value. The JSON in raw must be valid. Optional
 // attributes of the type become ordinary attributes.
 func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	if err := b.typ(len(raw), nesting(raw)); err != nil {

@@ -154,8 +154,8 @@ func (m managed) block(fields map[string]any, at, attribute *trail) (map[string]
 	return out, nil
 }
 
-// trail holds the names that lead to a field, without indexes. The names are joined only when necessary.
-// Otherwise every field below a long name would hold a copy of that name.
+// trail holds the names that lead to a field, without indexes. The names are joined only when necessary,
+// so that fields below a long name do not each hold a copy of it.
 type trail struct {
 	above *trail
 	name  string
@@ -462,7 +462,7 @@ func (m managed) schema(private []byte) int64 {
 	return int64(min(n, 1<<31)) //nolint:gosec // bounded
 }
 
-// provider returns the address of the provider in the form that states use.
+// provider returns the address of the provider in the form that state files use.
 func (o *Object) provider() string {
 	source := o.values.String("provider_source")
 	if source == "" {

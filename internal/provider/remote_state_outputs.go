@@ -92,9 +92,9 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 	return plain, sensitive, err
 }
 
-// warnOfDefaults warns about defaults that are probably in the wrong argument or have the wrong name: the
-// state has the output with a different sensitivity, or has one with a similar name. Most states have all
-// outputs; then no names are compared.
+// warnOfDefaults warns about defaults that are probably in the wrong argument or have the wrong name. It warns
+// if the state has the output with a different sensitivity, or has an output with a similar name. Names are
+// compared only if the state lacks a wanted output, which is rare.
 func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstate.Output, wanted []string) {
 	for _, name := range wanted {
 		if place := r.elsewhere(stored, name); place != "" {

@@ -134,7 +134,7 @@ func (r stateRequest) parse(plaintext []byte) (*tfstate.State, error) {
 	return s.WithoutResources(), nil // frees the memory of the file, because the state may be kept for a long time
 }
 
-// warnings returns the warnings from the source and from decrypting.
+// warnings returns the warnings from the source and from decryption.
 func (s *openedState) warnings() (out []source.Warning) {
 	warn := func(title, format string, args ...any) {
 		out = append(out, source.Warning{Title: title, Text: s.source.String() + fmt.Sprintf(format, args...)})

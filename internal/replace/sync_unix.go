@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// SyncFolder flushes the names in a folder to disk. It skips a folder that the current user may not list.
+// SyncFolder flushes a folder's entries to disk. It skips a folder that the current user is not allowed to list.
 func SyncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {

@@ -42,7 +42,7 @@ type Digested interface {
 	Settle(ctx context.Context, read []byte) error
 }
 
-// Shared is a state in a place that a Terraform or OpenTofu backend can also use.
+// Shared is a state stored where a Terraform or OpenTofu backend can also use it.
 type Shared interface {
 	// IsStateOf reports whether a backend of this kind with these arguments uses the same state. It returns an error if
 	// the store's lock would not keep out users of that backend.

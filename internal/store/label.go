@@ -57,8 +57,8 @@ func Next(state []byte) ([]byte, error) {
 	}
 }
 
-// Identity returns a version of a state that stays the same if a server reformats the JSON. For an envelope or a sops
-// file, it depends on encrypted text that no other write produces. For a plaintext state with a serial, it depends on
+// Identity returns a version that does not change if a server reformats the JSON of the state. For an envelope or a
+// sops file, it is derived from ciphertext that no other write produces. For a plaintext state with a serial, it depends on
 // the label. For any other file, it depends on the bytes.
 func Identity(file []byte) Version {
 	var sealed, mac []byte

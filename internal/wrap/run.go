@@ -229,7 +229,7 @@ func (r *run) checkDestination(context.Context) error {
 	return nil
 }
 
-// listen starts the proxy and gives its settings to the plans.
+// listen starts the proxy and passes its settings to the plans.
 func (r *run) listen(ctx context.Context) (err error) {
 	settings, stop, err := r.proxy.Serve(ctx)
 	if err == nil {

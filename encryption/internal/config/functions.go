@@ -209,8 +209,8 @@ func replaceFunction() function.Function {
 	})
 }
 
-// identityFunction returns the function for sensitive and nonsensitive. The function returns its
-// argument unchanged, because values in this text are never shown, whether they are marked or not.
+// identityFunction implements sensitive and nonsensitive. It returns its argument unchanged, because
+// values in the settings are never shown, whether they are marked or not.
 func identityFunction() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowDynamicType: true}},
@@ -353,8 +353,8 @@ func decoder(f function.Function, expect func(text []byte) error) function.Funct
 	return typedByValue(decode, function.Spec{Params: []function.Parameter{{Name: "text", Type: cty.String}}})
 }
 
-// expectYAML returns an error if a text has many aliases, each of which may double the value, or
-// many characters that may begin a level.
+// expectYAML returns an error if the text has too many aliases, each of which may double the size of
+// the value, or too many characters that may open a nesting level.
 func expectYAML(text []byte) error {
 	const most = 10_000
 	begins := 0

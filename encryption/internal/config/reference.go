@@ -14,8 +14,8 @@ import (
 )
 
 // The functions in this file read references as syntax. They do not look up the entries, because
-// the text of one layer may name an entry of another layer. A missing entry is an error when it is
-// used.
+// the text of one layer may name an entry of another layer. A missing entry is reported only when
+// it is used.
 
 // keyReference returns a function that reads the address of a key provider, or a literal key. A
 // literal key gets the address own.
@@ -69,7 +69,7 @@ func cutShort(expr hcl.Expression) hcl.Traversal {
 	return t
 }
 
-// meant adds a suggestion to err: the address that probably ends with the names in written.
+// meant adds to err the address that the user probably meant, which ends with the names in written.
 func meant(err error, root string, written hcl.Traversal) error {
 	if name, ok := written[len(written)-1].(hcl.TraverseAttr); ok && len(written) == 2 {
 		return fmt.Errorf("%w. Did you mean %s.%s.%s?", err, root, written.RootName(), name.Name)

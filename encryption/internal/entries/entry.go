@@ -10,9 +10,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// Entry is one block as the user wrote it, before it is decoded: a key provider, a method, a source
-// or credentials. A mistake in an attribute stays with that attribute, so that an unused entry does
-// no harm and a later layer can correct the mistake.
+// Entry is one undecoded block as the user wrote it: a key provider, a method, a source or
+// credentials. A mistake is recorded on its attribute, so that an unused entry does no harm and a
+// later layer can correct the mistake.
 type Entry struct {
 	Address  string             // such as "key_provider.pbkdf2.main"; the path for a block without a name
 	Kind     string             // such as "pbkdf2"

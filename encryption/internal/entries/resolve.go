@@ -180,7 +180,7 @@ func (w Given) isSecretOfCode() bool {
 
 const layer = "TF_ENCRYPTION"
 
-// checkCommands returns an error for a command that only TF_ENCRYPTION names.
+// checkCommands returns an error for a command that is set only in TF_ENCRYPTION.
 func (e *Entry) checkCommands(t attr.Table, scope Scope) error {
 	if !e.isLayered() {
 		return nil
@@ -240,7 +240,7 @@ func textOf(v cty.Value) string {
 	return ""
 }
 
-// groups describes the groups of [attr.Attr.Group], by name.
+// groups describes the groups that [attr.Attr.Group] names, keyed by name.
 type groups struct {
 	closed  map[string]bool // whether the settings set a member of the group
 	secrets map[string]bool // whether a member of the group is, or names, a secret

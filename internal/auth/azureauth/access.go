@@ -175,8 +175,8 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	}))
 }
 
-// withManagedIdentity returns the credential of the managed identity. The SDK detects the Azure service that
-// it runs in. On a virtual machine, msi_endpoint replaces the fixed address.
+// withManagedIdentity returns the credential of the managed identity. The SDK detects which Azure service
+// it runs on. On a virtual machine, msi_endpoint replaces the default address.
 func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 	// See https://learn.microsoft.com/azure/app-service/overview-managed-identity.
 	if err := a.world.Refuse(world.AzureIdentity); err != nil {

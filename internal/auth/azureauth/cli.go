@@ -33,7 +33,7 @@ const (
 	cliMargin   = 2 * time.Minute  // a token that expires sooner is not reused
 )
 
-// cliArgument matches texts that are safe to pass as arguments. On Windows, az is a batch file, so a shell
+// cliArgument matches strings that are safe to pass as arguments. On Windows, az is a batch file, so a shell
 // interprets its arguments.
 var cliArgument = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z ._:/-]*$`)
 

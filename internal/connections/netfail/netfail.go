@@ -69,8 +69,8 @@ func KnownReason(err error, advice string) string {
 	return reasonInText(err.Error(), advice)
 }
 
-// isOfProxy reports whether a host that was looked up is a proxy, because it differs from the host of the
-// request.
+// isOfProxy reports whether the host that was looked up is a proxy, that is, whether it differs from the
+// request's host.
 func isOfProxy(err error, host string) bool {
 	request, ok := errors.AsType[*url.Error](err)
 	if !ok {

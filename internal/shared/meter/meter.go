@@ -55,7 +55,7 @@ func (m *Meter) Charge(units int64, what string) error {
 	return nil
 }
 
-// Copies charges for n bytes of text that are copied and then read again.
+// Copies charges the meter for n bytes of text that are copied and then read again.
 func (m *Meter) Copies(n int, what string) error { return m.Charge(1+int64(n)/64, what) }
 
 type key struct{}

@@ -1,5 +1,5 @@
-// Package probe helps tests check that damaged files are rejected and that secrets are not shown. It damages
-// a file by every truncation and every flipped bit, and lists the forms in which a secret may appear.
+// Package probe helps tests check that damaged files are rejected and that secrets are not shown. It
+// truncates a file at every length, flips every bit in turn, and lists the forms in which a secret may appear.
 package probe
 
 import (

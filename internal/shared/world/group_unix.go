@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stopDelay is the time that a stopped program has to clean up. After Ctrl-C, everything must end within two
+// stopDelay is how long a program that was told to stop may take to clean up. After Ctrl-C, everything must end within two
 // seconds. The command's WaitDelay is a separate limit, because it also covers reading a program's remaining
 // output after its exit.
 const stopDelay = time.Second

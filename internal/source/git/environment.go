@@ -121,7 +121,7 @@ func (d *repository) environ() world.Environ {
 	return d.settle(d.access.withhold(d.run.environment(d.access.ownPassword)))
 }
 
-// settle adds the variables that every command in the repository gets.
+// settle adds the variables that are set for every command in the repository.
 func (d *repository) settle(env world.Environ) world.Environ {
 	_, asks := env.Lookup("GIT_ASKPASS")
 	env = env.With(

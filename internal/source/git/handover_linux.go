@@ -20,8 +20,8 @@ const (
 )
 
 // handOver writes the password to an unnamed file in memory. It returns git's environment, and the file that
-// git must inherit. The password is neither in the environment nor in an argument, which other programs can
-// list.
+// git must inherit. The password is kept out of the environment and the arguments, because other programs
+// can list those.
 func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error) {
 	if a.password == "" {
 		return environ, nil, nil

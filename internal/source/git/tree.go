@@ -168,7 +168,7 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 }
 
 // near returns the file that was probably meant, or the folder if isFolder is true. The path of the result
-// differs from name by one or two letters or by an ending such as .enc, or it lacks the first folders of
+// differs from name by one or two letters or by a suffix such as .enc, or leaves out leading folders of
 // name. near returns an empty string if there is no such path.
 func (t *tree) near(name string, isFolder bool) string {
 	const limit = 200 // bytes; computing the distance takes time proportional to the product of both lengths

@@ -160,7 +160,7 @@ func isFolder(folder []byte, idSize int) bool {
 	return n == len(folder)
 }
 
-// folderEntry is one entry of a folder.
+// folderEntry is an entry in a folder.
 type folderEntry struct {
 	mode, name, id []byte
 	size           int // size of the entry in the folder, in bytes

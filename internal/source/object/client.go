@@ -49,8 +49,8 @@ type Network struct {
 	Timeout  time.Duration // limit from a request to the start of its response
 	Patience time.Duration // limit for reading one object; see [Patience]
 
-	// Metadata is the URL of the service that returns an instance's keys, or an empty string for the vendor's
-	// own.
+	// Metadata is the URL of the service that returns an instance's keys. If it is empty, the vendor's
+	// default is used.
 	Metadata string
 
 	Exposed *netfail.Exposed // other services that were called without encryption for one credentials block

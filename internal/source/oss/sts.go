@@ -79,7 +79,7 @@ func (t temporary) keys(who string) (aws.Credentials, error) {
 	return object.Temporary(who, t.AccessKeyID, t.AccessKeySecret, t.SecurityToken, t.Expiration)
 }
 
-// sign adds the signature, and the parameters that all requests have, to form.
+// sign adds the common request parameters and the signature to the form.
 //
 // https://www.alibabacloud.com/help/en/sdk/product-overview/rpc-mechanism
 func sign(form url.Values, method string, keys aws.Credentials, now time.Time) {

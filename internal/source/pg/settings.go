@@ -108,7 +108,7 @@ func (t *target) complete(g source.Grant, attribute string, document settings) (
 	return nil
 }
 
-// home says that the variables are meant only for the server in PGHOST or PGHOSTADDR.
+// home declares that the PG* variables are meant only for the server in PGHOST or PGHOSTADDR.
 func home() source.Home {
 	return source.Home{Vars: []string{"PGHOST", "PGHOSTADDR"}, Attrs: []string{"host", "hostaddr"}, Compare: near}
 }

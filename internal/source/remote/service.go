@@ -98,7 +98,7 @@ func (l *location) checkToken(service *url.URL) error {
 		"add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
-// noToken reports that no block has a token for server.
+// noToken returns the error for a server for which no block has a token.
 func (l *location) noToken(server *url.URL) fault.NoBlock {
 	return source.NoCredentials("remote", l.target(server), "token = var.state_token")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// fault is one thing that can go wrong. It is a row of the table.
+// fault is one thing that can go wrong, a row in the table.
 type fault struct {
 	name  string
 	usual string // the error users see, unless [Suite.Sees] has another one: a reason from netfail, or [Works]

@@ -62,7 +62,7 @@ type Request struct {
 	Text          string // all parts of the request that may contain a secret
 }
 
-// New starts a front for a server. It is closed at the end of the test.
+// New starts a Front for a server. The Front is closed when the test ends.
 func New(t testing.TB, behind http.Handler, o Options) *Front {
 	t.Helper()
 	a := nettest.NewAuthority()

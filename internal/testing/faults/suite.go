@@ -65,8 +65,8 @@ type Suite struct {
 	// suite runs all rows with the same HTTP client.
 	SharedWire bool
 
-	// Few runs only a tenth of the rows outside "make soak". Set it if another suite runs all rows for this client, and
-	// the rows here start processes.
+	// Few runs only a tenth of the rows, except in "make soak". Set it when rows start processes and another suite
+	// runs all rows for this client.
 	Few bool
 
 	// Alone runs the rows one after another, because Client sets environment variables.

@@ -46,8 +46,8 @@ type Faults struct {
 	// wait for its end. The test names the rows that are missing in both.
 	Sees, Cannot map[string]string
 
-	// Late names additional rows, besides the stalls, that only this key provider's time limit ends. The time limit is
-	// long in all other rows. In these rows, it starts at a fraction of a second, and is doubled until the fault is
+	// Late names the rows, in addition to the stalls, that end only when this key provider's time limit expires. The
+	// time limit is long in all other rows. In these rows, it starts at a fraction of a second, and is doubled until the fault is
 	// seen.
 	Late []string
 }

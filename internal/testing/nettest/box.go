@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Box encrypts like the fake key services: a mark, a nonce, and AES-GCM bound to data of the caller. Some test files by
-// real tools were sealed with such services.
+// Box encrypts in the format of the fake key services: a mark, a nonce, and AES-GCM ciphertext bound to data from the
+// caller. Some test files that real tools made were sealed with these services.
 type Box struct {
 	Mark string
 	Key  []byte // 16, 24 or 32 bytes

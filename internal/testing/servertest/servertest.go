@@ -1,4 +1,4 @@
-// Package servertest runs real servers for tests. Environment variables name the paths of the programs. Each program
+// Package servertest runs real servers for tests. Environment variables give the paths of the programs. Each program
 // gets its own folder and environment.
 package servertest
 

@@ -145,8 +145,8 @@ func (s *Signals) start(cmd *exec.Cmd, lent []*os.File) error {
 	return cmd.Start()
 }
 
-// SurvivePipes makes a write to a pipe without a reader return an error, until stop is called. Otherwise, such a write
-// would end the process.
+// SurvivePipes keeps a write to a pipe that has no reader from ending the process, until stop is called. The write
+// returns an error instead.
 func SurvivePipes() (stop func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)

@@ -117,7 +117,7 @@ func (r Record) Check() error {
 	return nil
 }
 
-// Has reports whether an argument has this value. The value may be a number of a different type.
+// Has reports whether an argument has this value. Numbers of different types are equal if they print the same.
 func (s Settings) Has(name string, value any) bool {
 	own, there := s[name]
 	return there && fmt.Sprint(own) == fmt.Sprint(value)

@@ -144,8 +144,8 @@ func (u *Unused) warnOfOthers() {
 	}
 }
 
-// find returns the place where, according to Terraform's record, the module has its state without wrap. The place is a
-// file, as a path relative to the module folder. If file is empty, the state is in the backend of r.
+// find returns where the module keeps its state when it runs without wrap, according to Terraform's record: in a file,
+// whose path is relative to the module folder, or, if file is empty, in the backend in r.
 func (u *Unused) find() (file string, r module.Recorded, err error) {
 	file = "terraform.tfstate"
 	r, err = module.ReadRecord(u.Module.Data)

@@ -74,8 +74,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	return &provider{Wrapping: driver.Wrapping[metadata]{Kind: "an external key provider", Parse: parse}, command: command}, err
 }
 
-// Key runs the program for the key of a file. If the program is missing or fails, the error wraps
-// ErrNoKey. If the program takes too long, it does not, because the program might have the key.
+// Key runs the program to get the key of a file. If the program is missing or fails, the error wraps
+// ErrNoKey. A timeout error does not wrap ErrNoKey, because the program might have the key.
 func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessage) ([]byte, error) {
 	var m metadata
 	if stored != nil {

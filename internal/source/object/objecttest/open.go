@@ -58,8 +58,8 @@ func (a Attrs) With(name string, value any) Attrs {
 	return out
 }
 
-// Settings returns the settings of a provider with these credentials blocks. env is nil if the environment
-// must not be used.
+// Settings returns provider settings with these credentials blocks. With a nil env, the environment is not
+// used.
 func Settings(kind source.Kind, env attr.LookupEnv, blocks ...Attrs) source.Settings {
 	s := source.Settings{LookupEnv: env}
 	for _, b := range blocks {

@@ -36,8 +36,8 @@ import (
 // Canary is part of all secrets and of the server's messages. It must never be shown.
 const Canary = "canary"
 
-// Server is a store. It returns objects if the request is signed with one of its keys. It refuses all
-// requests other than GetObject, unless it is Writable.
+// Server is a fake object store. It returns an object if the request is signed with one of Keys. It refuses
+// all requests other than GetObject, unless it is Writable.
 type Server struct {
 	nettest.Log[Request]
 
@@ -72,7 +72,7 @@ type Server struct {
 // Conditions says how a store treats If-Match and If-None-Match in requests that write.
 type Conditions int
 
-// The zero value is the behavior of S3.
+// The zero value behaves as S3 does.
 const (
 	Kept          Conditions = iota
 	Ignored                  // all conditions are ignored
