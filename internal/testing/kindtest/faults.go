@@ -47,8 +47,8 @@ type Faults struct {
 	Sees, Cannot map[string]string
 
 	// Late names the rows, in addition to the stalls, that end only when this key provider's time limit expires. The
-	// time limit is long in all other rows. In these rows, it starts at a fraction of a second, and is doubled until the fault is
-	// seen.
+	// time limit is long in all other rows. In these rows, it starts at a fraction of a second, and is doubled until
+	// the fault is seen.
 	Late []string
 }
 

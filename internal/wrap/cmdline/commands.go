@@ -122,8 +122,8 @@ func IsCommand(name string) bool {
 // IsFlag reports whether at least one command has the flag.
 func IsFlag(name string) bool { return slices.Contains(commands().FlagNames(), name) }
 
-// Shown returns a flag in the form that error messages use. An unknown flag may contain a secret, so only its first letter is
-// shown, unless the flag is similar to a known flag or to one of the names.
+// Shown returns a flag in the form that error messages use. An unknown flag may contain a secret, so only its first
+// letter is shown, unless the flag is similar to a known flag or to one of the names.
 func Shown(flag string, names []string) string {
 	flag, _, _ = strings.Cut(flag, "=")
 	name := strings.TrimLeft(flag, "-")
