@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aws/smithy-go"
@@ -28,6 +29,8 @@ type Words struct {
 
 	CustomerKey string // the attribute with the key of SSE-C
 	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
+	Checksum    string // the attribute that leaves out the checksum of a request, "" if it has none or the store knows them
+	Writes      bool   // whether the request changes the bucket
 	Trust       string // advice about an unknown authority, such as "set custom_ca_bundle in {credentials}"
 
 	// Reasons maps further error codes to their meanings. They take precedence over the codes of
@@ -54,6 +57,19 @@ type Answer struct {
 }
 
 func (a *Answer) Error() string { return a.text }
+
+// IsFinal reports whether neither time nor rights make the request succeed: the store is full, or keeps no object of
+// this name.
+func (a *Answer) IsFinal() bool {
+	return a.Status == http.StatusInsufficientStorage || slices.Contains(strings.Fields(full+" "+inTheWay), a.Code)
+}
+
+// These are error codes of stores that are full, and of stores in which an object is a file, and so cannot be a folder
+// for others.
+const (
+	full     = "QuotaExceeded XMinioStorageFull XMinioAdminBucketQuotaExceeded"
+	inTheWay = "ObjectParentIsFile ExistingObjectIsDirectory XMinioParentIsObject XMinioObjectExistsAsDirectory"
+)
 
 // Explain returns an error that explains err. Apart from error codes and names of regions in their
 // usual form, neither the error nor the errors that it wraps repeat text of the store.
@@ -88,9 +104,11 @@ func (s Store) Explain(o Object, err error) error {
 func (s Store) reason(o Object, status int, code, message, region string) string {
 	text := s.Words.Reasons[code]
 	if text == "" {
-		text = s.known(o, code, message, region)
+		text = s.known(o, status, code, message, region)
 	}
 	switch {
+	case text != "" && !aCode.MatchString(code): // the status has a meaning of its own
+		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, text, status)
 	case text != "":
 		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
 	case status/100 == 3:
@@ -103,7 +121,7 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
 }
 
-func (s Store) known(o Object, code, message, region string) string {
+func (s Store) known(o Object, status int, code, message, region string) string {
 	isKMS := s.Words.Decrypt != "" && len(code) < 50 && kmsCode.MatchString(code)
 	return answers.Find([]answers.Row{
 		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
@@ -111,9 +129,19 @@ func (s Store) known(o Object, code, message, region string) string {
 		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid"},
 		{Code: "NoSuchVersion", Text: "the object has no such version"},
 		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the version is not one that the store knows"},
-		{Code: "InvalidArgument", Text: "the request is refused"},
-		{Code: "InvalidRequest", Text: s.invalid(o)},
-		{Code: "MethodNotAllowed", Text: "the object cannot be read"},
+		{Code: "InvalidArgument", Text: s.refused("the request is refused")},
+		{Code: "InvalidRequest", Unless: s.Words.Writes && o.CustomerKey == nil, Text: s.invalid(o)},
+		{Code: "InvalidRequest", Text: s.refused("the request is refused")},
+		{Code: "XAmzContentSHA256Mismatch BadDigest", Text: s.refused("the store has read other bytes than were sent")},
+		{Status: "501", Text: s.refused("the store does not support a part of the request")},
+		{Code: full, Text: noRoom},
+		{Status: "507", Text: noRoom},
+		{Code: "EntityTooLarge", Text: tooLarge},
+		{Status: "413", Text: tooLarge},
+		{Code: inTheWay, Text: "this store has folders, and a folder cannot have the name of an object: either a folder of this key is an " +
+			"object, or there are objects below this key; choose another key"},
+		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the object cannot be read"},
+		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check the endpoint, which may be that of a website, and proxies"},
 		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},
 		{Code: "PreconditionFailed", Text: "the object was changed since it was read, or exists although it must not"},
 		{Code: "PermanentRedirect TemporaryRedirect Redirect IllegalLocationConstraintException InvalidRegion " +
@@ -128,7 +156,20 @@ func (s Store) known(o Object, code, message, region string) string {
 			"BandwidthLimitExceeded", Text: "too many requests, even after retries; try again later"},
 		{Code: "InternalError ServiceUnavailable RequestTimeout OperationAborted", Text: "the service is out of order; try again later"},
 		{Unless: !isKMS, Text: "the key of KMS that the object is encrypted with cannot be used"},
-	}, 0, code, "").Text
+	}, status, code, "").Text
+}
+
+const (
+	noRoom   = "the store is full, or a quota is used up"
+	tooLarge = "the store, or a proxy in front of it, accepts no object of this size; have its limit raised"
+)
+
+// refused adds the advice for stores that do not support checksums to a text.
+func (s Store) refused(text string) string {
+	if s.Words.Checksum != "" {
+		text += "; if the store supports no checksums, set " + s.Words.Checksum + " = true"
+	}
+	return text
 }
 
 var (

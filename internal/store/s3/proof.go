@@ -101,8 +101,16 @@ func (s *state) proveRefusal(ctx context.Context, match form) error {
 // not know it.
 func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, err error) {
 	how.lock = true
-	_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
-	answer, _ := errors.AsType[*object.Answer](err)
+	var answer *object.Answer
+	for try := 0; ; try++ {
+		_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
+		if answer, _ = errors.AsType[*object.Answer](err); !isConflict(answer) || try == maxTries {
+			break
+		}
+		if err := pause(ctx); err != nil {
+			return false, false, err
+		}
+	}
 	switch {
 	case isOtherwise(err, how):
 		return true, false, nil
