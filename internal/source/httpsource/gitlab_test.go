@@ -80,3 +80,11 @@ func TestGitLab(t *testing.T) {
 		})
 	}
 }
+
+// TestGitLabProject tests a block for a project by its path: the error has the url to set.
+func TestGitLabProject(t *testing.T) {
+	s := gitlab(t)
+	const project = "/api/v4/projects/acme%2Finfra/"
+	at(s.URL+project+"terraform/state/prod", block(s.URL+project, nil)).says(t, sourcetest.OpenMistakes(t, "http, GitLab's projects"), "by path")
+	s.wantRequests(t, 0)
+}
