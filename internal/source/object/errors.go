@@ -58,11 +58,14 @@ type Answer struct {
 
 func (a *Answer) Error() string { return a.text }
 
-// IsFinal reports whether neither time nor rights make the request succeed: the store is full, or keeps no object of
-// this name.
-func (a *Answer) IsFinal() bool {
-	return a.Status == http.StatusInsufficientStorage || slices.Contains(strings.Fields(full+" "+inTheWay), a.Code)
+// IsFull reports whether the store has no room for the object, whatever the rights.
+func (a *Answer) IsFull() bool {
+	return a.Status == http.StatusInsufficientStorage || slices.Contains(strings.Fields(full), a.Code)
 }
+
+// IsInTheWay reports whether another object is in the way: the store has folders, and a key cannot be an object and a
+// folder.
+func (a *Answer) IsInTheWay() bool { return slices.Contains(strings.Fields(inTheWay), a.Code) }
 
 // These are error codes of stores that are full, and of stores in which an object is a file, and so cannot be a folder
 // for others.
@@ -138,8 +141,8 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 		{Status: "507", Text: noRoom},
 		{Code: "EntityTooLarge", Text: tooLarge},
 		{Status: "413", Text: tooLarge},
-		{Code: inTheWay, Text: "this store has folders, and a folder cannot have the name of an object: either a folder of this key is an " +
-			"object, or there are objects below this key; choose another key"},
+		{Code: inTheWay, Text: "on this store, a key cannot be an object and a folder: another object has the name of a folder of this key, " +
+			"or there are objects below this key; choose another key"},
 		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the object cannot be read"},
 		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check the endpoint, which may be that of a website, and proxies"},
 		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},

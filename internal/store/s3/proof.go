@@ -35,7 +35,9 @@ func (s *state) prove(ctx context.Context) error {
 	case err == nil && unknown: // the condition, or another setting of the block
 		_, _, err = s.try(ctx, condition{})
 	case err == nil && !refused: // the object did not exist before
-		refused, unknown, err = s.try(ctx, condition{none: true})
+		if refused, unknown, err = s.try(ctx, condition{none: true}); err == nil {
+			err = s.hasRoom(ctx)
+		}
 	}
 	if err != nil {
 		return err

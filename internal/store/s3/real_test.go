@@ -96,6 +96,7 @@ func TestRealServers(t *testing.T) {
 				}})
 				r.create(t, "own", keeps)
 				testRealList(t, r)
+				testRealFolders(t, r)
 				ctx, texts := said(t)
 				s := at(t, r.block("own", "told"))
 				must(t, s.Lock(ctx, storetest.Lock("1")))
@@ -123,6 +124,17 @@ func testRealList(t *testing.T, r *realServer) {
 	names, err := opened.List(t.Context(), "net/")
 	if err != nil || strings.Join(names, " ") != "net/a net/b" {
 		t.Errorf("got %q, %v", names, err)
+	}
+}
+
+// testRealFolders tests servers on which a key cannot be both an object and a folder: wrap says so before a run.
+func testRealFolders(t *testing.T, r *realServer) {
+	t.Helper()
+	r.put(t, "own", "folder/state", storetest.State(1))
+	for _, key := range []string{"folder", "folder/state/below"} {
+		if err := ready(t.Context(), at(t, r.block("own", key))); err == nil || !strings.Contains(err.Error(), "choose another key") {
+			t.Errorf("%s: got %v", key, err)
+		}
 	}
 }
 

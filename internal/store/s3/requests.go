@@ -249,7 +249,7 @@ func (b *bucket) within(ctx context.Context, size int) (context.Context, context
 
 // isConflict reports whether another request was under way, so that the same request may succeed in a moment.
 func isConflict(answer *object.Answer) bool {
-	return answer != nil && answer.Status == http.StatusConflict && !answer.IsFinal()
+	return answer != nil && answer.Status == http.StatusConflict && !answer.IsInTheWay()
 }
 
 // failed returns the error about one object, in the form of an error of package store if one fits.
@@ -260,7 +260,7 @@ func (b *bucket) failed(ctx context.Context, key string, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case !ok, answer.IsFinal():
+	case !ok, answer.IsFull():
 	case answer.Status == http.StatusForbidden || answer.Status == http.StatusUnauthorized:
 		err = store.Denied(answer)
 	case answer.Status == 0 || answer.Status == http.StatusTooManyRequests ||

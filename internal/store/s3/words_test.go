@@ -90,3 +90,47 @@ func TestConflictOfProof(t *testing.T) {
 		t.Error("nothing was in conflict")
 	}
 }
+
+// TestFolders tests a store that keeps no object beside objects below its key: a run is refused before it begins, each
+// time. On other stores, nothing of the test stays.
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "folders", secret, objecttest.Canary)
+	for name, c := range map[string]struct {
+		folders, there bool // whether the store has folders, and whether the state exists
+		denied         string
+		refused        bool
+	}{
+		"folders":               {folders: true, refused: true},
+		"folders, and it is":    {folders: true, there: true},
+		"none":                  {},
+		"nothing may be listed": {folders: true, denied: "s3:ListBucket"},
+		"nothing may be tried":  {folders: true, denied: "s3:PutObject"},
+	} {
+		s := serve(t, objecttest.Kept)
+		s.Put(bucketOf, "net/prod/x", []byte("x"))
+		if c.there {
+			s.Put(bucketOf, "net/prod", storetest.State(1))
+		}
+		s.Allows = func(action, resource string) bool {
+			return action != c.denied || action == "s3:PutObject" && !strings.HasSuffix(resource, "/-")
+		}
+		s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool {
+			refuses := c.folders && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, proofSuffix+"/-")
+			if refuses && c.denied == "" {
+				objecttest.Refuse(w, http.StatusConflict, "ObjectParentIsFile", objecttest.Canary)
+			}
+			return refuses && c.denied == ""
+		}))
+		for round := range 2 {
+			err := ready(t.Context(), at(t, s.block))
+			if (err != nil) != c.refused || (s.Get(bucketOf, "net/prod"+proofSuffix) == nil) != c.refused ||
+				s.Get(bucketOf, "net/prod"+proofSuffix+"/-") != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if c.refused && round == 0 {
+				says.Error(t, name, err)
+			}
+		}
+	}
+}
