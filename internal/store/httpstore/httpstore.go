@@ -259,6 +259,8 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	case a.status == http.StatusConflict:
 		text += ", as servers do that keep one state for each serial, such as Gitea and GitLab, if they have this serial already; " +
 			"look which state is there"
+	case a.status == http.StatusMethodNotAllowed && method == b.write.method:
+		text += "; " + b.otherMethod("check update_method")
 	case a.status == http.StatusNotFound && method != b.remove.method:
 		text += "; " + b.otherMethod("check the address")
 	default:
@@ -314,7 +316,7 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 
 // notTerraforms returns the error for an answer to a lock or its release that the protocol of Terraform does not have.
 func (b *backend) notTerraforms(to endpoint, a *answer) error {
-	text := fmt.Sprintf("the backend answered %s to a %s, and only 200 is an answer of a server that has locks of Terraform's; check "+
+	text := fmt.Sprintf("the backend answered %s to a %s, and in Terraform's protocol, only 200 is a lock, or its release; check "+
 		"lock_address, unlock_address and their methods", web.Status(a.status), to.method)
 	if a.isWebDAV {
 		text = fmt.Sprintf("the backend answered a %s with a lock of WebDAV, which is another protocol: it would refuse the writes of this "+
