@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -33,11 +34,19 @@ func TestRealWebDAV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			noFolder := "make the folder"
+			url, noFolder := start(t), "make the folder"
 			if name == "nginx" { // it answers 500
 				noFolder = "see its log"
 			}
-			testWebDAV(t, start(t), noFolder)
+			testWebDAV(t, url, noFolder)
+			s := by(t, url, map[string]cty.Value{"address": cty.StringVal(url + "/locked-true"), "update_method": cty.StringVal("PUT")})
+			_, version, err := s.Read(t.Context())
+			if err == nil {
+				_, err = s.Write(t.Context(), storetest.State(2), version)
+			}
+			if answer, _ := errors.AsType[*store.AnswerError](err); (answer != nil && answer.Status == http.StatusLocked) != (name == "nginx") {
+				t.Errorf("a write after a lock and a release: %v", err)
+			}
 		})
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
-// TestLocksOfOthers tests answers of servers that do not have the locks of Terraform's protocol, and of servers on which
-// the lock has another ID.
+// TestLocksOfOthers tests answers of servers that do not have the locks of Terraform's protocol, and of servers on
+// which the lock has another ID.
 func TestLocksOfOthers(t *testing.T) {
 	t.Parallel()
 	says := testkit.OpenGolden(t, "testdata/mistakes.txt", "locks", password)
