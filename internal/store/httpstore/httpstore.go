@@ -27,7 +27,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/httpsource"
@@ -298,8 +297,8 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	if b.unlock.url != nil && (!ours || b.lock.url != nil) {
 		a, err := b.send(ctx, b.unlock, "", body)
 		if answer, ok := errors.AsType[*store.AnswerError](err); ok && a.isHeld() {
-			answer.Text = fmt.Sprintf("the backend answered %s to the release of the lock %s, as servers do if the lock has another ID%s",
-				web.Status(a.status), outside.Quoted(id, 100), b.doubts())
+			answer.Text = fmt.Sprintf("the backend answered %s to the release of the lock, as servers do if it has another ID%s",
+				web.Status(a.status), b.doubts())
 		}
 		if err == nil && !a.isOfTerraform() {
 			err = b.notTerraforms(b.unlock, a)
