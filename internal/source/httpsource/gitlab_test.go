@@ -85,6 +85,7 @@ func TestGitLab(t *testing.T) {
 func TestGitLabProject(t *testing.T) {
 	s := gitlab(t)
 	const project = "/api/v4/projects/acme%2Finfra/"
-	at(s.URL+project+"terraform/state/prod", block(s.URL+project, nil)).says(t, sourcetest.OpenMistakes(t, "http, GitLab's projects"), "by path")
+	golden := sourcetest.OpenMistakes(t, "http, GitLab's projects")
+	at(s.URL+project+"terraform/state/prod", block(s.URL+project, nil)).says(t, golden, "by path")
 	s.wantRequests(t, 0)
 }

@@ -144,7 +144,8 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 		{Code: inTheWay, Text: "on this store, a key cannot be an object and a folder: another object has the name of a folder of this key, " +
 			"or there are objects below this key; choose another key"},
 		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the object cannot be read"},
-		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check the endpoint, which may be that of a website, and proxies"},
+		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check the endpoint, which may be that of a website, " +
+			"and proxies"},
 		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},
 		{Code: "PreconditionFailed", Text: "the object was changed since it was read, or exists although it must not"},
 		{Code: "PermanentRedirect TemporaryRedirect Redirect IllegalLocationConstraintException InvalidRegion " +

@@ -94,8 +94,8 @@ func gitolite(t *testing.T, rules string) string {
 	must(t, os.WriteFile(filepath.Join(home, ".gitolite/conf/gitolite.conf"), []byte(rules+"repo gitolite-admin\n RW+ = admin\n"), 0o600))
 	run("compile")
 	script := filepath.Join(home, "ssh")
-	must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexport HOME='%s' SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' SSH_ORIGINAL_COMMAND=\"$2\"\n"+
-		"exec '%s/gitolite-shell' ci\n", home, run("query-rc", "GL_BINDIR")), 0o700))
+	must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n"+
+		"export HOME='%s' SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' SSH_ORIGINAL_COMMAND=\"$2\"\nexec '%s/gitolite-shell' ci\n", home, run("query-rc", "GL_BINDIR")), 0o700))
 	t.Setenv("GIT_SSH_COMMAND", script)
 	t.Setenv("GIT_SSH_VARIANT", "simple")
 	return "ssh://git@127.0.0.1/"

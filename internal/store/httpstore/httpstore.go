@@ -321,7 +321,8 @@ func (b *backend) notTerraforms(to endpoint, a *answer) error {
 		text = fmt.Sprintf("the backend answered a %s with a lock of WebDAV, which is another protocol: it would refuse the writes of this "+
 			"run, and keeps the file locked for a while now", to.method)
 	}
-	return &store.AnswerError{Status: a.status, Body: a.body, Text: text + "; for a server of files, leave out lock_address and unlock_address"}
+	text += "; for a server of files, leave out lock_address and unlock_address"
+	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
 }
 
 // send sends a request, and returns an error for an answer that is no success.
@@ -404,7 +405,10 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	if err != nil {
 		return nil, fmt.Errorf("%s to %s: %w", to.method, source.Origin(to.url), err)
 	}
-	return &answer{resp.StatusCode, body, recognize.Challenge(resp.Header.Values("WWW-Authenticate")), resp.Header.Get("Lock-Token") != ""}, nil
+	return &answer{
+		status: resp.StatusCode, body: body, challenge: recognize.Challenge(resp.Header.Values("WWW-Authenticate")),
+		isWebDAV: resp.Header.Get("Lock-Token") != "",
+	}, nil
 }
 
 func (to endpoint) request(ctx context.Context, id string, body []byte) (*http.Request, error) {

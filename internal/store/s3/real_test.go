@@ -137,7 +137,8 @@ func testRealFolders(t *testing.T, r *realServer, name string) {
 	for _, key := range []string{"folder", "folder/state/below"} {
 		s := at(t, r.block("own", key))
 		err := ready(t.Context(), s)
-		if refused := err != nil && strings.Contains(err.Error(), "choose another key"); refused != (err != nil) || name == "versitygw" && !refused {
+		refused := err != nil && strings.Contains(err.Error(), "choose another key")
+		if refused != (err != nil) || name == "versitygw" && !refused {
 			t.Errorf("%s: got %v", key, err)
 		}
 		if err == nil {
