@@ -259,3 +259,36 @@ func TestRandomSourceFails(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestIsRenamed tests under which settings a file counts as one that still has the old name of its key provider.
+func TestIsRenamed(t *testing.T) {
+	t.Parallel()
+	renamed := strings.NewReplacer(`"pbkdf2" "p"`, `"pbkdf2" "q"`, "pbkdf2.p", "pbkdf2.q")
+	alias := func(name string) string { return words(horse, fmt.Sprintf("encrypted_metadata_alias = %q", name)) }
+	for name, c := range map[string]struct {
+		sealed, opened string
+		want           bool
+	}{
+		"the same":         {words(horse), words(horse), false},
+		"another name":     {words(horse), renamed.Replace(words(horse)), true},
+		"a new alias":      {words(horse), alias("x"), true},
+		"the same alias":   {alias("x"), renamed.Replace(alias("x")), false},
+		"an alias no more": {alias("x"), words(horse), true},
+	} {
+		load := func(text string) encryption.Target {
+			enc, err := encryption.Load(lighttest.Registry(), encryption.Code(text, "x.hcl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return enc.State()
+		}
+		file, err := load(c.sealed).Encrypt(t.Context(), []byte(`{"version":4,"serial":1,"lineage":"l"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := load(c.opened).Decrypt(t.Context(), file)
+		if err != nil || opened.IsRenamed() != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

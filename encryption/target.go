@@ -66,9 +66,20 @@ type Opened struct {
 	meta   map[string][]byte // documents in the envelope, by key provider alias or address
 }
 
-// Decrypt opens a file with the first method that has a key for it. It does not change the file.
-// Plaintext opens if the method or a fallback is unencrypted or, as in OpenTofu, if there are no
-// settings at all. It never opens if the settings are enforced, or after [Target.Enforce].
+// IsRenamed reports whether the file stores the metadata of a key provider under another name than
+// a file that is encrypted now. OpenTofu with the same settings cannot open it then.
+func (o *Opened) IsRenamed() bool {
+	e := o.target.encryption
+	keys := fileKeys{encryption: e, meta: o.meta, methods: o.target.methods}
+	return len(o.meta) > 0 && slices.ContainsFunc(e.used([]string{o.Method}), func(address string) bool {
+		provider, err := e.keyProvider(address)
+		return err == nil && o.meta[provider.metadataKey] == nil && keys.stored(address, provider) != nil
+	})
+}
+
+// Decrypt opens a file with the first method that has a key for it, and does not change the
+// file. Plaintext opens if the method or a fallback is unencrypted or, as in OpenTofu, if there
+// are no settings at all; never with enforced settings or after [Target.Enforce].
 //
 // Decrypt returns [*Error] values. They wrap at most one of [ErrNoKey], [ErrNotConfigured],
 // [ErrPlaintext], [ErrDamaged], [ErrOtherKind] and [ErrBackendRecord]. If ctx ended the call, they

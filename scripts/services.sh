@@ -54,6 +54,9 @@ build gitea STATECRYPT_GITEA
 build rclone STATECRYPT_RCLONE
 found apache2 STATECRYPT_APACHE apache2-bin
 found lighttpd STATECRYPT_LIGHTTPD lighttpd-mod-webdav
+found nginx STATECRYPT_NGINX 'nginx-light and libnginx-mod-http-dav-ext'
+
+found gitolite STATECRYPT_GITOLITE gitolite3
 
 # dulwich is installed with the system, for example with Debian's python3-dulwich.
 for python in python3 /usr/bin/python3; do

@@ -214,8 +214,10 @@ func noCommand(name string, names []string) string {
 		return `there is no command "show"; decrypt prints a state, and terraform show a plan that statecrypt decrypt -plan -o FILE writes`
 	case name == "state":
 		return `there is no command "state"; Terraform's runs under wrap: statecrypt wrap -config FILE -- terraform state pull`
-	case name == "terraform" || name == "tofu" || cmdline.IsCommand(name) && near == "":
-		return fmt.Sprintf("there is no command %q; Terraform and OpenTofu run under wrap: statecrypt wrap -config FILE -- terraform plan", name)
+	case name == "terraform" || name == "tofu":
+		return fmt.Sprintf("there is no command %q; it runs under wrap: statecrypt wrap -config FILE -- %[1]s …", name)
+	case cmdline.IsCommand(name) && near == "":
+		return fmt.Sprintf("there is no command %q; Terraform and OpenTofu run under wrap: statecrypt wrap -config FILE -- terraform %[1]s", name)
 	case recognize.Exists(name):
 		return fmt.Sprintf("%s is a file; a command comes first, such as statecrypt inspect FILE%s", shown(name), see)
 	}

@@ -122,7 +122,7 @@ func (r rotation) needed(
 			}
 		}
 		f := finding{Result: resultSkipped}
-		if opened, err := r.to.Decrypt(ctx, state); err == nil && !opened.UsedFallback && !r.again {
+		if opened, err := r.to.Decrypt(ctx, state); err == nil && isNew(opened) && !r.again {
 			f.add(opened)
 			settled, err := kept.IsSettled(ctx, name, state)
 			if err != nil {
@@ -227,11 +227,11 @@ func refusePlaintext(target encryption.Target) error {
 // encrypted again. It overwrites the memory of file.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	readers := states.Recipients(file)
-	opened, isNew, err := r.open(ctx, file)
+	opened, ofNew, err := r.open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
-	if isNew && !r.again {
+	if ofNew && !r.again {
 		f.add(opened)
 		return nil, nil
 	}
@@ -254,10 +254,13 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	return sealed, nil
 }
 
-// open decrypts a file and reports whether the first method of the new settings did so. It tries the old
-// settings first, unless they might also open a file that already has the new key. It may overwrite the
-// memory of file.
-func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, isNew bool, err error) {
+// isNew reports whether a file that the new settings opened is as they encrypt it: by their first method, and with the
+// names that OpenTofu looks for.
+func isNew(opened *encryption.Opened) bool { return !opened.UsedFallback && !opened.IsRenamed() }
+
+// open decrypts a file, and reports whether it is as the new settings encrypt it. It overwrites the memory of
+// the file. It first tries the settings with which no key is derived in vain.
+func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, ofNew bool, err error) {
 	var errOld error
 	if r.apart {
 		if opened, errOld = r.from.Decrypt(ctx, file); errOld == nil {
@@ -267,7 +270,7 @@ func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Ope
 	opened, errNew := r.to.Decrypt(ctx, file)
 	switch {
 	case errNew == nil && !opened.UsedFallback:
-		return opened, true, nil
+		return opened, isNew(opened), nil
 	case errNew != nil && r.alone:
 		return nil, false, errNew
 	case !r.apart:

@@ -290,3 +290,20 @@ func TestRotateAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestRotateRenamed tests new settings with the same passphrase, in a key provider of another name: the file gets that
+// name, because OpenTofu finds the key by it.
+func TestRotateRenamed(t *testing.T) {
+	t.Parallel()
+	r := newRotating(t)
+	from := r.file(t, "from.hcl", worded(oldWords))
+	to := r.file(t, "to.hcl", strings.NewReplacer(`"pbkdf2" "p"`, `"pbkdf2" "q"`, "pbkdf2.p", "pbkdf2.q").Replace(worded(oldWords)))
+	name := r.file(t, "a", must(t, worded(oldWords), plain, "encrypt"))
+	mistakes := openMistakes(t, "rotate, renamed")
+	for _, run := range []string{"first", "second"} {
+		mistakes.checkAll(t, run, statecrypt(t, "", "", "rotate", "-from", from, "-to", to, name))
+		if sealed := read(t, name); !strings.Contains(sealed, `"key_provider.pbkdf2.q"`) || strings.Contains(sealed, "pbkdf2.p") {
+			t.Errorf("%s: got %.300s", run, sealed)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (c *call) misplaced(err error) error {
 	switch at := slices.IndexFunc(c.args, isSettings); {
 	case !errors.Is(err, errNoSettings):
 	case slices.Contains(c.args, "-config"):
-		return usageError("-config belongs before the program: statecrypt wrap -config FILE -- terraform plan")
+		return usageError("-config belongs before the program: statecrypt wrap -config FILE -- terraform …")
 	case at >= 0:
 		return usageError(fmt.Sprintf("settings are given with -config: statecrypt %s -config %s …", c.Name, shown(c.args[at])))
 	}
@@ -226,7 +226,7 @@ func (c *call) behind(flag string) string {
 	if c.Name != "wrap" {
 		return ""
 	}
-	return "; one for Terraform belongs behind its subcommand, as in statecrypt wrap -- terraform plan " + flag + " …"
+	return "; one for Terraform belongs behind its subcommand, as in statecrypt wrap -- terraform SUBCOMMAND " + flag + " …"
 }
 
 // variables returns -var and -var-file as Terraform arguments. Its errors do not repeat any part of a value.

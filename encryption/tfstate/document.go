@@ -15,9 +15,10 @@ type document struct {
 	TerraformVersion string          `json:"terraform_version"`
 	Serial           int64           `json:"serial"`
 	Lineage          string          `json:"lineage"`
-	Outputs          json.RawMessage `json:"-"` // JSON in format 4, a slice of the file
-	Modules          json.RawMessage `json:"-"` // JSON in formats 1 to 3, a slice of the file
-	Resources        json.RawMessage `json:"-"` // JSON in format 4, a slice of the file
+	Sealed           json.RawMessage `json:"encryption_version"` // of an encrypted state; nil in others
+	Outputs          json.RawMessage `json:"-"`                  // JSON of format 4, a part of the file
+	Modules          json.RawMessage `json:"-"`                  // JSON of formats 1 to 3, a part of the file
+	Resources        json.RawMessage `json:"-"`                  // JSON of format 4, a part of the file
 }
 
 // module holds the outputs of one module in formats 1 to 3, by name.
@@ -31,7 +32,8 @@ type module struct {
 func parseDocument(data []byte) (*document, error) {
 	var doc document
 	large := map[string]*json.RawMessage{"outputs": &doc.Outputs, "modules": &doc.Modules, "resources": &doc.Resources}
-	return &doc, jsonwalk.Decode(data, &doc, large, "version", "terraform_version", "serial", "lineage")
+	return &doc, jsonwalk.Decode(data, &doc, large, "version", "terraform_version", "serial", "lineage",
+		"encryption_version")
 }
 
 func errForm(key string) error {
@@ -56,6 +58,8 @@ func checkVersion(doc *document, decoding error) error {
 		return errors.New("this is not a state file: it is not a JSON object; check that this is the right file")
 	case wrong != nil && wrong.Field == "version":
 		return errors.New(`this is not a state file: its "version" is not a whole number; check that this is the right file`)
+	case doc.Version == nil && doc.Sealed != nil:
+		return errors.New("this state is encrypted, and only a plaintext state can be parsed; decrypt it first")
 	case doc.Version == nil:
 		return errors.New(`this is not a state file: it has no "version"; check that this is the right file`)
 	case *doc.Version < 1:

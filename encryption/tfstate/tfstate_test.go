@@ -35,6 +35,7 @@ func TestNotAState(t *testing.T) {
 		`{"version":4.5}`,
 		`{"version":0}`,
 		`{"version":-1}`,
+		`{"serial":1,"lineage":"l","meta":{},"encrypted_data":"c4n4ry","encryption_version":"v0"}`,
 		`{"version":5}`,
 		`{"version":5,"outputs":[],"terraform_version":"2.0"}`,
 

@@ -233,7 +233,7 @@ func (s services) aws(k masterKey) (opener, error) {
 	}
 	if k.Profile != "" {
 		if err := permit("allowed_aws_profiles", s.profiles, k.Profile); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; a profile of the writer can be taken out of the file: no MAC covers its aws_profile", err)
 		}
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)

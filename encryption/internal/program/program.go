@@ -329,14 +329,32 @@ func (t *tail) Write(p []byte) (int, error) {
 // excerpt returns the end of an error message: the end of the program's stderr, escaped and without
 // secrets.
 func (t *tail) excerpt(d Dialog) string {
-	if said := outside.End(string(d.Clean(t.kept)), maxShown); said != "" {
+	if said := outside.End(string(withoutUsage(d.Clean(t.kept))), maxShown); said != "" {
 		return "; it said: " + said
 	}
 	return ""
 }
 
-// Without returns text without secrets, whether they are in plain form, in base64 or in
-// hexadecimal.
+// withoutUsage removes the usage text that many programs print beside the reason of a failure: the line that begins
+// with "Usage:", and the blank and indented lines and headings that follow it. A text of nothing else stays.
+func withoutUsage(said []byte) []byte {
+	var kept []byte
+	usage := false
+	for line := range bytes.Lines(said) {
+		words := bytes.TrimSpace(line)
+		usage = bytes.HasPrefix(words, []byte("Usage:")) ||
+			usage && (len(words) == 0 || line[0] == ' ' || line[0] == '\t' || words[len(words)-1] == ':')
+		if !usage {
+			kept = append(kept, line...)
+		}
+	}
+	if len(kept) == 0 {
+		return said
+	}
+	return kept
+}
+
+// Without returns text without secrets, in plain form, in base64 and in hexadecimal digits.
 func Without(text []byte, secrets ...[]byte) []byte {
 	for _, s := range secrets {
 		if len(s) == 0 {

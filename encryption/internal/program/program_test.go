@@ -59,6 +59,9 @@ func TestRun(t *testing.T) {
 		"no answer":       {script: header, err: ErrProtocol},
 		"endless":         {script: header + `printf '{"a":"'; yes | tr -d '\n'`, err: errTooLong},
 		"escaped":         {script: header + `printf 'a\033[2Jb\nc\xff' >&2; exit 1`, err: ErrFailed},
+		"a usage text": {script: `printf 'Error: no TPM\nUsage:\n  plugin [flags]\n\nFlags:\n  -h, --help\n\nno device at /dev/tpmrm0\n' >&2
+			exit 1`, err: ErrFailed},
+		"only a usage text": {script: `printf 'Usage:\n  plugin [flags]\n' >&2; exit 1`, err: ErrFailed},
 		"secrets": {script: header + `echo "canary-secret, $(printf canary-secret | base64) and $(printf canary-secret | od -An -tx1 | tr -d ' \n')" >&2
 			exit 1`, err: ErrFailed},
 		"its own key": {script: `set -x; KEY=Y2FuYXJ5LWtleS1vZi1tYW55LWJ5dGVz; ` + header + `printf '{"a":"%s"}' $KEY; exit 1`, err: ErrFailed},

@@ -101,8 +101,10 @@ func File(file []byte) error {
 	case chunk.Match(start):
 		return Is("it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", "restore an intact copy")
 	case string(bytes.TrimSpace(start)) == "null":
-		return Is("it is null, as OpenTofu sends it to the program of a key provider for a new file",
-			": the command for that is statecrypt key-provider age")
+		return Is("it is null, as a server may answer that has no state, and as OpenTofu asks a program for a new key",
+			"check that this is the right file; the program for OpenTofu is statecrypt key-provider age")
+	case len(file) > 0 && len(bytes.Trim(file, void)) == 0:
+		return Is("it has only blanks or zero bytes, as files may have after a power failure", "restore an earlier version")
 	case bytes.HasPrefix(start[min(tar, len(start)):], []byte("ustar")):
 		return Is("it is a tar archive", "extract its content")
 	case settingsBlock.Match(start):
@@ -145,9 +147,13 @@ func besides(file []byte) error {
 	if !ok {
 		return nil
 	}
-	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a json.Decoder would copy the file
-	if !json.Valid(object) {
+	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a decoder of streams would copy the file
+	switch {
+	case !json.Valid(object):
 		return nil
+	case len(bytes.Trim(file[len(object):], void)) == 0:
+		return Is(fmt.Sprintf("zero bytes follow its JSON, which ends at byte %d, as after a power failure", len(object)),
+			"compare its serial with that of an earlier version, and remove them or restore that version")
 	}
 	return Is(fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", len(object)),
 		"remove that, or fetch the file again")
@@ -156,7 +162,10 @@ func besides(file []byte) error {
 // space lists the characters that may precede or follow a JSON value.
 const space = " \t\r\n"
 
-// beginsWith reports whether a file begins with the given text, after up to 4 KiB of white space.
+// void is the set of characters of a file in which nothing is written.
+const void = space + "\x00"
+
+// beginsWith reports whether a file begins with a text, after up to 4 KiB of white space.
 func beginsWith(file []byte, begin string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(startOf(file), space), []byte(begin))
 }

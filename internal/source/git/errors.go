@@ -86,6 +86,11 @@ var advice = []struct {
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
+	{words(`DENIED by `), // gitolite's
+		say("the server's rules do not give this user access to the repository, or there is no such repository; check repository, and the " +
+			"rules for reading and for branches")},
+	{words(`dumb http transport does not support`),
+		say("the server only gives out files (\"dumb http\"), which is not supported; have it run git http-backend")},
 	{words(`returned error: 413`), say("the server, or a proxy in front of it, accepts no upload of this size; have its limit raised")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or unavailable; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
@@ -266,7 +271,7 @@ func (e *explainedError) Tell(text func(error) string) string { return text(e.er
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
-	forbidden   = words(`returned error: 403`, `Access denied`)
+	forbidden   = words(`returned error: 403`, `Access denied`, `DENIED by `)
 	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
 	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)
 	unanswered  = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,

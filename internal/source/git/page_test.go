@@ -31,3 +31,14 @@ func TestSignInPage(t *testing.T) {
 		}
 	}
 }
+
+// TestDumbHTTP tests a server that gives out the files of a repository, and runs no git.
+func TestDumbHTTP(t *testing.T) {
+	t.Parallel()
+	repo := stateRepo(t)
+	repo.Git("update-server-info")
+	server := httptest.NewServer(http.StripPrefix("/acme/infra.git", http.FileServer(http.Dir(repo.Dir))))
+	t.Cleanup(server.Close)
+	_, err := read(t, newTestRun(t, nil), place{repository: server.URL + "/acme/infra.git", path: "s"})
+	openMistakes(t, "dumb http").Error(t, "read", err)
+}

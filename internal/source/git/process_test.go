@@ -538,6 +538,8 @@ func TestAdvice(t *testing.T) {
 		"fatal: remote error: upload-pack: not our ref 00",
 		"fatal: unable to access 'https://x/': gnutls_handshake() failed: An unexpected TLS packet was received.",
 		"fatal: unable to access 'https://x/': error:0A00010B:SSL routines::wrong version number",
+		"FATAL: R any infra ci DENIED by fallthru\n(or you mis-spelled the reponame)\nfatal: Could not read from remote repository.",
+		"fatal: dumb http transport does not support shallow capabilities",
 		"fatal: something new",
 	} {
 		d := &repository{run: &run{}, remote: where, access: &access{}}

@@ -80,3 +80,12 @@ func TestGitLab(t *testing.T) {
 		})
 	}
 }
+
+// TestGitLabProject tests a block for a project by its path: the error has the url to set.
+func TestGitLabProject(t *testing.T) {
+	s := gitlab(t)
+	const project = "/api/v4/projects/acme%2Finfra/"
+	golden := sourcetest.OpenMistakes(t, "http, GitLab's projects")
+	at(s.URL+project+"terraform/state/prod", block(s.URL+project, nil)).says(t, golden, "by path")
+	s.wantRequests(t, 0)
+}

@@ -80,6 +80,13 @@ func TestAnswers(t *testing.T) {
 		{status: 503, code: "ServiceUnavailable", tries: 2},
 		{status: 429, code: "TooManyRequests", tries: 2},
 		{status: 403, code: "RequestTimeTooSkewed"},
+		{status: 501, code: "NotImplemented"}, // as by Swift
+		{status: 501, code: "What<is>\u202ethis"},
+		{status: 501},
+		{status: 507},
+		{status: 403, code: "QuotaExceeded"},
+		{status: 400, code: "XAmzContentSHA256Mismatch"},
+		{status: 405},
 		{status: 418, code: "What<is>\u202ethis"},
 		{status: 404, code: "NoSuchThing"},
 		{status: 404, code: "XMinio.NoSuchKey-2"},

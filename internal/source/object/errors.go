@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aws/smithy-go"
@@ -26,8 +27,10 @@ type Words struct {
 	List              string // the permission without which the store reports a missing object as an access error, such as "s3:ListBucket"
 	Decrypt           string // the permission for the store's encryption key, such as "kms:Decrypt"
 
-	CustomerKey string // the attribute that holds the SSE-C key
-	PathStyle   string // the attribute that puts the bucket into the path, or "" if there is none
+	CustomerKey string // the attribute with the key of SSE-C
+	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
+	Checksum    string // the attribute that leaves out the checksum of a request, "" if it has none or the store knows them
+	Writes      bool   // whether the request changes the bucket
 	Trust       string // advice about an unknown authority, such as "set custom_ca_bundle in {credentials}"
 
 	// Reasons maps further error codes to their meanings. It takes precedence over the codes in this package.
@@ -54,8 +57,24 @@ type Answer struct {
 
 func (a *Answer) Error() string { return a.text }
 
-// Explain returns an error that explains err. Neither this error nor the errors that it wraps repeat text
-// from the store, except error codes and region names of the usual form.
+// IsFull reports whether the store has no room for the object, whatever the rights.
+func (a *Answer) IsFull() bool {
+	return a.Status == http.StatusInsufficientStorage || slices.Contains(strings.Fields(full), a.Code)
+}
+
+// IsInTheWay reports whether another object is in the way: the store has folders, and a key cannot be an object and a
+// folder.
+func (a *Answer) IsInTheWay() bool { return slices.Contains(strings.Fields(inTheWay), a.Code) }
+
+// These are error codes of stores that are full, and of stores in which an object is a file, and so cannot be a folder
+// for others.
+const (
+	full     = "QuotaExceeded XMinioStorageFull XMinioAdminBucketQuotaExceeded"
+	inTheWay = "ObjectParentIsFile ExistingObjectIsDirectory XMinioParentIsObject XMinioObjectExistsAsDirectory"
+)
+
+// Explain returns an error that explains err. Apart from error codes and names of regions in their
+// usual form, neither the error nor the errors that it wraps repeat text of the store.
 func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header
@@ -87,9 +106,11 @@ func (s Store) Explain(o Object, err error) error {
 func (s Store) reason(o Object, status int, code, message, region string) string {
 	text := s.Words.Reasons[code]
 	if text == "" {
-		text = s.known(o, code, message, region)
+		text = s.known(o, status, code, message, region)
 	}
 	switch {
+	case text != "" && !aCode.MatchString(code): // the status has a meaning of its own
+		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, text, status)
 	case text != "":
 		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
 	case status/100 == 3:
@@ -102,7 +123,7 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
 }
 
-func (s Store) known(o Object, code, message, region string) string {
+func (s Store) known(o Object, status int, code, message, region string) string {
 	isKMS := s.Words.Decrypt != "" && len(code) < 50 && kmsCode.MatchString(code)
 	return answers.Find([]answers.Row{
 		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
@@ -110,9 +131,20 @@ func (s Store) known(o Object, code, message, region string) string {
 		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid"},
 		{Code: "NoSuchVersion", Text: "the object has no such version"},
 		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the version is not one that the store knows"},
-		{Code: "InvalidArgument", Text: "the request is refused"},
-		{Code: "InvalidRequest", Text: s.invalid(o)},
-		{Code: "MethodNotAllowed", Text: "the object cannot be read"},
+		{Code: "InvalidArgument", Text: s.refused("the request is refused")},
+		{Code: "InvalidRequest", Unless: s.Words.Writes && o.CustomerKey == nil, Text: s.invalid(o)},
+		{Code: "InvalidRequest", Text: s.refused("the request is refused")},
+		{Code: "XAmzContentSHA256Mismatch BadDigest", Text: s.refused("the store has read other bytes than were sent")},
+		{Status: "501", Text: s.refused("the store does not support a part of the request")},
+		{Code: full, Text: noRoom},
+		{Status: "507", Text: noRoom},
+		{Code: "EntityTooLarge", Text: tooLarge},
+		{Status: "413", Text: tooLarge},
+		{Code: inTheWay, Text: "on this store, a key cannot be an object and a folder: another object has the name of a folder of this key, " +
+			"or there are objects below this key; choose another key"},
+		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the object cannot be read"},
+		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check the endpoint, which may be that of a website, " +
+			"and proxies"},
 		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},
 		{Code: "PreconditionFailed", Text: "the object was changed since it was read, or exists although it must not"},
 		{Code: "PermanentRedirect TemporaryRedirect Redirect IllegalLocationConstraintException InvalidRegion " +
@@ -127,7 +159,20 @@ func (s Store) known(o Object, code, message, region string) string {
 			"BandwidthLimitExceeded", Text: "too many requests, even after retries; try again later"},
 		{Code: "InternalError ServiceUnavailable RequestTimeout OperationAborted", Text: "the service is unavailable; try again later"},
 		{Unless: !isKMS, Text: "the key of KMS that the object is encrypted with cannot be used"},
-	}, 0, code, "").Text
+	}, status, code, "").Text
+}
+
+const (
+	noRoom   = "the store is full, or a quota is used up"
+	tooLarge = "the store, or a proxy in front of it, accepts no object of this size; have its limit raised"
+)
+
+// refused adds the advice for stores that do not support checksums to a text.
+func (s Store) refused(text string) string {
+	if s.Words.Checksum != "" {
+		text += "; if the store supports no checksums, set " + s.Words.Checksum + " = true"
+	}
+	return text
 }
 
 var (

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -67,6 +71,54 @@ func TestRealDulwich(t *testing.T) {
 	_, _, err := s.Read(t.Context())
 	if held, ok := errors.AsType[*store.HeldError](err); !ok || held.By == nil || held.By.ID != "4711" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// gitolite sets up the gitolite that STATECRYPT_GITOLITE names, with these rules, and has the user ci come in by its
+// shell, without an ssh server. It returns the beginning of the addresses.
+func gitolite(t *testing.T, rules string) string {
+	t.Helper()
+	program, home := testkit.Program(t, "STATECRYPT_GITOLITE"), t.TempDir()
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGXT1aLhCyfJsg7Us8pvXsVJmOFvsTdOL5Vw6Bz4HfRP admin\n"
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("gitolite %q: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	must(t, os.WriteFile(filepath.Join(home, "admin.pub"), []byte(key), 0o600))
+	run("setup", "-pk", "admin.pub")
+	must(t, os.WriteFile(filepath.Join(home, ".gitolite/conf/gitolite.conf"), []byte(rules+"repo gitolite-admin\n RW+ = admin\n"), 0o600))
+	run("compile")
+	script := filepath.Join(home, "ssh")
+	must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n"+
+		"export HOME='%s' SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' SSH_ORIGINAL_COMMAND=\"$2\"\nexec '%s/gitolite-shell' ci\n", home, run("query-rc", "GL_BINDIR")), 0o700))
+	t.Setenv("GIT_SSH_COMMAND", script)
+	t.Setenv("GIT_SSH_VARIANT", "simple")
+	return "ssh://git@127.0.0.1/"
+}
+
+// TestRealGitolite tests the rules of gitolite that a state requires, and what users read who lack one.
+func TestRealGitolite(t *testing.T) {
+	testkit.Program(t, "STATECRYPT_GITOLITE")
+	base := gitolite(t, "repo reads\n R = ci\nrepo main-only\n RW main = ci\nrepo no-delete\n RW main = ci\n RW refs/heads/locks/ = ci\n"+
+		"repo all\n RW main = ci\n RW+ refs/heads/locks/ = ci\n")
+	says := golden(t, "gitolite")
+	for name, refused := range map[string]bool{"none": true, "reads": true, "main-only": true, "no-delete": true, "all": false} {
+		s := carefully(at(t, texts{"repository": base + name, "path": "net/prod"}))
+		err := takeLock(t, s)
+		if err == nil {
+			err = errors.Join(writeState(t, s), s.Unlock(t.Context(), "1"))
+		}
+		if errors.Is(err, store.ErrDenied) != refused || (err != nil) != refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		if refused {
+			says.Error(t, name, err)
+		}
 	}
 }
 

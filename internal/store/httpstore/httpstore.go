@@ -260,6 +260,8 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	case a.status == http.StatusConflict:
 		text += ", as servers do that keep one state for each serial, such as Gitea and GitLab, if they have this serial already; " +
 			"look which state is there"
+	case a.status == http.StatusMethodNotAllowed && method == b.write.method:
+		text += "; " + b.otherMethod("check update_method")
 	case a.status == http.StatusNotFound && method != b.remove.method:
 		text += "; " + b.otherMethod("check the address")
 	default:
@@ -273,10 +275,8 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 func (b *backend) Lock(ctx context.Context, lock store.Lock) error {
 	if b.lock.url != nil {
 		a, err := b.send(ctx, b.lock, "", lock.JSON())
-		if err == nil && a.status != http.StatusOK {
-			return &store.AnswerError{Status: a.status, Body: a.body, Text: fmt.Sprintf("the backend answered %s to a %s, and only 200 is a "+
-				"lock; check lock_address and lock_method, or leave out lock_address and unlock_address, if it has no locks of Terraform's",
-				web.Status(a.status), b.lock.method)}
+		if err == nil && !a.isOfTerraform() {
+			return b.notTerraforms(b.lock, a)
 		}
 		if held, ok := errors.AsType[*store.HeldError](err); err != nil && (!ok || lock.ID == "" || held.By == nil || held.By.ID != lock.ID) {
 			return err
@@ -298,7 +298,15 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 		body = held.JSON()
 	}
 	if b.unlock.url != nil && (!ours || b.lock.url != nil) {
-		if _, err := b.send(ctx, b.unlock, "", body); err != nil {
+		a, err := b.send(ctx, b.unlock, "", body)
+		if answer, ok := errors.AsType[*store.AnswerError](err); ok && a.isHeld() {
+			answer.Text = fmt.Sprintf("the backend answered %s to the release of the lock, as servers do if it has another ID%s",
+				web.Status(a.status), b.doubts())
+		}
+		if err == nil && !a.isOfTerraform() {
+			err = b.notTerraforms(b.unlock, a)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -308,7 +316,19 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	return nil
 }
 
-// send sends a request. It returns an error if the response is not a success.
+// notTerraforms returns the error for an answer to a lock or its release that the protocol of Terraform does not have.
+func (b *backend) notTerraforms(to endpoint, a *answer) error {
+	text := fmt.Sprintf("the backend answered %s to a %s, and in Terraform's protocol, only 200 is a lock, or its release; check "+
+		"lock_address, unlock_address and their methods", web.Status(a.status), to.method)
+	if a.isWebDAV {
+		text = fmt.Sprintf("the backend answered a %s with a lock of WebDAV, which is another protocol: it would refuse the writes of this "+
+			"run, and keeps the file locked for a while now", to.method)
+	}
+	text += "; for a server of files, leave out lock_address and unlock_address"
+	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
+}
+
+// send sends a request, and returns an error for an answer that is no success.
 func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	a, err := b.ask(ctx, to, id, body)
 	if err == nil && !a.succeeded() {
@@ -341,7 +361,12 @@ type answer struct {
 	status    int
 	body      []byte
 	challenge string // see recognize.Challenge
+	isWebDAV  bool   // whether the answer has a lock of WebDAV
 }
+
+// isOfTerraform reports whether the answer is the success of a lock, or of its release: servers of files answer 201 if
+// they have made an empty file for their lock, and 204 to a release.
+func (a *answer) isOfTerraform() bool { return a.status == http.StatusOK && !a.isWebDAV }
 
 func (a *answer) succeeded() bool { return a.status < 300 }
 
@@ -383,7 +408,10 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 	if err != nil {
 		return nil, fmt.Errorf("%s to %s: %w", to.method, source.Origin(to.url), err)
 	}
-	return &answer{resp.StatusCode, body, recognize.Challenge(resp.Header.Values("WWW-Authenticate"))}, nil
+	return &answer{
+		status: resp.StatusCode, body: body, challenge: recognize.Challenge(resp.Header.Values("WWW-Authenticate")),
+		isWebDAV: resp.Header.Get("Lock-Token") != "",
+	}, nil
 }
 
 func (to endpoint) request(ctx context.Context, id string, body []byte) (*http.Request, error) {

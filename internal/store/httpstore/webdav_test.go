@@ -3,6 +3,8 @@ package httpstore
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -20,7 +22,7 @@ func TestWebDAV(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(&webdav.Handler{FileSystem: webdav.NewMemFS(), LockSystem: webdav.NewMemLS()})
 	t.Cleanup(server.Close)
-	testWebDAV(t, server.URL)
+	testWebDAV(t, server.URL, "make the folder")
 }
 
 // TestRealWebDAV: the same goes for servers that people have.
@@ -28,15 +30,28 @@ func TestRealWebDAV(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) string{
 		"apache": servertest.StartApache, "lighttpd": servertest.StartLighttpd, "rclone": servertest.StartRclone,
+		"nginx": servertest.StartNginx,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testWebDAV(t, start(t))
+			url, noFolder := start(t), "make the folder"
+			if name == "nginx" { // it answers 500
+				noFolder = "see its log"
+			}
+			testWebDAV(t, url, noFolder)
+			s := by(t, url, map[string]cty.Value{"address": cty.StringVal(url + "/locked-true"), "update_method": cty.StringVal("PUT")})
+			_, version, err := s.Read(t.Context())
+			if err == nil {
+				_, err = s.Write(t.Context(), storetest.State(2), version)
+			}
+			if answer, _ := errors.AsType[*store.AnswerError](err); (answer != nil && answer.Status == http.StatusLocked) != (name == "nginx") {
+				t.Errorf("a write after a lock and a release: %v", err)
+			}
 		})
 	}
 }
 
-func testWebDAV(t *testing.T, url string) {
+func testWebDAV(t *testing.T, url, noFolder string) {
 	t.Helper()
 	const advice = `update_method = "PUT"`
 	open := func(t *testing.T, name, method string) store.State {
@@ -96,13 +111,23 @@ func testWebDAV(t *testing.T, url string) {
 	})
 	t.Run("PUT without a folder", func(t *testing.T) {
 		_, err := open(t, "no/folder", "PUT").Write(t.Context(), storetest.State(1), "")
-		refused(t, err, "folder")
+		refused(t, err, noFolder)
 	})
-	t.Run("LOCK", func(t *testing.T) {
-		text, address := cty.StringVal, url+"/locked"
-		s := by(t, address, map[string]cty.Value{"address": text(address), "lock_address": text(address), "unlock_address": text(address)})
-		if err := s.Lock(t.Context(), storetest.Lock("1")); err == nil {
-			t.Error("what is no lock of this protocol is taken for one")
-		}
-	})
+	for name, there := range map[string]bool{"LOCK": false, "LOCK of a file": true} {
+		t.Run(name, func(t *testing.T) {
+			text, file := cty.StringVal, fmt.Sprint("locked-", there)
+			if there {
+				first(t, file)
+			}
+			address := url + "/" + file
+			s := by(t, address, map[string]cty.Value{"address": text(address), "lock_address": text(address), "unlock_address": text(address)})
+			for request, err := range map[string]error{
+				"a lock": s.Lock(t.Context(), storetest.Lock("1")), "a release": s.Unlock(t.Context(), "1"),
+			} {
+				if err == nil {
+					t.Errorf("%s: an answer of another protocol is taken for one of this", request)
+				}
+			}
+		})
+	}
 }

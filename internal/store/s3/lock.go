@@ -200,7 +200,7 @@ func (o lockObject) add(ctx context.Context, lock store.Lock) (mark string, err 
 		}
 	}
 	answer, _ := errors.AsType[*object.Answer](err)
-	if answer != nil && (answer.Status == http.StatusPreconditionFailed || answer.Status == http.StatusConflict) {
+	if answer != nil && (answer.Status == http.StatusPreconditionFailed || isConflict(answer)) {
 		err = takenError{fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps versions once a "+
 			"lock was released; keep the state in a bucket without versions, or on another store", answer.Status)}
 	}

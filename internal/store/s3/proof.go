@@ -35,7 +35,9 @@ func (s *state) prove(ctx context.Context) error {
 	case err == nil && unknown: // the store does not know the condition, or another setting in the block
 		_, _, err = s.try(ctx, condition{})
 	case err == nil && !refused: // the object did not exist before
-		refused, unknown, err = s.try(ctx, condition{none: true})
+		if refused, unknown, err = s.try(ctx, condition{none: true}); err == nil {
+			err = s.hasRoom(ctx)
+		}
 	}
 	if err != nil {
 		return err
@@ -101,8 +103,16 @@ func (s *state) proveRefusal(ctx context.Context, match form) error {
 // it does not know the condition.
 func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, err error) {
 	how.lock = true
-	_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
-	answer, _ := errors.AsType[*object.Answer](err)
+	var answer *object.Answer
+	for try := 0; ; try++ {
+		_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
+		if answer, _ = errors.AsType[*object.Answer](err); !isConflict(answer) || try == maxTries {
+			break
+		}
+		if err := pause(ctx); err != nil {
+			return false, false, err
+		}
+	}
 	switch {
 	case isOtherwise(err, how):
 		return true, false, nil

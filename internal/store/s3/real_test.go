@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awscredentials "github.com/aws/aws-sdk-go-v2/credentials"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -96,6 +97,8 @@ func TestRealServers(t *testing.T) {
 				}})
 				r.create(t, "own", keeps)
 				testRealList(t, r)
+				testRealFolders(t, r, name)
+				testRealConditions(t, r, name)
 				ctx, texts := said(t)
 				s := at(t, r.block("own", "told"))
 				must(t, s.Lock(ctx, storetest.Lock("1")))
@@ -123,6 +126,51 @@ func testRealList(t *testing.T, r *realServer) {
 	names, err := opened.List(t.Context(), "net/")
 	if err != nil || strings.Join(names, " ") != "net/a net/b" {
 		t.Errorf("got %q, %v", names, err)
+	}
+}
+
+// testRealFolders tests what servers do with a key above or below another object: what is refused is refused before
+// the run.
+func testRealFolders(t *testing.T, r *realServer, name string) {
+	t.Helper()
+	r.put(t, "own", "folder/state", storetest.State(1))
+	for _, key := range []string{"folder", "folder/state/below"} {
+		s := at(t, r.block("own", key))
+		err := ready(t.Context(), s)
+		refused := err != nil && strings.Contains(err.Error(), "choose another key")
+		if refused != (err != nil) || name == "versitygw" && !refused {
+			t.Errorf("%s: got %v", key, err)
+		}
+		if err == nil {
+			_, err := s.Write(t.Context(), storetest.State(1), "")
+			must(t, err)
+		}
+	}
+}
+
+// testRealConditions tests which conditions a server keeps, as docs/services.md has it.
+func testRealConditions(t *testing.T, r *realServer, name string) {
+	t.Helper()
+	const bucket, key = "own", "conditions"
+	r.put(t, bucket, key, []byte("1"))
+	put := func(in *awss3.PutObjectInput) error {
+		in.Bucket, in.Key, in.Body = aws.String(bucket), aws.String(key), strings.NewReader("2")
+		_, err := r.client.PutObject(t.Context(), in)
+		return err
+	}
+	_, errDelete := r.client.DeleteObject(t.Context(), &awss3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String(key),
+		IfMatch: aws.String(noObject)})
+	if (errDelete == nil) != (name == "minio") {
+		t.Errorf("DELETE, If-Match: %v", errDelete)
+	}
+	r.put(t, bucket, key, []byte("1"))
+	for condition, err := range map[string]error{
+		"If-None-Match": put(&awss3.PutObjectInput{IfNoneMatch: aws.String("*")}),
+		"If-Match":      put(&awss3.PutObjectInput{IfMatch: aws.String(noObject)}),
+	} {
+		if err == nil {
+			t.Errorf("PUT, %s: it is ignored", condition)
+		}
 	}
 }
 

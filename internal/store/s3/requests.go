@@ -98,7 +98,10 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	}
 	if err != nil {
 		words := b.server.Words
-		words.Read, words.List, words.Decrypt = "s3:PutObject", "", "kms:GenerateDataKey"
+		words.Read, words.List, words.Decrypt, words.Writes = "s3:PutObject", "", "kms:GenerateDataKey", true
+		if in.ChecksumSHA256 != nil && !s3source.IsAWS(client) {
+			words.Checksum = "skip_s3_checksum"
+		}
 		return "", b.failed(ctx, key, object.Store{Client: client, Words: words}.Explain(b.object(key), err))
 	}
 	if etag = aws.ToString(out.ETag); etag == "" {
@@ -181,7 +184,7 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 		in.IfMatch = &etag
 	}
 	words := b.server.Words
-	words.Read, words.List, words.Decrypt = "s3:DeleteObject", "", ""
+	words.Read, words.List, words.Decrypt, words.Writes = "s3:DeleteObject", "", "", true
 	for try := 0; ; try++ {
 		_, err = client.DeleteObject(ctx, in, once)
 		if err == nil {
@@ -195,7 +198,7 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 			return nil
 		case answer != nil && answer.Status == http.StatusPreconditionFailed:
 			return store.ErrChanged
-		case answer != nil && answer.Status == http.StatusConflict && try < maxTries: // another request was in progress, and nothing was deleted
+		case isConflict(answer) && try < maxTries: // another request was under way, and nothing was deleted
 			if err := pause(ctx); err != nil {
 				return err
 			}
@@ -244,7 +247,12 @@ func (b *bucket) within(ctx context.Context, size int) (context.Context, context
 	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
 }
 
-// failed returns the error about one object, as an error of package store if one applies.
+// isConflict reports whether another request was under way, so that the same request may succeed in a moment.
+func isConflict(answer *object.Answer) bool {
+	return answer != nil && answer.Status == http.StatusConflict && !answer.IsInTheWay()
+}
+
+// failed returns the error about one object, in the form of an error of package store if one fits.
 func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	answer, ok := errors.AsType[*object.Answer](err)
 	switch {
@@ -252,7 +260,7 @@ func (b *bucket) failed(ctx context.Context, key string, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case !ok:
+	case !ok, answer.IsFull():
 	case answer.Status == http.StatusForbidden || answer.Status == http.StatusUnauthorized:
 		err = store.Denied(answer)
 	case answer.Status == 0 || answer.Status == http.StatusTooManyRequests ||

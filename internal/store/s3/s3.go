@@ -217,7 +217,7 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 			}
 		case answer != nil && answer.Status == http.StatusNotImplemented && how.match != "":
 			s.takes(ctx, never)
-		case answer == nil || answer.Status != http.StatusConflict || try == maxTries:
+		case !isConflict(answer) || try == maxTries:
 			return "", err
 		default:
 			if err := pause(ctx); err != nil {

@@ -414,7 +414,7 @@ func isHeldBy(err error, id string) bool {
 func TestProof(t *testing.T) {
 	t.Parallel()
 	s := serve(t, objecttest.Kept)
-	for run, want := range []int{5 + 3, 4 + 3} { // look, proof, lock; look, unlock, look
+	for run, want := range []int{6 + 3, 4 + 3} { // look, proof (and a list), lock; look, unlock, look
 		state := at(t, s.block)
 		must(t, tell(t.Context(), state))
 		if n := len(s.Requests()); n != want {

@@ -56,8 +56,39 @@ webdav.sqlite-db-name = "%[1]s/locks"
 	return serving(t, port, program, "-D", "-f", config, "-m", beside(t, program, "lighttpd"))
 }
 
-// StartRclone starts a WebDAV server with rclone, and returns its URL. STATECRYPT_RCLONE names the binary. The server
-// is stopped at the end of the test.
+// StartNginx starts a server of files with the module dav-ext, whose binary STATECRYPT_NGINX names, and returns its
+// URL. It ends with the test.
+func StartNginx(t *testing.T) string {
+	t.Helper()
+	program := testkit.Program(t, "STATECRYPT_NGINX")
+	dir, port := folder(t), nettest.Port(t)
+	config := write(t, dir, fmt.Sprintf(`
+load_module %[3]s/ngx_http_dav_ext_module.so;
+daemon off;
+master_process off;
+pid %[1]s/pid;
+error_log stderr;
+events {}
+http {
+  access_log off;
+  client_body_temp_path %[1]s/bodies;
+  dav_ext_lock_zone zone=locks:1m;
+  server {
+    listen 127.0.0.1:%[2]s;
+    root %[1]s/files;
+    location / {
+      dav_methods PUT DELETE MKCOL COPY MOVE;
+      dav_ext_methods PROPFIND OPTIONS LOCK UNLOCK;
+      dav_ext_lock zone=locks;
+    }
+  }
+}
+`, dir, port, beside(t, program, "nginx/modules")))
+	return serving(t, port, program, "-e", "stderr", "-p", dir, "-c", config)
+}
+
+// StartRclone starts a server of files, whose binary STATECRYPT_RCLONE names, and returns its URL.
+// It ends with the test.
 func StartRclone(t *testing.T) string {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_RCLONE")

@@ -36,7 +36,7 @@ func (c Command) Text(err error) string {
 	}
 	text += variableOfText(err)
 	if fault.Has[fault.NoValue](err) && c.VarBehind {
-		text += "\nA -var behind the program is Terraform's; the settings have those before it: statecrypt wrap -var 'NAME=…' -- terraform plan"
+		text += "\nA -var behind the program is Terraform's; the settings have those before it: statecrypt wrap -var 'NAME=…' -- terraform …"
 	}
 	if fault.Has[fault.OnlyEnvironment](err) {
 		text += "\nSettings in a file of -config may run it."

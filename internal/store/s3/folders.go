@@ -1,0 +1,41 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// hasRoom returns an error if the store has folders, and the key of the state is one: there are objects below it, and
+// no state. Such a store refuses the state after the resources have changed. Whether it has folders is tested with an
+// object below the proof. After a refusal, hasRoom removes the proof, so that the next run tests this again.
+func (s *state) hasRoom(ctx context.Context) error {
+	below, err := s.list(ctx, s.key+"/")
+	if errors.Is(err, store.ErrDenied) || err == nil && len(below) == 0 {
+		return nil
+	}
+	if err == nil {
+		var data []byte
+		if data, _, err = s.Read(ctx); err == nil && data != nil {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	probe := s.key + proofSuffix + "/-"
+	_, err = s.put(ctx, probe, []byte(inProof), condition{lock: true})
+	if answer, ok := errors.AsType[*object.Answer](err); ok && answer.IsInTheWay() {
+		_ = s.removeOnce(ctx, s.key+proofSuffix, "") // without the right, the next run does not test it again
+		return fmt.Errorf("there is the object %s below the key of the state, and on this store, a key cannot be an object and a folder; "+
+			"choose another key", outside.Quoted(below[0], 300))
+	}
+	if err == nil {
+		_ = s.removeOnce(ctx, probe, "") // without the right, it stays there, and does no harm
+	}
+	return nil // there are no folders, or they cannot be tested
+}
