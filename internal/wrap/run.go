@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,7 +11,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
@@ -36,6 +36,7 @@ type run struct {
 	plans    *plan.Files
 	proxy    *proxy.Proxy
 	hangUp   func()          // stops the proxy
+	unlock   func()          // lets others initialize the module after -leave
 	settings module.Settings // the settings with which the child finds the proxy
 	data     *module.RunData // nil with -leave
 	inherits *os.File        // a file for the child to inherit; nil for none
@@ -48,7 +49,7 @@ func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
 	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys of the rehearsal remain usable
 	return &run{
 		options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr),
-		hangUp: func() {},
+		hangUp: func() {}, unlock: func() {},
 	}
 }
 
@@ -143,6 +144,7 @@ func (r *run) child() child.Process {
 
 func (r *run) close() error {
 	r.hangUp()
+	r.unlock()
 	if r.data != nil {
 		r.data.Remove()
 	}
@@ -163,13 +165,17 @@ func (r *run) noteEarlier(context.Context) error {
 	states.NotePlaintext(r.module.Dir, r.say)
 	r.options.Where.NoteVariables(r.options.Environ, r.say)
 	files.NoteAbandoned(r.say)
-	return nil
+	emptied, err := r.module.EmptyLeft()
+	if emptied && err == nil {
+		r.say("warning: an init with -leave was killed before its end. The state is still in the backend of wrap, and perhaps in plaintext " +
+			"in its new place, too: run init with -leave again, or delete it there")
+	}
+	return err
 }
 
 // connect opens the store. For a command that changes resources, it also tests whether a state can be written there.
 func (r *run) connect(ctx context.Context) error {
 	o, changes := r.options, r.line.Effect() == cmdline.Changes
-	ctx = notice.With(ctx, r.say)
 	err := o.Where.CheckOneModule(r.module.Dir)
 	if err == nil {
 		r.backend, err = o.Where.Open(o.Keys.State, o.Environ, r.module, r.line.IsOff("lock"), r.say)
@@ -248,12 +254,12 @@ func (r *run) writeRecord(ctx context.Context) (err error) {
 		r.line.Add("backend-config", config)
 		return err
 	}
-	asked := r.child()
-	asked.Stderr, asked.More = io.Discard, []string{"CHECKPOINT_DISABLE=1"}
-	err = r.data.Share(ctx, func(dir, data string, words ...string) error {
-		asked.Data = data
-		_, _, err := asked.Output(ctx, dir, words...)
-		return err
+	err = r.data.Share(ctx, func(dir, data string, words ...string) (int, string, error) {
+		asked, said := r.child(), &bytes.Buffer{}
+		asked.Data, asked.Stderr = data, said
+		asked.More = []string{"CHECKPOINT_DISABLE=1", "TF_LOG=", "TF_LOG_CORE=", "TF_LOG_PROVIDER="} // errors alone
+		_, code, err := asked.Output(ctx, dir, words...)
+		return code, said.String(), err
 	})
 	if r.guard.Changes || r.line.Name == "plan" { // other commands read the record again, and run nothing of the module
 		r.proxy.OnceFound(func() {
@@ -308,7 +314,10 @@ func (r *run) finishPlans(ctx context.Context) error {
 
 // The other steps are in packages of their own.
 func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
-func (r *run) writeRecordOfUser(ctx context.Context) error {
+func (r *run) writeRecordOfUser(ctx context.Context) (err error) {
+	if r.unlock, err = r.module.Lock(ctx); err != nil {
+		return err
+	}
 	return r.recordOfUser().Write(ctx, 0)
 }
 func (r *run) copyPlans(ctx context.Context) error      { return r.plans.Prepare(ctx) }
@@ -327,7 +336,7 @@ func (r *run) recordOfUser() module.Record {
 func (r *run) tellLeft(ctx context.Context) error {
 	copied := r.recordOfUser().Check() != nil // Terraform replaces the record once the state is copied
 	if !copied {
-		if err := (module.Record{Data: files.Directory{Path: r.module.Data}, Settings: module.Settings{}}).Write(ctx, 0); err != nil {
+		if err := r.module.Empty(ctx); err != nil {
 			return err
 		}
 	}

@@ -6,14 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
 const recordName = "terraform.tfstate"
+
+// Username is the name in the settings of each run. The password tells runs apart.
+const Username = "statecrypt"
 
 // Settings maps arguments of a backend "http" to their values.
 type Settings map[string]any
@@ -55,7 +60,8 @@ func writeText(ctx context.Context, data files.Directory, text string) error {
 		err = replace.In(ctx, at, recordName, []byte(text))
 	}
 	if err != nil {
-		return fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(data.File(recordName), 300), keyfile.Reason(err))
+		return fault.With(fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(data.File(recordName), 300),
+			keyfile.Reason(err)), "make the folder writable, with room for a file")
 	}
 	return nil
 }
@@ -84,6 +90,30 @@ func (r Recorded) LacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
+// EmptyLeft empties the record of the user if that names the proxy of an init -leave that was killed. It reports whether
+// it has done so. A run that goes on has the lock.
+func (m *Module) EmptyLeft() (emptied bool, err error) {
+	found, err := ReadRecord(m.Data)
+	config := found.Backend.Config
+	address, _ := config["address"].(string)
+	if err != nil || config["username"] != Username || config["client_ca_certificate_pem"] == nil || !strings.HasPrefix(address, "https://127.0.0.1:") {
+		return false, nil //nolint:nilerr // others report errors of this record
+	}
+	now, expire := context.WithCancel(context.Background())
+	expire() // so that nothing is waited for
+	end, err := m.Lock(now)
+	if err != nil {
+		return false, nil //nolint:nilerr // the run goes on
+	}
+	defer end()
+	return true, m.Empty(context.Background())
+}
+
+// Empty writes a record without settings into the data directory of the user. With it, Terraform asks for init.
+func (m *Module) Empty(ctx context.Context) error {
+	return Record{files.Directory{Path: m.Data}, Settings{}}.Write(ctx, 0)
+}
+
 // ReadRecord reads the record in the data directory of the user. Without one, the error is [fs.ErrNotExist].
 func ReadRecord(data string) (Recorded, error) {
 	return parseRecord(keyfile.Read(filepath.Join(data, recordName)))
@@ -91,7 +121,7 @@ func ReadRecord(data string) (Recorded, error) {
 
 func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	if err == nil && json.Unmarshal(text, &r) != nil { // the error may quote a password
-		err = errors.New("the record of the backend cannot be read; delete it, and init again")
+		err = fault.With(errors.New("the record of the backend cannot be read"), "delete it, and init again")
 	}
 	return r, err
 }
@@ -123,9 +153,9 @@ func (s Settings) Has(name string, value any) bool {
 	return there && fmt.Sprint(own) == fmt.Sprint(value)
 }
 
-func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }
+func NotOurs(kind string) error { return fault.With(fmt.Errorf("the backend is %s", kind), wanted) }
 
 // HasSetting returns the error for a setting in the backend block, which would take precedence over ours.
 func HasSetting(name string) error {
-	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
+	return fault.With(fmt.Errorf("the backend has a setting of its own, %s", outside.Quoted(name, 100)), wanted)
 }
