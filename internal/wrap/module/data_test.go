@@ -1,6 +1,7 @@
 package module
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -71,7 +72,7 @@ func TestModesOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{record, config, d.Data.File(recordName)} {
+	for _, path := range []string{record, filepath.Join(m.Dir, config), d.Data.File(recordName)} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
@@ -172,7 +173,7 @@ func TestFoldersOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	mistakes.Failed(t, "a block in the folder", "", d.Share(t.Context(), nothing))
-	if err := os.Remove(d.run.File("block")); err != nil {
+	if err := errors.Join(os.Remove(d.run.File("block")), os.Remove(d.run.File("modules"))); err != nil {
 		t.Fatal(err)
 	}
 	mistakes.Failed(t, "a folder in place of the record", "", d.Share(t.Context(), nothing))
