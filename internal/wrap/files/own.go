@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
@@ -178,7 +179,7 @@ func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 // AwaitEnd waits for the end of a program that a killed run has started, if the folder of that run, dir, is marked;
 // see await.
 func AwaitEnd(ctx context.Context, dir string) error {
-	f, err := os.Open(filepath.Join(dir, alive))
+	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait
 	if err != nil {
 		return nil //nolint:nilerr // the folder has no mark, or has gone
 	}

@@ -180,9 +180,9 @@ func writeSettings(path string, s Settings) error {
 	return err
 }
 
-// Asked runs a command of the program with a data directory in the folder dir. It returns the exit code, and the errors
-// that the program prints.
-type Asked func(dir, data string, words ...string) (code int, errors string, err error)
+// Asked runs a command of the program with a data directory in the folder dir. It returns the exit code, and what the
+// program says about errors.
+type Asked func(dir, data string, words ...string) (code int, said string, err error)
 
 // Share links to the modules and providers of all runs, and writes the record for a program that has run init.
 func (d *RunData) Share(ctx context.Context, run Asked) error {

@@ -90,8 +90,8 @@ func (r Recorded) LacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
-// EmptyLeft empties the record of the user if that names the proxy of an init -leave that was killed. It reports whether
-// it has done so. A run that goes on has the lock.
+// EmptyLeft empties the record of the user if that names the proxy of an init -leave that was killed, and reports
+// whether it has done so. An init -leave that goes on has the lock.
 func (m *Module) EmptyLeft() (emptied bool, err error) {
 	found, err := ReadRecord(m.Data)
 	config := found.Backend.Config
