@@ -109,6 +109,20 @@ func TestPlaintextPlan(t *testing.T) {
 	}
 }
 
+// TestFolderWithEqualsSign: the program gets the path of its settings without an equals sign, which would make the path a
+// setting, also if the folder of the module has one.
+func TestFolderWithEqualsSign(t *testing.T) {
+	t.Parallel()
+	o, dir, out := scripted(t, newStore(t), "arguments environ GET", "init")
+	at := filepath.Join(dir, "env=prod")
+	write(t, filepath.Join(at, "main.tf"), inside(empty))
+	o.Command[1] = "-chdir=" + at
+	code, err, told := run(t, o)
+	if code != 0 || err != nil || !strings.Contains(out.String(), `"-backend-config=`+own(at)+`/run-1/backend.json"`) {
+		t.Errorf("%d, %v\n%s%s", code, err, told, out)
+	}
+}
+
 func expectSealed(t *testing.T, path string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
