@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
@@ -115,7 +116,7 @@ func (r *run) runChild(ctx context.Context) (int, error) {
 func (r *run) passThrough(ctx context.Context) (code int, err error) {
 	end := func() {}
 	if r.line.Name == "init" && !r.line.Help {
-		end, err = r.module.HideBackend(ctx)
+		end, err = r.module.HideBackend(notice.With(ctx, r.say))
 	} else {
 		err = r.module.CheckOwn()
 	}
@@ -176,6 +177,7 @@ func (r *run) noteEarlier(context.Context) error {
 // connect opens the store. For a command that changes resources, it also tests whether a state can be written there.
 func (r *run) connect(ctx context.Context) error {
 	o, changes := r.options, r.line.Effect() == cmdline.Changes
+	ctx = notice.With(ctx, r.say)
 	err := o.Where.CheckOneModule(r.module.Dir)
 	if err == nil {
 		r.backend, err = o.Where.Open(o.Keys.State, o.Environ, r.module, r.line.IsOff("lock"), r.say)
@@ -250,7 +252,7 @@ func (r *run) writeRecord(ctx context.Context) (err error) {
 		return err
 	}
 	if r.line.Name == "init" {
-		config, err := r.data.Initialize(ctx)
+		config, err := r.data.Initialize(notice.With(ctx, r.say))
 		r.line.Add("backend-config", config)
 		return err
 	}
@@ -315,7 +317,7 @@ func (r *run) finishPlans(ctx context.Context) error {
 // The other steps are in packages of their own.
 func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
 func (r *run) writeRecordOfUser(ctx context.Context) (err error) {
-	if r.unlock, err = r.module.Lock(ctx); err != nil {
+	if r.unlock, err = r.module.Lock(notice.With(ctx, r.say)); err != nil {
 		return err
 	}
 	return r.recordOfUser().Write(ctx, 0)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
@@ -54,7 +53,6 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 		return 1, err
 	}
 	r := newRun(o, l, caught)
-	until = notice.With(until, r.say)
 	switch moves := o.Wishes.EncryptExisting || o.Wishes.Leave; {
 	case moves && (l.Name != "init" || l.Effect() == cmdline.Passes):
 		return 1, errors.New("-encrypt-existing and -leave are for init only, with its backend; leave them out")
@@ -91,7 +89,7 @@ func Recover(ctx context.Context, o Options, asked states.Recovery) (err error) 
 		return err
 	}
 	o.Where.NoteVariables(o.Environ, r.say)
-	if err := r.connect(notice.With(ctx, r.say)); err != nil {
+	if err := r.connect(ctx); err != nil {
 		return err
 	}
 	return asked.Write(ctx, r.guard, r.leftover, r.unused)

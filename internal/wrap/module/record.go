@@ -153,9 +153,9 @@ func (s Settings) Has(name string, value any) bool {
 	return there && fmt.Sprint(own) == fmt.Sprint(value)
 }
 
-func NotOurs(kind string) error { return fault.With(fmt.Errorf("the backend is %s", kind), wanted) }
+func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kind, wanted) }
 
 // HasSetting returns the error for a setting in the backend block, which would take precedence over ours.
 func HasSetting(name string) error {
-	return fault.With(fmt.Errorf("the backend has a setting of its own, %s", outside.Quoted(name, 100)), wanted)
+	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
 }
