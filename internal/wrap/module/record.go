@@ -121,7 +121,7 @@ func ReadRecord(data string) (Recorded, error) {
 
 func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	if err == nil && json.Unmarshal(text, &r) != nil { // the error may quote a password
-		err = fault.With(errors.New("the record of the backend cannot be read"), "delete it, and init again")
+		err = errors.New("the record of the backend cannot be read; delete it, and init again")
 	}
 	return r, err
 }
