@@ -109,8 +109,8 @@ func TestPlaintextPlan(t *testing.T) {
 	}
 }
 
-// TestFolderWithEqualsSign: the program gets the path of its settings without an equals sign, which would make the path a
-// setting, also if the folder of the module has one.
+// TestFolderWithEqualsSign: the program gets the path of its settings without an equals sign, which would make the path
+// a setting, also if the folder of the module has one.
 func TestFolderWithEqualsSign(t *testing.T) {
 	t.Parallel()
 	o, dir, out := scripted(t, newStore(t), "arguments environ GET", "init")
