@@ -317,7 +317,7 @@ func newScene(t *testing.T) *scene {
 	s := newStore(t)
 	p := newProject(t, s.environ(), empty)
 	p.env = append(p.env, "TF_VAR_text="+secret)
-	sc := &scene{cli: p.cli, root: t.TempDir(), plans: map[string][]byte{}}
+	sc := &scene{cli: p.cli, root: folder(t), plans: map[string][]byte{}}
 	bare := func(folder, backend string, args ...string) {
 		p.dir = filepath.Join(sc.root, folder)
 		write(t, filepath.Join(p.dir, "main.tf"), sensitive(backend))

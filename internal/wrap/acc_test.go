@@ -90,10 +90,20 @@ func called(t *testing.T, path, name string) string {
 	return link
 }
 
+// folder returns the path of a folder whose name could be taken for a setting.
+func folder(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "env=prod")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func newProject(t *testing.T, store []string, backend string) *project {
 	t.Helper()
 	home := t.TempDir()
-	p := &project{store: store, dir: t.TempDir(), cli: cliUnderTest(t), target: target(t, tofuKeys)}
+	p := &project{store: store, dir: folder(t), cli: cliUnderTest(t), target: target(t, tofuKeys)}
 	p.env = append(cloudtest.Isolated(world.World{}.Environ().Pairs()), "HOME="+home, "USERPROFILE="+home,
 		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color")
 	write(t, filepath.Join(p.dir, "main.tf"), module(backend))

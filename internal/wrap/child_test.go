@@ -51,6 +51,10 @@ func play(script string) int {
 		return 0
 	}
 	if text, err := os.ReadFile("backend.json"); err == nil { // it is asked what the hash of the block is
+		if said := os.Getenv("WRAP_TEST_FAILS"); said != "" {
+			fmt.Fprintln(os.Stderr, said, string(text), os.Getenv("TF_LOG"), os.Getenv("TF_LOG_CORE"))
+			return 1
+		}
 		if pipe := os.Getenv("WRAP_TEST_ASKED"); pipe != "" {
 			_ = os.WriteFile(pipe, nil, 0o600)
 			<-signals
@@ -80,6 +84,12 @@ func play(script string) int {
 				return 99
 			}
 			_ = connection.Close()
+		case "modes": // of the files that the arguments name
+			for _, arg := range os.Args {
+				if info, err := os.Stat(arg); err == nil && filepath.IsAbs(arg) && !info.IsDir() {
+					fmt.Println("mode", info.Mode()) //nolint:forbidigo // a program of its own
+				}
+			}
 		case "ready":
 			fmt.Println("ready") //nolint:forbidigo // a program of its own
 		case "descriptors":
@@ -220,6 +230,7 @@ func wrapAgain(command []string) int {
 	if repository := os.Getenv("WRAP_TEST_GIT"); repository != "" {
 		o.Where.Backend = gitBlock(repository)
 	}
+	o.Wishes.Leave = slices.Contains(command, "-migrate-state")
 	if url := os.Getenv("WRAP_TEST_S3"); url != "" {
 		o.Where.Backend = s3Block(inStore(url))
 	}
@@ -455,7 +466,7 @@ func TestSignals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			o, _, out := scripted(t, s, "GET ready signal POST="+state+" pending exit=7", "plan")
+			o, _, out := scripted(t, s, "GET ready signal POST="+state+" pending exit=7", "apply")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ready := out.expect("ready")
@@ -480,7 +491,7 @@ func TestKilled(t *testing.T) {
 	s := newStore(t)
 	old := seal(t, sealing, state)
 	s.put(old)
-	o, _, out := scripted(t, s, "GET POSTLARGE", "plan")
+	o, _, out := scripted(t, s, "GET POSTLARGE", "apply")
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 	cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT=GET POSTLARGE")
 	cmd.Stdout, cmd.Stderr = out, out

@@ -82,22 +82,44 @@ func TestSavedPlan(t *testing.T) {
 	}
 }
 
-// Without a plan block, the child writes the plan itself, over nothing but a plan either;
-// what is no file is its own affair.
+// Without a plan block, a plan also takes the place of nothing but a plan, and is saved in a file only: elsewhere, it
+// would have the password of the run.
 func TestPlaintextPlan(t *testing.T) {
 	t.Parallel()
 	mistakes := wraptest.OpenMistakes(t, "plaintext plan")
-	for _, out := range []string{"new", "sealed", "folder", "nowhere/new", "keys.hcl", "state"} {
+	for _, out := range []string{"new", "sealed", "folder", "nowhere/new", "keys.hcl", "state", "socket", os.DevNull} {
 		t.Run(out, func(t *testing.T) {
 			t.Parallel()
-			o, dir, _ := scripted(t, newStore(t), "GET", "plan", "-out="+out)
+			o, dir, said := scripted(t, newStore(t), "ready GET", "plan", "-out="+out)
+			socket, err := net.Listen("unix", filepath.Join(dir, "socket")) //nolint:noctx // a file, as far as this test goes
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer socket.Close()
 			write(t, filepath.Join(dir, "folder", "file"), "old")
 			write(t, filepath.Join(dir, "keys.hcl"), wraptest.Keys)
 			write(t, filepath.Join(dir, "state"), state)
 			write(t, filepath.Join(dir, "sealed"), archive(t, "old"))
 			code, err, told := run(t, o)
 			mistakes.Ended(t, out, told, code, err)
+			if saves := out == "new" || out == "sealed"; saves != (code == 0) || saves != (said.String() != "") {
+				t.Errorf("%d, %v\n%s", code, err, said)
+			}
 		})
+	}
+}
+
+// TestFolderWithEqualsSign: the program gets the path of its settings without an equals sign, which would make the path
+// a setting, also if the folder of the module has one.
+func TestFolderWithEqualsSign(t *testing.T) {
+	t.Parallel()
+	o, dir, out := scripted(t, newStore(t), "arguments environ GET", "init")
+	at := filepath.Join(dir, "env=prod")
+	write(t, filepath.Join(at, "main.tf"), inside(empty))
+	o.Command[1] = "-chdir=" + at
+	code, err, told := run(t, o)
+	if code != 0 || err != nil || !strings.Contains(out.String(), `"-backend-config=`+own(at)+`/run-1/backend.json"`) {
+		t.Errorf("%d, %v\n%s%s", code, err, told, out)
 	}
 }
 
@@ -169,8 +191,9 @@ func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	needSignals(t)
 	s := newStore(t)
-	o, _, _ := scripted(t, s, "", "plan", "-out=x")     // which warns before the child begins
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	o, dir, _ := scripted(t, s, "", "init")
+	write(t, filepath.Join(dir, "terraform.tfstate"), filled) // of which wrap warns before the child begins
+	cmd := exec.CommandContext(t.Context(), os.Args[0])       //nolint:gosec // this program
 	cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT=GET POST="+state)
 	read, written, err := os.Pipe()
 	if err != nil {

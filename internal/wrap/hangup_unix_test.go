@@ -106,7 +106,7 @@ func TestUnusualSignals(t *testing.T) {
 				}
 				return false
 			})
-			p, dir := start(t, s, script, "plan")
+			p, dir := start(t, s, script, "apply")
 			if !p.until("ready") {
 				t.Fatal(p.said)
 			}
@@ -139,7 +139,7 @@ func TestUnusualSignals(t *testing.T) {
 // Promise: Runs under wrap
 func TestHangupOfAll(t *testing.T) {
 	s := newStore(t)
-	p, _ := start(t, s, "GET pid ready signal POST="+state+" pending exit=7", "plan")
+	p, _ := start(t, s, "GET pid ready signal POST="+state+" pending exit=7", "apply")
 	if !p.until("ready") {
 		t.Fatal(p.said)
 	}
@@ -168,7 +168,7 @@ func TestReaderIsGone(t *testing.T) {
 			if signal == 0 {
 				script = "GET ready wait ready POST=" + state + " exit=7"
 			}
-			p, _ := start(t, s, script, "plan")
+			p, _ := start(t, s, script, "apply")
 			if !p.until("ready") {
 				t.Fatal(p.said)
 			}

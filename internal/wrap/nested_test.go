@@ -28,12 +28,15 @@ func TestDataDirectory(t *testing.T) {
 			o, dir, out := scripted(t, newStore(t), "arguments environ backend GET", "plan")
 			dir, _ = filepath.EvalSymlinks(dir)
 			o.Environ = append(o.Environ, environ)
-			if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
-				t.Fatalf("%d, %v\n%s", code, err, out)
+			for range 2 { // what records the path sees no difference
+				out.text.Reset()
+				if code, err := wrap.Run(t.Context(), o); code != 0 || err != nil {
+					t.Fatalf("%d, %v\n%s", code, err, out)
+				}
 			}
 			lines := strings.Split(out.String(), "\n")
 			given := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "TF_DATA_DIR=") })
-			if len(given) != 1 || !strings.HasPrefix(given[0], "TF_DATA_DIR="+own(dir)+"/run-") || !slices.Contains(lines, `["-chdir=`+dir+`" "plan"]`) {
+			if len(given) != 1 || given[0] != "TF_DATA_DIR="+own(dir)+"/run-1" || !slices.Contains(lines, `["-chdir=`+dir+`" "plan"]`) {
 				t.Errorf("the child has %q\n%s", given, out)
 			}
 			if !strings.Contains(out.String(), `"hash":`+hash) {

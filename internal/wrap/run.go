@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -36,7 +37,8 @@ type run struct {
 	plans    *plan.Files
 	proxy    *proxy.Proxy
 	hangUp   func()          // stops the proxy
-	settings module.Settings // the settings that let the child find the proxy
+	unlock   func()          // lets others initialize the module after -leave
+	settings module.Settings // the settings with which the child finds the proxy
 	data     *module.RunData // nil with -leave
 	inherits *os.File        // a file for the child to inherit, or nil
 
@@ -48,7 +50,7 @@ func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
 	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys used in the rehearsal stay usable
 	return &run{
 		options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr),
-		hangUp: func() {},
+		hangUp: func() {}, unlock: func() {},
 	}
 }
 
@@ -114,7 +116,7 @@ func (r *run) runChild(ctx context.Context) (int, error) {
 func (r *run) passThrough(ctx context.Context) (code int, err error) {
 	end := func() {}
 	if r.line.Name == "init" && !r.line.Help {
-		end, err = r.module.HideBackend(ctx)
+		end, err = r.module.HideBackend(notice.With(ctx, r.say))
 	} else {
 		err = r.module.CheckOwn()
 	}
@@ -143,6 +145,7 @@ func (r *run) child() child.Process {
 
 func (r *run) close() error {
 	r.hangUp()
+	r.unlock()
 	if r.data != nil {
 		r.data.Remove()
 	}
@@ -163,7 +166,12 @@ func (r *run) noteEarlier(context.Context) error {
 	states.NotePlaintext(r.module.Dir, r.say)
 	r.options.Where.NoteVariables(r.options.Environ, r.say)
 	files.NoteAbandoned(r.say)
-	return nil
+	emptied, err := r.module.EmptyLeft()
+	if emptied && err == nil {
+		r.say("warning: an init with -leave was killed before its end. The state is still in the backend of wrap, and perhaps in plaintext " +
+			"in its new place, too: run init with -leave again, or delete it there")
+	}
+	return err
 }
 
 // connect opens the store. If the command changes resources, connect also tests whether it can write a state there.
@@ -244,16 +252,16 @@ func (r *run) writeRecord(ctx context.Context) (err error) {
 		return err
 	}
 	if r.line.Name == "init" {
-		config, err := r.data.Initialize(ctx)
+		config, err := r.data.Initialize(notice.With(ctx, r.say))
 		r.line.Add("backend-config", config)
 		return err
 	}
-	asked := r.child()
-	asked.Stderr, asked.More = io.Discard, []string{"CHECKPOINT_DISABLE=1"}
-	err = r.data.Share(ctx, func(dir, data string, words ...string) error {
-		asked.Data = data
-		_, _, err := asked.Output(ctx, dir, words...)
-		return err
+	err = r.data.Share(ctx, func(dir, data string, words ...string) (int, string, error) {
+		asked, said := r.child(), &bytes.Buffer{}
+		asked.Data, asked.Stderr = data, said
+		asked.More = []string{"CHECKPOINT_DISABLE=1", "TF_LOG=", "TF_LOG_CORE=", "TF_LOG_PROVIDER="} // errors alone
+		_, code, err := asked.Output(ctx, dir, words...)
+		return code, said.String(), err
 	})
 	if r.guard.Changes || r.line.Name == "plan" { // other commands read the record again, and run no code from the module
 		r.proxy.OnceFound(func() {
@@ -308,7 +316,10 @@ func (r *run) finishPlans(ctx context.Context) error {
 
 // The other steps are implemented in separate packages.
 func (r *run) checkModule(context.Context) error { return r.module.CheckBackend() }
-func (r *run) writeRecordOfUser(ctx context.Context) error {
+func (r *run) writeRecordOfUser(ctx context.Context) (err error) {
+	if r.unlock, err = r.module.Lock(notice.With(ctx, r.say)); err != nil {
+		return err
+	}
 	return r.recordOfUser().Write(ctx, 0)
 }
 func (r *run) copyPlans(ctx context.Context) error      { return r.plans.Prepare(ctx) }
@@ -327,7 +338,7 @@ func (r *run) recordOfUser() module.Record {
 func (r *run) tellLeft(ctx context.Context) error {
 	copied := r.recordOfUser().Check() != nil // Terraform replaces the record after it copies the state
 	if !copied {
-		if err := (module.Record{Data: files.Directory{Path: r.module.Data}, Settings: module.Settings{}}).Write(ctx, 0); err != nil {
+		if err := r.module.Empty(ctx); err != nil {
 			return err
 		}
 	}

@@ -160,7 +160,7 @@ func TestImpostor(t *testing.T) {
 			}
 			defer reports.Close()
 			script := "backend ready report=" + reports.Addr().String() + " wait GET POST=" + state
-			o, _, out := scripted(t, newStore(t), script, "plan")
+			o, _, out := scripted(t, newStore(t), script, "apply")
 			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 			cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)
 			cmd.Stdout, cmd.Stderr = out, out

@@ -35,7 +35,7 @@ func TestSignalsOnTerminal(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
 			const script = "GET ready signal POST=" + state + " ready signal GET pending exit=7"
-			o, _, _ := scripted(t, s, script, "plan")
+			o, _, _ := scripted(t, s, script, "apply")
 			keyboard, terminal := clitest.Terminal(t)
 			cmd := exec.CommandContext(t.Context(), c.args[0], c.args[1:]...) //nolint:gosec // this program
 			cmd.Env = append(o.Environ, "WRAP_TEST_SCRIPT=wrap="+strings.Join(o.Command, ","), "WRAP_TEST_CHILD_SCRIPT="+script)

@@ -3,6 +3,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
@@ -132,9 +135,9 @@ func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	return content, err
 }
 
-// LockOwn locks the folder until the returned file is closed. Other callers wait for the lock. If the folder is not
-// writable, LockOwn returns nil and no error.
-func LockOwn(at *os.Root) (*os.File, error) {
+// LockOwn locks the folder until the returned file is closed. Other callers wait for the lock, as await describes. If
+// the folder is not writable, LockOwn returns nil and no error.
+func LockOwn(ctx context.Context, at *os.Root) (*os.File, error) {
 	const name = "lock"
 	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -146,8 +149,44 @@ func LockOwn(at *os.Root) (*os.File, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // the caller then reads without a lock
 	}
-	_ = waitForLock(f)
-	return f, nil
+	return await(ctx, f, "another run of init works in "+outside.Quoted(at.Name(), 300))
+}
+
+// await locks a file until it is closed, and returns it. If another process has locked the file, await shows a notice
+// that says why, and waits for the end of that process. If ctx ends first, it returns an error, and the file will be
+// closed. A file that cannot be locked is returned without a lock.
+func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
+	if err := lockFile(f, false); !isHeld(err) {
+		return f, nil
+	}
+	notice.Show(ctx, why+"; waiting for its end")
+	locked := make(chan struct{})
+	go func() {
+		_ = lockFile(f, true)
+		select {
+		case locked <- struct{}{}:
+		case <-ctx.Done():
+			_ = f.Close()
+		}
+	}()
+	select {
+	case <-locked:
+		return f, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s; wrap has waited for its end, and done nothing: %w", why, context.Cause(ctx))
+	}
+}
+
+// AwaitEnd waits for the end of a program that a killed run has started, if the folder of that run, dir, is marked;
+// see await.
+func AwaitEnd(ctx context.Context, dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait
+	if err != nil {
+		return nil //nolint:nilerr // the folder has no mark, or has gone
+	}
+	f, err = await(ctx, f, "a program of a run that was killed works in "+outside.Quoted(dir, 300))
+	_ = f.Close() // nil has nothing to close
+	return err
 }
 
 // ForeignError means that one of wrap's own files or folders is a link or something else that wrap did not create.
@@ -194,8 +233,17 @@ func (t *Temporary) Remove() {
 func NoteAbandoned(say func(text string)) {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {
-		if path := filepath.Join(os.TempDir(), e.Name()); strings.HasPrefix(e.Name(), temporaryName) && IsAbandoned(path) {
-			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; its files are not encrypted, so delete it")
+		path := filepath.Join(os.TempDir(), e.Name())
+		if !strings.HasPrefix(e.Name(), temporaryName) {
+			continue
 		}
+		TakeAbandoned(path, func() {
+			left, err := os.ReadDir(path)
+			if err == nil && (len(left) == 0 || len(left) == 1 && left[0].Name() == alive) {
+				_ = os.RemoveAll(path)
+				return
+			}
+			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; its files are not encrypted, so delete it")
+		})
 	}
 }

@@ -11,15 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waitForLock locks the file until it is closed.
-func waitForLock(f *os.File) (err error) {
+// lockFile locks a file until it is closed. If another process has the lock, it waits, or returns an error for which
+// isHeld is true.
+func lockFile(f *os.File, waits bool) (err error) {
+	how := unix.LOCK_EX | unix.LOCK_NB
+	if waits {
+		how = unix.LOCK_EX
+	}
 	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		err = unix.Flock(int(f.Fd()), how)
 	}
 	return err
 }
 
-// alive is the name of the file that a process keeps locked in a folder while the process is alive.
+func isHeld(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
+
+// alive is the name of the file that a process keeps locked in a folder as long as it lives.
 const alive = "alive"
 
 // Mark marks a folder as in use by this process until the returned file is closed. It returns nil if it cannot create
@@ -33,12 +40,20 @@ func Mark(dir string) *os.File {
 	return f
 }
 
-// IsAbandoned reports whether the folder was marked by a process that has since exited.
-func IsAbandoned(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// TakeAbandoned calls do if the folder was marked by a process that has since exited. Only one caller at a time takes a
+// folder, so do may remove it.
+func TakeAbandoned(dir string, do func()) {
+	path := filepath.Join(dir, alive)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return false
+		return
 	}
 	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	if lockFile(f, false) != nil {
+		return
+	}
+	opened, err := f.Stat()
+	if named, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(opened, named) { // nobody else has removed it
+		do()
+	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -8,10 +9,18 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// waitForLock locks the file until it is closed.
-func waitForLock(f *os.File) error {
-	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, math.MaxUint32, math.MaxUint32,
-		new(windows.Overlapped))
+// lockFile locks a file until it is closed. If another process has the lock, it waits, or returns an error for which
+// isHeld is true.
+func lockFile(f *os.File, waits bool) error {
+	how := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if waits {
+		how = windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	return windows.LockFileEx(windows.Handle(f.Fd()), how, 0, math.MaxUint32, math.MaxUint32, new(windows.Overlapped))
+}
+
+func isHeld(err error) bool {
+	return errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING)
 }
 
 // alive is the name of the file that a process keeps open in a folder while the process is alive.
@@ -23,6 +32,10 @@ func Mark(dir string) *os.File {
 	return f
 }
 
-// IsAbandoned reports whether the folder was marked by a process that has since exited. It tries to remove the file,
-// which fails while a process has the file open.
-func IsAbandoned(dir string) bool { return os.Remove(filepath.Join(dir, alive)) == nil }
+// TakeAbandoned calls do if a folder was marked by a process that has ended: a file that a process has open cannot be
+// removed, and only one caller removes the mark. So do may remove the folder.
+func TakeAbandoned(dir string, do func()) {
+	if os.Remove(filepath.Join(dir, alive)) == nil {
+		do()
+	}
+}

@@ -3,7 +3,6 @@ package module
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
@@ -48,25 +48,35 @@ func (m *Module) CheckOwn() error {
 
 // HideBackend makes init -backend=false find no state until end is called.
 func (m *Module) HideBackend(ctx context.Context) (end func(), err error) {
-	end, err = m.lock()
+	end, err = m.Lock(ctx)
 	if err == nil {
 		err = writeText(ctx, m.own(), noState())
 	}
 	return end, err
 }
 
-// lock makes other runs that initialize the module wait until end is called. The end function also removes the record.
-func (m *Module) lock() (end func(), err error) {
+// Lock makes other runs that initialize the module wait, until end is called. The function end also removes the
+// record. If wrap was killed while init ran, Lock waits for the end of that init, which still uses the directory.
+func (m *Module) Lock(ctx context.Context) (end func(), err error) {
 	at, err := m.own().Open(true)
 	if err != nil {
 		return func() {}, err
 	}
-	lock, err := files.LockOwn(at)
+	lock, err := files.LockOwn(ctx, at)
+	orphans, _ := fs.Glob(at.FS(), runPrefix+"*/"+settingsName) // others with settings have the lock
+	for _, orphan := range orphans {
+		if err == nil {
+			err = files.AwaitEnd(ctx, m.own().File(filepath.Dir(orphan)))
+		}
+	}
+	if err != nil {
+		_ = errors.Join(lock.Close(), at.Close()) // nil has nothing to close
+		return func() {}, err
+	}
 	return func() {
 		_ = at.Remove(recordName)
-		_ = lock.Close() // Close accepts a nil file
-		_ = at.Close()
-	}, err
+		_ = errors.Join(lock.Close(), at.Close())
+	}, nil
 }
 
 // RunData is the data directory of one run, with the record of its backend, which no other run sees. Descendants of the
@@ -83,7 +93,10 @@ type RunData struct {
 	end       func()
 }
 
-const runPrefix = "run-"
+const (
+	runPrefix    = "run-"
+	settingsName = "backend.json" // in the directory of a run of init
+)
 
 // Begin creates the data directory of a run, and removes the directories of killed runs.
 func (m *Module) Begin(settings Settings) (d *RunData, err error) {
@@ -94,12 +107,16 @@ func (m *Module) Begin(settings Settings) (d *RunData, err error) {
 	defer at.Close()
 	entries, _ := fs.ReadDir(at.FS(), ".")
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), runPrefix) && files.IsAbandoned(m.own().File(e.Name())) {
-			_ = at.RemoveAll(e.Name())
+		if strings.HasPrefix(e.Name(), runPrefix) {
+			files.TakeAbandoned(m.own().File(e.Name()), func() { _ = at.RemoveAll(e.Name()) })
 		}
 	}
-	name := runPrefix + strings.ToLower(rand.Text())
-	if err := at.Mkdir(name, 0o700); err != nil {
+	name, err := "", fs.ErrExist
+	for number := 1; errors.Is(err, fs.ErrExist); number++ {
+		name = fmt.Sprint(runPrefix, number)
+		err = at.Mkdir(name, 0o700)
+	}
+	if err != nil {
 		return nil, cannotBegin(err)
 	}
 	run := files.Own(m.Dir, m.ID(), name)
@@ -109,15 +126,19 @@ func (m *Module) Begin(settings Settings) (d *RunData, err error) {
 }
 
 func cannotBegin(err error) error {
-	return fmt.Errorf("the folder of the run, in %s, cannot be made: %w", files.OwnFolder, keyfile.Reason(err))
+	return fault.With(fmt.Errorf("the folder of the run, in %s, cannot be made: %w", files.OwnFolder, keyfile.Reason(err)),
+		"make the folder of the module writable, with room for a few files")
 }
 
-// Remove removes the directory.
+// Remove removes the directory, and then lets other runs initialize the module.
 func (d *RunData) Remove() {
+	dir := d.run.File("")
+	err := os.RemoveAll(dir)
+	_ = d.Alive.Close() // nil has nothing to close
+	if err != nil {     // on systems on which an open file stays
+		files.TakeAbandoned(dir, func() { _ = os.RemoveAll(dir) })
+	}
 	d.end()
-	_ = os.RemoveAll(d.run.File(""))
-	_ = d.Alive.Close()              // Close accepts a nil file
-	_ = os.RemoveAll(d.run.File("")) // for systems that do not remove open files
 }
 
 // Forget removes the record, once the child has read it.
@@ -139,12 +160,15 @@ func (d *RunData) Check() error {
 // Initialize makes this child use the data directory shared by all runs, and locks it for other runs. It returns the
 // name of a file for -backend-config.
 func (d *RunData) Initialize(ctx context.Context) (config string, err error) {
-	if d.end, err = d.module.lock(); err != nil {
+	if d.end, err = d.module.Lock(ctx); err != nil {
 		return "", err
 	}
+	config = d.Path + "/" + settingsName
 	d.Data, d.Path = d.module.own(), d.module.OwnData()
-	config = d.run.File("backend.json")
-	return config, errors.Join(writeSettings(config, d.Settings), d.Write(ctx, 0))
+	if err := writeSettings(d.run.File(settingsName), d.Settings); err != nil {
+		return "", d.cannotFill(err)
+	}
+	return config, d.Write(ctx, 0)
 }
 
 func writeSettings(path string, s Settings) error {
@@ -155,8 +179,12 @@ func writeSettings(path string, s Settings) error {
 	return err
 }
 
-// Share links to the modules and providers shared by all runs, and writes the record that init would write.
-func (d *RunData) Share(ctx context.Context, run func(dir, data string, words ...string) error) error {
+// Asked runs a command of the program with a data directory in the folder dir. It returns the exit code, and what the
+// program says about errors.
+type Asked func(dir, data string, words ...string) (code int, said string, err error)
+
+// Share links to the modules and providers of all runs, and writes the record for a program that has run init.
+func (d *RunData) Share(ctx context.Context, run Asked) error {
 	var err error
 	for _, name := range []string{"modules", "providers", "plugin_path"} {
 		if _, none := os.Stat(d.module.own().File(name)); none == nil {
@@ -174,7 +202,8 @@ func (d *RunData) Share(ctx context.Context, run func(dir, data string, words ..
 }
 
 func (d *RunData) cannotFill(err error) error {
-	return fmt.Errorf("the folder of the run, %s, cannot be filled: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err))
+	return fault.With(fmt.Errorf("the folder of the run, %s, cannot be filled: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err)),
+		"check that the disk has room, and that no other program changes the folder")
 }
 
 // link makes path lead to target, which is relative to the folder of path. If the user cannot create symbolic links on
@@ -202,17 +231,16 @@ func secondNames(from, path string) error {
 
 // hash returns the hash of the module's block, as the program computes it. It makes the program initialize a module
 // that has only the block, and no state. The folder is inside the module, so that a version manager chooses the same
-// program. If the program writes no record, hash returns 0, and the program will later ask for init.
-func (d *RunData) hash(run func(dir, data string, words ...string) error) (uint64, error) {
+// program. If the program writes no record, hash returns 0, and the program will ask for init.
+func (d *RunData) hash(run Asked) (uint64, error) {
 	const data = "data"
 	dir := d.run.File("block")
 	none := maps.Clone(d.Settings)
 	none["address"] = fmt.Sprint(d.Settings["address"], "/none")
-	config := filepath.Join(dir, "backend.json")
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {
 		defer os.RemoveAll(dir)
-		err = writeSettings(config, none)
+		err = writeSettings(filepath.Join(dir, settingsName), none)
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "main.tf"), []byte("terraform {\n  backend \"http\" {}\n}\n"), 0o600)
@@ -220,8 +248,14 @@ func (d *RunData) hash(run func(dir, data string, words ...string) error) (uint6
 	if err != nil {
 		return 0, d.cannotFill(err)
 	}
-	if err := run(dir, data, "init", "-input=false", "-no-color", "-backend-config="+config); err != nil {
+	code, said, err := run(dir, data, "init", "-input=false", "-no-color", "-backend-config="+settingsName)
+	if err != nil {
 		return 0, err
+	}
+	if code != 0 {
+		said = strings.ReplaceAll(said, fmt.Sprint(d.Settings["password"]), "(the password of wrap)")
+		return 0, fault.With(fmt.Errorf("the program cannot run init in an empty module, and ends with exit code %d: %s", code,
+			outside.End(said, 1000)), "check its installation, and its settings, such as the file in TF_CLI_CONFIG_FILE")
 	}
 	found, err := ReadRecord(filepath.Join(dir, data))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
@@ -15,7 +17,10 @@ import (
 
 const recordName = "terraform.tfstate"
 
-// Settings maps the arguments of an "http" backend to their values.
+// Username is the name in the settings of each run. The password tells runs apart.
+const Username = "statecrypt"
+
+// Settings maps arguments of a backend "http" to their values.
 type Settings map[string]any
 
 // recordOf returns the record that init would write for a backend. Whenever Terraform needs its backend, it compares
@@ -55,7 +60,8 @@ func writeText(ctx context.Context, data files.Directory, text string) error {
 		err = replace.In(ctx, at, recordName, []byte(text))
 	}
 	if err != nil {
-		return fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(data.File(recordName), 300), keyfile.Reason(err))
+		return fault.With(fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(data.File(recordName), 300),
+			keyfile.Reason(err)), "make the folder writable, with room for a file")
 	}
 	return nil
 }
@@ -84,7 +90,31 @@ func (r Recorded) LacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
-// ReadRecord reads the record in the user's data directory. If there is none, the error is [fs.ErrNotExist].
+// EmptyLeft empties the record of the user if that names the proxy of an init -leave that was killed, and reports
+// whether it has done so. An init -leave that goes on has the lock.
+func (m *Module) EmptyLeft() (emptied bool, err error) {
+	found, err := ReadRecord(m.Data)
+	config := found.Backend.Config
+	address, _ := config["address"].(string)
+	if err != nil || config["username"] != Username || config["client_ca_certificate_pem"] == nil || !strings.HasPrefix(address, "https://127.0.0.1:") {
+		return false, nil //nolint:nilerr // others report errors of this record
+	}
+	now, expire := context.WithCancel(context.Background())
+	expire() // so that nothing is waited for
+	end, err := m.Lock(now)
+	if err != nil {
+		return false, nil //nolint:nilerr // the run goes on
+	}
+	defer end()
+	return true, m.Empty(context.Background())
+}
+
+// Empty writes a record without settings into the data directory of the user. With it, Terraform asks for init.
+func (m *Module) Empty(ctx context.Context) error {
+	return Record{files.Directory{Path: m.Data}, Settings{}}.Write(ctx, 0)
+}
+
+// ReadRecord reads the record in the data directory of the user. Without one, the error is [fs.ErrNotExist].
 func ReadRecord(data string) (Recorded, error) {
 	return parseRecord(keyfile.Read(filepath.Join(data, recordName)))
 }

@@ -173,9 +173,6 @@ func (p *Files) intercept(ctx context.Context) error {
 			continue
 		}
 		path, err := p.locate(f.Value)
-		if err != nil && !sealing {
-			continue // the child reports the error
-		}
 		if err == nil {
 			err = p.checkReplaced(ctx, path)
 		}

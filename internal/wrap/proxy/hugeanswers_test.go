@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
@@ -36,7 +37,7 @@ func TestHugeAnswers(t *testing.T) {
 	var said bytes.Buffer
 	p := betweenWith(t, states.Keys{}, states.Where{}, []string{"STATECRYPT_HTTP_ADDRESS=" + server.URL}, &said)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/state", nil)
-	r.SetBasicAuth(username, p.password)
+	r.SetBasicAuth(module.Username, p.password)
 	answer := httptest.NewRecorder()
 	p.ServeHTTP(answer, r)
 	wraptest.OpenMistakes(t, "huge answer").Said(t, "packed", said.String())

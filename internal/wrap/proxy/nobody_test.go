@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
 
@@ -27,7 +28,7 @@ func TestLockOfNobody(t *testing.T) {
 		defer server.Close()
 		p, _ := between(t, server.URL, wraptest.Sealing)
 		r := httptest.NewRequestWithContext(ctx, method, map[bool]string{true: "/state", false: "/lock"}[method == "DELETE"], strings.NewReader(`{"ID":"1"}`))
-		r.SetBasicAuth(username, p.password)
+		r.SetBasicAuth(module.Username, p.password)
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, r)
 		if gone := w.Code == http.StatusBadGateway; gone != ends || !ends && w.Code != http.StatusOK {

@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
@@ -47,10 +48,7 @@ type Proxy struct {
 	unwritten atomic.Pointer[error]         // why the newest state is not in the backend, and where wrap saved it, or nil
 }
 
-const (
-	username = "statecrypt"
-	ours     = http.StatusUnprocessableEntity
-)
+const ours = http.StatusUnprocessableEntity
 
 // New returns the proxy between the child, which runs the command line, and the backend.
 func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
@@ -65,8 +63,8 @@ func New(l *cmdline.Line, g *states.Guard, left *states.Leftover) *Proxy {
 		p.lock.refuseAll()
 	}
 	p.mux.HandleFunc("GET /state", p.get)
-	p.mux.HandleFunc("POST /state", p.post)
-	p.mux.HandleFunc("DELETE /state", p.remove)
+	p.mux.HandleFunc("POST /state", p.ofWriter(p.post))
+	p.mux.HandleFunc("DELETE /state", p.ofWriter(p.remove))
 	p.mux.HandleFunc("LOCK /lock", p.giveLock)
 	p.mux.HandleFunc("UNLOCK /lock", p.takeBack)
 	return p
@@ -77,7 +75,7 @@ func (p *Proxy) OnceFound(forget func()) { p.found.Store(&forget) }
 
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, password, _ := r.BasicAuth()
-	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(username+":"+p.password)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(user+":"+password), []byte(module.Username+":"+p.password)) != 1 {
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // do not read the rest of an unauthorized request
 		w.WriteHeader(http.StatusUnauthorized)
@@ -123,8 +121,20 @@ func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, plain)
 }
 
+// ofWriter returns a handler that refuses all requests if the command only reads the state.
+func (p *Proxy) ofWriter(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p.used.Store(true)
+		if p.effect < cmdline.Writes {
+			p.fail(w, ours, "the state was not changed, although a program has asked for that: this command only reads it. Check which "+
+				"providers and scripts the module runs")
+			return
+		}
+		handle(w, r)
+	}
+}
+
 func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
-	p.used.Store(true)
 	plain, ok := p.receive(w, r)
 	if !ok {
 		return

@@ -43,14 +43,14 @@ func betweenWith(t *testing.T, keys states.Keys, where states.Where, environ []s
 		t.Fatal(err)
 	}
 	g := &states.Guard{Target: keys.State, Doubts: keys.Doubts, Backend: b, Memory: &states.Memory{}, Say: states.Notes(told)}
-	return New(&cmdline.Line{}, g, &states.Leftover{})
+	return New(&cmdline.Line{Command: cmdline.Command{Does: cmdline.Writes}}, g, &states.Leftover{})
 }
 
 // ask is a request of the child.
 func ask(p *Proxy, method, path, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.SetBasicAuth(username, p.password)
+	r.SetBasicAuth(module.Username, p.password)
 	p.ServeHTTP(w, r)
 	return w
 }
@@ -317,7 +317,7 @@ func TestPassword(t *testing.T) {
 	answer := wraptest.Status(200, string(wraptest.Sealed(t, wraptest.State)))
 	url, last := wraptest.Upstream(t, &answer)
 	p, _ := between(t, url, wraptest.Sealing)
-	for _, given := range [][2]string{{}, {username, ""}, {username, "x" + p.password}, {username, p.password[1:]}, {"", p.password}} {
+	for _, given := range [][2]string{{}, {module.Username, ""}, {module.Username, "x" + p.password}, {module.Username, p.password[1:]}, {"", p.password}} {
 		for _, path := range []string{"/state", "/lock", "/"} {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequest("GET", path, nil)
@@ -504,7 +504,7 @@ func asTerraform(ctx context.Context, url, password string, told *wraptest.Said)
 	if err != nil {
 		return nil, err
 	}
-	req.SetBasicAuth(username, password)
+	req.SetBasicAuth(module.Username, password)
 	resp, err := client.Do(req)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

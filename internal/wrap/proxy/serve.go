@@ -79,7 +79,7 @@ func (p *Proxy) server(certificate tls.Certificate) *http.Server {
 func (p *Proxy) settings(address, authority string) module.Settings {
 	all := module.Settings{
 		"address": address + "/state", "lock_address": address + "/lock", "unlock_address": address + "/lock",
-		"username": username, "password": p.password, "client_ca_certificate_pem": authority,
+		"username": module.Username, "password": p.password, "client_ca_certificate_pem": authority,
 	}
 	for name, value := range p.backend.Retries {
 		all[name] = value

@@ -78,7 +78,7 @@ func (m *Memory) locked(do func(at *os.Root) error) error {
 		return err
 	}
 	defer at.Close()
-	lock, err := files.LockOwn(at)
+	lock, err := files.LockOwn(context.Background(), at)
 	if err != nil {
 		return err
 	}

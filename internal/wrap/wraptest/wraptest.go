@@ -162,11 +162,14 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 	m.Check(t, name, cmp.Or(text, "nothing"))
 }
 
-// Failed checks the printed messages, followed by the error, if there is one.
+// Shown returns the text of an error as the command shows it.
+func Shown(err error) string { return words.Command{Name: "wrap"}.Text(err) }
+
+// Failed is for an error as well, if there is one.
 func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command prints it
+		said += fmt.Sprintf("error: %s\n", Shown(err))
 	}
 	m.Said(t, name, said)
 }
@@ -175,7 +178,7 @@ func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 	t.Helper()
 	if err != nil {
-		said += fmt.Sprintf("error: %s\n", words.Command{Name: "wrap"}.Text(err)) // as the command prints it
+		said += fmt.Sprintf("error: %s\n", Shown(err))
 	}
 	m.Said(t, name, fmt.Sprintf("%sexit code %d", said, code))
 }
