@@ -1,7 +1,9 @@
 package gcs
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -28,34 +31,34 @@ func Backend() attr.Table {
 
 // Server is the place in which a backend block keeps states, for a program that writes there.
 type Server struct {
-	*run
+	Network
 	Bucket string
 
+	run      *run
 	settings settings
 }
 
+// Network is the way to a server.
+type Network struct {
+	Patience web.Patience   // the limits of a request and its repetitions
+	Roots    *x509.CertPool // nil for the system's certificates
+}
+
+// Usual returns the network with limits like those of Google's own clients.
+func Usual() Network { return Network{Patience: patience()} }
+
 // Connect returns the place of a backend block, whose tokens have this scope. It contacts no server.
-func Connect(v attr.Values, scope string) (*Server, error) {
+func Connect(v attr.Values, scope string, n Network) (*Server, error) {
 	env := v.Environment()
 	s, err := newSettings(source.Grant{Values: v, Found: true, Env: env}, env, false, scope)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{newRun(source.Settings{}), v.String("bucket"), s}, nil
-}
-
-// ObjectName returns the name of the object in which the backend stores the state of the default workspace, and false
-// if there can be no such object.
-func ObjectName(prefix string) (name string, ok bool) {
-	name = objectName(prefix, "")
-	return name, isObjectName(name)
+	return &Server{n, v.String("bucket"), &run{patience: n.Patience, roots: n.Roots}, s}, nil
 }
 
 // Client signs in, once, and returns the client.
 func (s *Server) Client(ctx context.Context) (*Client, error) { return s.at("", 0).client(ctx) }
-
-// Patience returns the limits of a request and its repetitions.
-func (s *Server) Patience() web.Patience { return s.patience }
 
 // URL returns the URL of the JSON API that has these names below the bucket, such as "o" and the name of an object.
 func (s *Server) URL(q url.Values, names ...string) *url.URL {
@@ -78,9 +81,21 @@ func (s *Server) Endpoint() string {
 }
 
 // IsOwn reports whether requests go to the servers of the cloud, or to one of its private endpoints.
-func (s *Server) IsOwn() bool {
-	host := strings.ToLower(s.settings.endpoint.Hostname())
-	return s.settings.endpoint.Scheme == "https" && strings.HasSuffix(host, "."+strings.ToLower(s.settings.universe))
+func (s *Server) IsOwn() bool { return s.settings.isOwn() }
+
+func (s settings) isOwn() bool {
+	return s.endpoint.Scheme == "https" && strings.HasSuffix(strings.ToLower(s.endpoint.Hostname()), "."+strings.ToLower(s.universe))
+}
+
+// IsAt reports whether a gcs backend with this custom endpoint and universe sends its requests to the same server.
+func (s *Server) IsAt(endpoint, universe string) bool {
+	u, err := parseEndpoint(endpoint, cmp.Or(universe, googleauth.DefaultUniverse))
+	if err != nil {
+		return false
+	}
+	theirs, ours := settings{endpoint: u, universe: cmp.Or(universe, googleauth.DefaultUniverse)}, s.settings
+	return theirs.isOwn() && ours.isOwn() && strings.EqualFold(theirs.universe, ours.universe) ||
+		strings.EqualFold(theirs.at(nil).String(), ours.at(nil).String())
 }
 
 // Get returns the live generation of an object of at most limit bytes. If keyless is true, the object is not encrypted

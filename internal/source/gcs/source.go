@@ -33,11 +33,11 @@ type run struct {
 
 func start(s source.Settings) source.Open { return newRun(s).open }
 
-func newRun(s source.Settings) *run {
-	// Google's own clients have similar limits.
-	return &run{credentials: s.Credentials, patience: web.Patience{
-		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
-	}}
+func newRun(s source.Settings) *run { return &run{credentials: s.Credentials, patience: patience()} }
+
+// patience returns limits like those of Google's own clients.
+func patience() web.Patience {
+	return web.Patience{Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second}
 }
 
 // location is a state in a bucket.
@@ -73,9 +73,9 @@ func checkBucket(name string) error {
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{
 		run: r, name: req.String("credentials_name"), bucket: req.String("bucket"), generation: req.String("generation"),
-		object: objectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
+		object: ObjectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
 	}
-	if !isObjectName(l.object) {
+	if !IsObjectName(l.object) {
 		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")
 	}
 	var err error
@@ -86,13 +86,14 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, nil
 }
 
-// objectName returns the name of the object in which the backend stores the state of a workspace.
-func objectName(prefix, workspace string) string {
+// ObjectName returns the name of the object in which the backend stores the state of a workspace.
+func ObjectName(prefix, workspace string) string {
 	return path.Join(strings.TrimLeft(prefix, "/"), cmp.Or(workspace, "default")+".tfstate")
 }
 
+// IsObjectName reports whether an object can have this name.
 // https://cloud.google.com/storage/docs/objects#naming
-func isObjectName(s string) bool {
+func IsObjectName(s string) bool {
 	return len(s) <= 1024 && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
