@@ -116,7 +116,8 @@ func TestAccRealGCSTurns(t *testing.T) {
 			return status == http.StatusOK
 		},
 		isSealed: func() {
-			if status, data := ask(http.MethodGet, object(gcsState)+"?alt=media", nil); status != http.StatusOK || bytes.Contains(data, []byte(secret)) {
+			status, data := ask(http.MethodGet, object(gcsState)+"?alt=media", nil)
+			if status != http.StatusOK || bytes.Contains(data, []byte(secret)) {
 				t.Errorf("%d: this is stored: %.300s", status, data)
 			}
 		},
