@@ -187,7 +187,7 @@ func TestStore(t *testing.T) {
 			}
 			isGoogle := s.network.Roots != nil
 			storetest.Run(t, storetest.Harness{
-				Properties: store.Properties{HasLocks: true}, Renames: true, Slow: n > 0, Huge: name == "Google" && testkit.Rounds(10) > 1,
+				Properties: store.Properties{HasLocks: true}, Renames: true, Huge: name == "Google" && testkit.Rounds(10) > 1,
 				Place: func(t *testing.T, name string) storetest.Place {
 					t.Helper()
 					n++
