@@ -49,7 +49,13 @@ type Shared interface {
 	IsStateOf(kind string, arguments map[string]any) (same bool, err error)
 }
 
-// Decorator is a state that wraps another state and adds something to it.
+// Renamer is a state whose lock people name by another ID than the one that it was taken with.
+type Renamer interface {
+	// NameOf returns the ID by which people name our lock that was taken with an ID.
+	NameOf(id string) string
+}
+
+// Decorator is a state that adds something to another one.
 type Decorator interface{ Unwrap() State }
 
 // As returns an ability of a state, or of a state it decorates.

@@ -54,7 +54,7 @@ type Wire struct {
 // [Final] created it or if it is an [Answer]; after any other error, such as an incomplete body, Get retries.
 // The returned error does not repeat the response. It wraps errors from [Final] and [Again].
 func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
-	return w.send(ctx, http.MethodGet, from.String(), header, read)
+	return w.Send(ctx, http.MethodGet, from.String(), header, read)
 }
 
 // maxAnswer is the maximum size of a response with keys or tokens, in bytes. Real ones have a few kilobytes.
@@ -63,7 +63,7 @@ const maxAnswer = 64 << 10
 // Ask sends a request for keys or tokens, with the retries of [Wire.Get]. It returns responses with any
 // status. If the request has a body, Authorize must set it.
 func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (status int, body []byte, err error) {
-	err = w.send(ctx, method, url, header, func(resp *http.Response) (err error) {
+	err = w.Send(ctx, method, url, header, func(resp *http.Response) (err error) {
 		status = resp.StatusCode
 		body, err = ReadBody(resp, maxAnswer, io.Discard)
 		if meter.IsTooLarge(err) {
@@ -74,7 +74,9 @@ func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (
 	return status, body, err
 }
 
-func (w Wire) send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
+// Send sends a request of any method, and does what [Wire.Get] does. Authorize sets the body of the request, if it has
+// one.
+func (w Wire) Send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
 	req, err := retryablehttp.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil { // the text of err contains the URL
 		return errors.New("no request can be sent to this address")

@@ -8,6 +8,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
 // hasRoom returns an error if the store has folders, and the key of the state is one: there are objects below it, and
@@ -27,10 +28,10 @@ func (s *state) hasRoom(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	probe := s.key + proofSuffix + "/-"
-	_, err = s.put(ctx, probe, []byte(inProof), condition{lock: true})
+	probe := s.key + objects.ProofSuffix + "/-"
+	_, err = s.put(ctx, probe, []byte(objects.ProofText), condition{lock: true})
 	if answer, ok := errors.AsType[*object.Answer](err); ok && answer.IsInTheWay() {
-		_ = s.removeOnce(ctx, s.key+proofSuffix, "") // without the right, the next run does not test it again
+		_ = s.removeOnce(ctx, s.key+objects.ProofSuffix, "") // without the right, the next run does not test it again
 		return fmt.Errorf("there is the object %s below the key of the state, and on this store, a key cannot be an object and a folder; "+
 			"choose another key", outside.Quoted(below[0], 300))
 	}

@@ -9,11 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
-
-// inProof is the content of the proof object, next to the lock. The object is kept, so that the next run needs only one
-// refused request to prove the condition, and so that the bucket does not collect versions of it.
-const inProof = "statecrypt has shown here that this store refuses to replace an object that must not be there. You may delete it.\n"
 
 // noObject is an ETag that no object has.
 const noObject = `"00000000000000000000000000000000-0"`
@@ -69,7 +66,7 @@ func (s *state) prove(ctx context.Context) error {
 // proveMatch finds out which form of If-Match the store obeys, after the store has refused a condition that seems to be
 // met. In the same form, the store must also refuse a condition that is not met.
 func (s *state) proveMatch(ctx context.Context) error {
-	etag, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), condition{lock: true})
+	etag, err := s.put(ctx, s.key+objects.ProofSuffix, []byte(objects.ProofText), condition{lock: true})
 	if err != nil {
 		return err
 	}
@@ -105,11 +102,11 @@ func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, 
 	how.lock = true
 	var answer *object.Answer
 	for try := 0; ; try++ {
-		_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
-		if answer, _ = errors.AsType[*object.Answer](err); !isConflict(answer) || try == maxTries {
+		_, err = s.put(ctx, s.key+objects.ProofSuffix, []byte(objects.ProofText), how)
+		if answer, _ = errors.AsType[*object.Answer](err); !isConflict(answer) || try == objects.MaxTries {
 			break
 		}
-		if err := pause(ctx); err != nil {
+		if err := objects.Pause(ctx); err != nil {
 			return false, false, err
 		}
 	}
@@ -120,7 +117,7 @@ func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, 
 		return false, true, nil
 	case errors.Is(err, store.ErrDenied):
 		err = fmt.Errorf("whether the store keeps one run from writing over another is tried on the object %s, for which s3:PutObject is "+
-			"required: %w", outside.Quoted(s.key+proofSuffix, 300), err)
+			"required: %w", outside.Quoted(s.key+objects.ProofSuffix, 300), err)
 	}
 	return false, false, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
@@ -176,12 +177,14 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 	if err != nil {
 		return nil, err
 	}
-	var more []string
-	if kind == "http" { // as without wrap, variables set the arguments missing in the block
-		more = slices.DeleteFunc(slices.Clone(m.Process.Environ), func(pair string) bool {
-			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
-		})
+	var withheld []string
+	if i := slices.IndexFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == kind }); i >= 0 {
+		withheld = all.Kinds()[i].Withhold
 	}
+	more := slices.DeleteFunc(slices.Clone(m.Process.Environ), func(pair string) bool { // variables complete the block, as without wrap
+		name, _, _ := strings.Cut(strings.ToUpper(pair), "=")
+		return !(kind == "http" && strings.HasPrefix(name, "TF_HTTP_")) && !slices.Contains(withheld, name)
+	})
 	return m.run(ctx, f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
 
