@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
@@ -181,34 +182,30 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 
 // fetch downloads the blob. If a download breaks off, it begins again, with maxTries attempts in total.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
-	client, err := l.connect(ctx)
+	d, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	if l.version != "" {
+		query.Set("versionid", l.version)
+	}
+	client, err := d.blob(l.blob, query)
 	if err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		snapshot, err := l.download(ctx, client)
+		data, answer, err := l.download(ctx, client)
 		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
-			return snapshot, err
+			return l.snapshot(data, answer, err)
 		}
 	}
 }
 
-func (l *location) download(ctx context.Context, client *blob.Client) (*source.Snapshot, error) {
-	var raw *http.Response
-	answer, err := client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
+// snapshot returns the state in a blob that was downloaded.
+func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse, err error) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
-	}
-	if raw == nil || answer.Body == nil || answer.BlobType == nil {
-		return nil, errNoStorage // every answer of Azure Storage has a blob type
-	}
-	defer answer.Body.Close()
-	data, err := web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
-	switch {
-	case web.Own(err) != nil:
-		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
 	lock := lockOf(answer.DownloadResponse)
 	if len(data) == 0 { // the backend locks a blob before it has written anything into it
@@ -219,6 +216,24 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 		return nil, &source.MissingError{Detail: detail, Listed: true, Lock: lock}
 	}
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
+}
+
+// download returns the content of a blob, and the answer with its properties.
+func (l *location) download(ctx context.Context, client *blockblob.Client) (data []byte, answer blob.DownloadStreamResponse, err error) {
+	var raw *http.Response
+	answer, err = client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
+	if err != nil {
+		return nil, answer, err
+	}
+	if raw == nil || answer.Body == nil || answer.BlobType == nil {
+		return nil, answer, errNoStorage // every answer of Azure Storage has a blob type
+	}
+	defer answer.Body.Close()
+	data, err = web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
+	if err != nil && web.Own(err) == nil {
+		err = fmt.Errorf("%w: %w", errBrokeOff, err)
+	}
+	return data, answer, err
 }
 
 const maxRevision = 200 // bytes of a revision
@@ -233,25 +248,16 @@ func revision(version *string, etag *azcore.ETag) string {
 	return ""
 }
 
-// url returns the URL of the blob. Slashes in its name are encoded, as in the backend; the service
-// accepts both forms.
-func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
+// url returns the URL of the container.
+func (l *location) url(c azureauth.Cloud) (string, error) {
 	base := l.grant.endpoint
 	if base == nil {
 		if c.StorageSuffix == "" {
-			return nil, web.Final("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")
+			return "", web.Final("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")
 		}
 		base = &url.URL{Scheme: "https", Host: l.account.name + ".blob." + c.StorageSuffix}
 	}
-	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.Path, "/") + "/" + l.container + "/" +
-		url.PathEscape(l.blob))
-	if err != nil {
-		return nil, err
-	}
-	if l.version != "" {
-		u.RawQuery = url.Values{"versionid": {l.version}}.Encode()
-	}
-	return u, nil
+	return base.Scheme + "://" + base.Host + strings.TrimSuffix(base.Path, "/") + "/" + l.container, nil
 }
 
 const lockMetadata = "terraformlockid"
