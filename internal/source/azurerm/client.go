@@ -58,7 +58,7 @@ func (l *location) connect(ctx context.Context) (*door, error) {
 		return nil, err
 	}
 	d := &door{options: blockblob.ClientOptions{ClientOptions: access.ClientOptions()}}
-	d.options.Transport = limitedTransport{access.Transport}
+	d.options.Transport, d.options.PerCallPolicies = limitedTransport{access.Transport}, l.policies
 	if d.container, err = l.url(access.Cloud); err != nil {
 		return nil, err
 	}

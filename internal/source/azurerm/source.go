@@ -38,6 +38,7 @@ type run struct {
 	credentials source.Credentials
 	transport   policy.Transporter // carries every request
 	retryDelay  time.Duration      // wait before the second attempt; 0 leaves it to the SDK
+	policies    []policy.Policy    // applied to each request before it is signed
 
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
@@ -90,6 +91,11 @@ func checkContainer(name string) error {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
+	return r.locate(req, func() (grant, error) { return choose(r.credentials, req.String("credentials_name")) })
+}
+
+// locate returns the blob of a request, with the credentials that choose returns.
+func (r *run) locate(req source.Request, choose func() (grant, error)) (*location, error) {
 	l := &location{
 		run: r, credentials: req.String("credentials_name"), container: req.String("container_name"), version: req.String("version_id"),
 		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"),
@@ -104,7 +110,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 			"them a control character, and no part . or ..", l.blob)
 	}
 	var err error
-	if l.grant, err = choose(r.credentials, l.credentials); err != nil {
+	if l.grant, err = choose(); err != nil {
 		return nil, err
 	}
 	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {
@@ -150,6 +156,7 @@ type location struct {
 	container, blob, version string
 	limit                    int64
 	timeout                  time.Duration
+	writes                   bool // whether more than reads is asked for, which errors say
 }
 
 func (l *location) String() string {
