@@ -9,11 +9,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
-
-// inProof is the content of an object beside the lock. The object stays, so that the next run proves the
-// condition in one refused request, and the bucket does not collect versions of it.
-const inProof = "statecrypt has shown here that this store refuses to replace an object that must not be there. You may delete it.\n"
 
 // noObject is an ETag that no object has.
 const noObject = `"00000000000000000000000000000000-0"`
@@ -67,7 +64,7 @@ func (s *state) prove(ctx context.Context) error {
 // proveMatch finds out in which form the store obeys If-Match, after it has refused a condition that seems to be met.
 // In the same form, it must also refuse a condition that is not met.
 func (s *state) proveMatch(ctx context.Context) error {
-	etag, err := s.put(ctx, s.key+proofSuffix, []byte(inProof), condition{lock: true})
+	etag, err := s.put(ctx, s.key+objects.ProofSuffix, []byte(objects.ProofText), condition{lock: true})
 	if err != nil {
 		return err
 	}
@@ -101,7 +98,7 @@ func (s *state) proveRefusal(ctx context.Context, match form) error {
 // not know it.
 func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, err error) {
 	how.lock = true
-	_, err = s.put(ctx, s.key+proofSuffix, []byte(inProof), how)
+	_, err = s.put(ctx, s.key+objects.ProofSuffix, []byte(objects.ProofText), how)
 	answer, _ := errors.AsType[*object.Answer](err)
 	switch {
 	case isOtherwise(err, how):
@@ -110,7 +107,7 @@ func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, 
 		return false, true, nil
 	case errors.Is(err, store.ErrDenied):
 		err = fmt.Errorf("whether the store keeps one run from writing over another is tried on the object %s, for which s3:PutObject is "+
-			"required: %w", outside.Quoted(s.key+proofSuffix, 300), err)
+			"required: %w", outside.Quoted(s.key+objects.ProofSuffix, 300), err)
 	}
 	return false, false, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
@@ -90,7 +91,7 @@ func TestRealServers(t *testing.T) {
 					return storetest.Place{
 						Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
 						Put:     func(t *testing.T, data []byte) { t.Helper(); r.put(t, bucket, key, data) },
-						Lose:    func(t *testing.T) { t.Helper(); r.delete(t, bucket, key+lockSuffix) },
+						Lose:    func(t *testing.T) { t.Helper(); r.delete(t, bucket, key+objects.LockSuffix) },
 						Secrets: []string{objecttest.RealSecret},
 					}
 				}})

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -23,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 	s3source "github.com/statecrypt/terraform-provider-statecrypt/internal/source/s3"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
 // get returns an object, and nil if there is none.
@@ -67,7 +67,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := b.within(ctx, len(data))
+	ctx, cancel := objects.Within(ctx, b.Patience, len(data))
 	defer cancel()
 	in := &awss3.PutObjectInput{Bucket: &b.server.Bucket, Key: &key, Body: bytes.NewReader(data), ContentType: aws.String("application/json"),
 		ACL: types.ObjectCannedACL(b.String("acl")), Tagging: b.tags(how.lock)}
@@ -169,7 +169,7 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := b.within(ctx, 0)
+	ctx, cancel := objects.Within(ctx, b.Patience, 0)
 	defer cancel()
 	once := func(o *awss3.Options) {
 		if !s3source.IsAWS(client) {
@@ -195,8 +195,8 @@ func (b *bucket) removeOnce(ctx context.Context, key, etag string) error {
 			return nil
 		case answer != nil && answer.Status == http.StatusPreconditionFailed:
 			return store.ErrChanged
-		case answer != nil && answer.Status == http.StatusConflict && try < maxTries: // another request was under way, and nothing was deleted
-			if err := pause(ctx); err != nil {
+		case answer != nil && answer.Status == http.StatusConflict && try < objects.MaxTries: // another request was under way, and nothing was deleted
+			if err := objects.Pause(ctx); err != nil {
 				return err
 			}
 			continue
@@ -213,7 +213,7 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := b.within(ctx, 0)
+	ctx, cancel := objects.Within(ctx, b.Patience, 0)
 	defer cancel()
 	pages := awss3.NewListObjectsV2Paginator(client, &awss3.ListObjectsV2Input{Bucket: &b.server.Bucket, Prefix: &prefix})
 	for pages.HasMorePages() {
@@ -234,16 +234,6 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 	return keys, nil
 }
 
-// within limits the time of one request that sends size bytes, including its repetitions.
-func (b *bucket) within(ctx context.Context, size int) (context.Context, context.CancelFunc) {
-	const slowest = 100 << 10 // bytes per second
-	if b.Patience <= 0 {
-		return ctx, func() {}
-	}
-	patience := b.Patience + time.Duration(size/slowest)*time.Second
-	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
-}
-
 // failed returns the error about one object, in the form of an error of package store if one fits.
 func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	answer, ok := errors.AsType[*object.Answer](err)
@@ -259,7 +249,7 @@ func (b *bucket) failed(ctx context.Context, key string, err error) error {
 		answer.Status >= 500 && answer.Status != http.StatusNotImplemented:
 		err = &store.UnansweredError{Err: answer}
 	}
-	if strings.HasSuffix(key, lockSuffix) || strings.HasSuffix(key, proofSuffix) {
+	if strings.HasSuffix(key, objects.LockSuffix) || strings.HasSuffix(key, objects.ProofSuffix) {
 		err = fmt.Errorf("%s: %w", outside.Quoted(key, 300), err)
 	}
 	return b.Voice().Speak(err)

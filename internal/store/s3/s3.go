@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -22,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/digest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
 // Kind returns the s3 store.
@@ -35,14 +35,6 @@ func KindOver(n object.Network) store.Kind {
 		Open:     func(s store.Settings) (store.Store, error) { return open(s, n) },
 	}
 }
-
-// These are the names of objects beside a state.
-const (
-	lockSuffix  = ".tflock"
-	proofSuffix = lockSuffix + "-proof"
-)
-
-const maxTries = 5 // repetitions of a request that competes with another process
 
 // bucket is a bucket that has states.
 type bucket struct {
@@ -99,17 +91,18 @@ func (b *bucket) Properties() store.Properties {
 
 // State returns the object with a key.
 func (b *bucket) State(key string) (store.State, error) {
-	if err := cmp.Or(object.CheckKey(key), object.CheckKey(key+proofSuffix)); err != nil {
+	if err := cmp.Or(object.CheckKey(key), object.CheckKey(key+objects.ProofSuffix)); err != nil {
 		return nil, b.Errorf("key", "%w", err)
 	}
 	s := &state{bucket: b, key: key}
+	s.State = &objects.State{Requests: requests{s}, Name: key, Path: s.id(), Limit: b.Limit}
 	if b.lockfile {
-		s.locks = append(s.locks, &lockIn{slot: lockObject{s}})
+		s.Locks = append(s.Locks, &objects.Lock{Slot: objects.Beside{LockRequests: requests{s}, Name: key + objects.LockSuffix}})
 	}
 	if b.table == nil {
 		return s, nil
 	}
-	s.locks = append(s.locks, &lockIn{slot: lockItem{b.table, s.id()}})
+	s.Locks = append(s.Locks, &objects.Lock{Slot: lockItem{b.table, s.id()}})
 	return &digest.State{
 		State: careful.New(s, store.Properties{}), Item: digestItem{s}, Object: key, Table: b.table.name, Name: s.digestID(),
 	}, nil
@@ -118,9 +111,7 @@ func (b *bucket) State(key string) (store.State, error) {
 // List returns the keys of objects that are neither locks nor proofs.
 func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	keys, err := b.list(ctx, prefix)
-	return slices.DeleteFunc(keys, func(key string) bool {
-		return strings.HasSuffix(key, lockSuffix) || strings.HasSuffix(key, proofSuffix) || strings.HasSuffix(key, "/")
-	}), err
+	return slices.DeleteFunc(keys, objects.IsBeside), err
 }
 
 // client returns the client. It connects on first use, and records facts about the store.
@@ -156,8 +147,8 @@ func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 // state is the state in one object.
 type state struct {
 	*bucket
-	key   string
-	locks []*lockIn // the locks, in the order in which they are taken
+	*objects.State
+	key string
 }
 
 // id returns the bucket and the key of the state, which name it in locks.
@@ -173,42 +164,27 @@ func (s *state) String() string {
 	return text
 }
 
-// Read treats an empty object as no state, as both CLIs do.
-func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
-	c, err := s.get(ctx, s.key, s.Limit)
-	switch {
-	case err != nil || c == nil:
-		return nil, "", err
-	case len(c.Data) == 0:
-		return nil, store.Version(c.ETag), nil
-	}
-	return c.Data, store.Version(c.ETag), nil
-}
-
-// Write replaces the object if it is still the version that was read.
-func (s *state) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
-	if err := s.mayChange(ctx); err != nil {
-		return "", err
-	}
+// replace puts an object if it is still the version that was read.
+func (s *state) replace(ctx context.Context, key string, data []byte, read string) (string, error) {
 	for try := 0; ; try++ {
 		match, noneOff := s.conditions()
-		how := condition{match: string(read), bare: match == bare, none: read == ""}
+		how := condition{match: read, bare: match == bare, none: read == ""}
 		if match == never {
-			if err := s.unchanged(ctx, read); err != nil {
+			if err := s.Unchanged(ctx, store.Version(read)); err != nil {
 				return "", err
 			}
 			how.match, how.none = "", how.none && !noneOff
 		}
-		etag, err := s.put(ctx, s.key, data, how)
+		etag, err := s.put(ctx, key, data, how)
 		answer, _ := errors.AsType[*object.Answer](err)
 		switch {
 		case err == nil:
-			return store.Version(etag), nil
+			return etag, nil
 		case isOtherwise(err, how):
 			if how.match == "" || match != untried {
 				return "", store.ErrChanged
 			}
-			err := s.unchanged(ctx, read)
+			err := s.Unchanged(ctx, store.Version(read))
 			if err == nil {
 				err = s.proveMatch(ctx)
 			}
@@ -217,10 +193,10 @@ func (s *state) Write(ctx context.Context, data []byte, read store.Version) (sto
 			}
 		case answer != nil && answer.Status == http.StatusNotImplemented && how.match != "":
 			s.takes(ctx, never)
-		case answer == nil || answer.Status != http.StatusConflict || try == maxTries:
+		case answer == nil || answer.Status != http.StatusConflict || try == objects.MaxTries:
 			return "", err
 		default:
-			if err := pause(ctx); err != nil {
+			if err := objects.Pause(ctx); err != nil {
 				return "", err
 			}
 		}
@@ -247,31 +223,6 @@ func (b *bucket) conditions() (match form, noneOff bool) {
 	}
 	return b.match, b.noneOff
 }
-
-// unchanged returns an error if the object is not the version that was read.
-func (s *state) unchanged(ctx context.Context, read store.Version) error {
-	_, now, err := s.Read(ctx)
-	if err == nil && now != read {
-		err = store.ErrChanged
-	}
-	return err
-}
-
-// Remove deletes the object if it is still the version that was read. Not every store knows conditions for that, so
-// Remove also reads the object first.
-func (s *state) Remove(ctx context.Context, read store.Version) error {
-	err := s.mayChange(ctx)
-	if err == nil {
-		err = s.unchanged(ctx, read)
-	}
-	if err != nil || read == "" {
-		return err
-	}
-	return s.remove(ctx, s.key, string(read))
-}
-
-// Ready proves the conditions that locks and writes rely on.
-func (s *state) Ready(ctx context.Context) error { return s.prove(ctx) }
 
 // isOtherwise reports whether err means that a condition is not met: the object does not exist, or is not the version
 // that the condition names.

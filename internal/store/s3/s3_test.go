@@ -24,6 +24,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/digest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -77,7 +78,7 @@ func (s *service) lie(what storetest.Lie, name string) {
 		key, method := name, http.MethodPut
 		switch what {
 		case storetest.LieOfLock:
-			key += lockSuffix
+			key += objects.LockSuffix
 		case storetest.LieOfRemove:
 			method = http.MethodDelete
 		case storetest.LieOfWrite:
@@ -228,7 +229,7 @@ func TestStore(t *testing.T) {
 					p := storetest.Place{
 						Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
 						Put:     func(_ *testing.T, data []byte) { s.Put(own, key, data) },
-						Lose:    func(*testing.T) { s.Delete(own, key+lockSuffix); s.table.Delete(own + "/" + key) },
+						Lose:    func(*testing.T) { s.Delete(own, key+objects.LockSuffix); s.table.Delete(own + "/" + key) },
 						Secrets: []string{secret},
 					}
 					if len(s.Hosts) == 0 { // others are not what AWS is
@@ -426,10 +427,10 @@ func TestProof(t *testing.T) {
 		}
 	}
 	s.Allows = func(action, resource string) bool {
-		return action != "s3:PutObject" || !strings.HasSuffix(resource, proofSuffix)
+		return action != "s3:PutObject" || !strings.HasSuffix(resource, objects.ProofSuffix)
 	}
 	err := tell(t.Context(), at(t, s.block))
-	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "s3:PutObject") || !strings.Contains(err.Error(), proofSuffix) {
+	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "s3:PutObject") || !strings.Contains(err.Error(), objects.ProofSuffix) {
 		t.Errorf("denied: %v", err)
 	}
 
@@ -500,7 +501,7 @@ func TestRightRefused(t *testing.T) {
 				t.Errorf("over what somebody else has written: %v", err)
 			}
 			for _, r := range s.Requests() {
-				if strings.HasSuffix(r.Path, proofSuffix) {
+				if strings.HasSuffix(r.Path, objects.ProofSuffix) {
 					t.Errorf("a refusal that is right is looked into: %s %s", r.Method, r.Path)
 				}
 			}
@@ -984,7 +985,7 @@ func TestStuck(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool { // the lock is there, and its asker has gone
-		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, lockSuffix) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, objects.LockSuffix) {
 			s.ServeHTTP(httptest.NewRecorder(), r)
 			cancel()
 			panic(http.ErrAbortHandler)

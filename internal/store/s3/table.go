@@ -23,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
 // table is a table of DynamoDB. It needs only a few calls, so it uses no SDK.
@@ -81,7 +82,7 @@ func (t *table) call(ctx context.Context, operation string, arguments map[string
 		if !again || try == tableTries {
 			return found, err
 		}
-		if stopped := pause(ctx); stopped != nil {
+		if stopped := objects.Pause(ctx); stopped != nil {
 			return found, stopped
 		}
 	}
@@ -99,7 +100,7 @@ func (t *table) once(ctx context.Context, operation string, body []byte) (found 
 	if err != nil {
 		return found, false, err
 	}
-	limited, cancel := t.within(ctx, 0)
+	limited, cancel := objects.Within(ctx, t.Patience, 0)
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, http.MethodPost, t.endpoint+"/", bytes.NewReader(body))
 	if err != nil {
@@ -168,7 +169,7 @@ type lockItem struct {
 	id string
 }
 
-func (i lockItem) look(ctx context.Context) (by *store.Lock, mark string, err error) {
+func (i lockItem) Look(ctx context.Context) (by *store.Lock, mark string, err error) {
 	found, err := i.get(ctx, i.id)
 	if err != nil || found.Info == nil {
 		return nil, "", err
@@ -177,18 +178,18 @@ func (i lockItem) look(ctx context.Context) (by *store.Lock, mark string, err er
 	return by, found.Info.S, err
 }
 
-func (i lockItem) add(ctx context.Context, lock store.Lock) (mark string, err error) {
+func (i lockItem) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
 	mark = string(lock.JSON())
 	_, err = i.call(ctx, "PutItem", map[string]any{
 		"Item": item{LockID: text{i.id}, Info: &text{mark}}, "ConditionExpression": "attribute_not_exists(LockID)",
 	})
 	if errors.Is(err, errCondition) {
-		err = takenError{&store.HeldError{}} // this error is shown only if each look finds no lock
+		err = objects.TakenError{Err: &store.HeldError{}} // this error is shown only if each look finds no lock
 	}
 	return mark, err
 }
 
-func (i lockItem) drop(ctx context.Context, mark string) error {
+func (i lockItem) Drop(ctx context.Context, mark string) error {
 	_, err := i.call(ctx, "DeleteItem", map[string]any{
 		"Key": key(i.id), "ConditionExpression": "Info = :info", "ExpressionAttributeValues": map[string]any{":info": text{mark}},
 	})
@@ -226,4 +227,4 @@ func (i digestItem) Delete(ctx context.Context) error {
 }
 
 // MayChange implements [digest.Item].
-func (i digestItem) MayChange(ctx context.Context) error { return i.mayChange(ctx) }
+func (i digestItem) MayChange(ctx context.Context) error { return i.state.MayChange(ctx) }

@@ -1,0 +1,235 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Slot stores a lock: in an object beside the state, in a lease, or in an item of a table. A mark identifies each lock
+// there.
+type Slot interface {
+	// Look returns the lock and its mark, and nil if nobody has the lock.
+	Look(ctx context.Context) (by *store.Lock, mark string, err error)
+
+	// Add stores a lock, and returns its mark. If there is a lock already, the error is a [TakenError].
+	Add(ctx context.Context, lock store.Lock) (mark string, err error)
+
+	// Drop removes the lock with this mark.
+	Drop(ctx context.Context, mark string) error
+}
+
+// TakenError means that there is a lock already. Its text is shown if no look finds the holder.
+type TakenError struct{ Err error }
+
+func (e TakenError) Error() string { return e.Err.Error() }
+
+// Lock is the lock in one slot, and the memory of whether it is ours.
+type Lock struct {
+	Slot
+
+	// ByMark tells that people, and other programs, name a lock by its mark in place of the ID of its holder.
+	ByMark bool
+
+	mu   sync.Mutex
+	held *held // nil if we do not have the lock
+}
+
+// held is our lock.
+type held struct {
+	store.Lock
+	mark string
+}
+
+// shown returns a lock with the ID by which people name it.
+func (l *Lock) shown(by store.Lock, mark string) *store.Lock {
+	if l.ByMark {
+		by = by.At(by.Path)
+		by.ID = mark
+	}
+	return &by
+}
+
+// is reports whether a lock has an ID, which may be the one that people use.
+func (l *Lock) is(by *store.Lock, mark, id string) bool {
+	return by != nil && (by.ID == id || l.ByMark && mark == id)
+}
+
+func (l *Lock) take(ctx context.Context, lock store.Lock) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.held != nil && l.held.ID != lock.ID:
+		return &store.HeldError{By: l.shown(l.held.Lock, l.held.mark)}
+	case l.held != nil:
+		return nil
+	}
+	for try := 0; ; try++ {
+		mark, err := l.Add(ctx, lock)
+		if err == nil {
+			l.held = &held{lock, mark}
+			return nil
+		}
+		if ctx.Err() != nil { // the lock may be there, and nobody would use it
+			return errors.Join(context.Cause(ctx), l.takeBack(ctx, lock.ID))
+		}
+		taken, isTaken := errors.AsType[TakenError](err)
+		by, mark, failed := l.Look(ctx)
+		switch {
+		case failed != nil && isTaken:
+			return failed
+		case failed != nil:
+			return err
+		case by != nil && (by.ID != lock.ID || lock.ID == ""):
+			return &store.HeldError{By: l.shown(*by, mark)}
+		case by != nil:
+			l.held = &held{lock, mark}
+			return nil
+		case !isTaken:
+			return err
+		case try == MaxTries:
+			return taken.Err
+		}
+		if err := Pause(ctx); err != nil { // the other lock was released meanwhile
+			return err
+		}
+	}
+}
+
+// takeBack removes a lock whose requester has stopped waiting.
+func (l *Lock) takeBack(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	by, mark, err := l.Look(ctx)
+	if err == nil && by != nil && by.ID == id {
+		err = l.Drop(ctx, mark)
+	}
+	return err
+}
+
+// giveBack releases the lock with an ID, which may be the lock of another run. It reports whether the lock was ours.
+func (l *Lock) giveBack(ctx context.Context, id string) (ours bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ours = l.held != nil && l.is(&l.held.Lock, l.held.mark, id)
+	by, mark, err := l.Look(ctx)
+	switch {
+	case err != nil:
+		return ours, err
+	case l.is(by, mark, id):
+		if err = l.remove(ctx, by.ID, mark); err != nil {
+			return ours, err
+		}
+	case by == nil:
+		err = store.ErrMissing
+	case ours:
+		err = store.ErrLost
+	default:
+		return false, &store.HeldError{By: l.shown(*by, mark)}
+	}
+	if ours {
+		l.held = nil
+	}
+	return ours, err
+}
+
+// remove removes the lock with this mark. If the lock is gone after an error, an answer was lost, and remove returns
+// nil.
+func (l *Lock) remove(ctx context.Context, id, mark string) error {
+	for try := 0; ; try++ {
+		err := l.Drop(ctx, mark)
+		if err == nil {
+			return nil
+		}
+		by, now, failed := l.Look(ctx)
+		if failed == nil && (by == nil || by.ID != id) {
+			return nil
+		}
+		if _, unanswered := errors.AsType[*store.UnansweredError](err); failed != nil || !unanswered || try == MaxTries {
+			return err
+		}
+		if stopped := Pause(ctx); stopped != nil {
+			return stopped
+		}
+		mark = now
+	}
+}
+
+// mayChange returns an error if somebody else has the lock, or ours is gone.
+func (l *Lock) mayChange(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by, mark, err := l.Look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case l.held != nil && (by == nil || mark != l.held.mark):
+		return store.ErrLost
+	case l.held == nil && by != nil:
+		return &store.HeldError{By: l.shown(*by, mark)}
+	}
+	return nil
+}
+
+// Locks are the locks of a state, in the order in which they are taken.
+type Locks []*Lock
+
+// Take takes all locks, or none if one fails.
+func (l Locks) Take(ctx context.Context, lock store.Lock) error {
+	for i, one := range l {
+		err := one.take(ctx, lock)
+		if err == nil {
+			continue
+		}
+		for _, taken := range slices.Backward(l[:i]) {
+			_, failed := taken.giveBack(context.WithoutCancel(ctx), lock.ID)
+			err = errors.Join(err, failed)
+		}
+		return err
+	}
+	return nil
+}
+
+// GiveBack releases the locks with this ID, the last one first.
+func (l Locks) GiveBack(ctx context.Context, id string) (err error) {
+	for i, one := range slices.Backward(l) {
+		ours, failed := one.giveBack(ctx, id)
+		if i > 0 && !ours && errors.Is(failed, store.ErrMissing) {
+			continue // the holder of the other lock ended before it took this one
+		}
+		err = errors.Join(err, failed)
+		if failed != nil && !ours {
+			break
+		}
+	}
+	return err
+}
+
+// Holder returns the holder of one of the locks, and [store.ErrHolderUnknown] if there are no locks.
+func (l Locks) Holder(ctx context.Context) (by *store.Lock, err error) {
+	err = store.ErrHolderUnknown
+	for _, one := range slices.Backward(l) {
+		var mark string
+		if by, mark, err = one.Look(ctx); by != nil && err == nil {
+			return one.shown(*by, mark), nil
+		}
+		if err != nil {
+			break
+		}
+	}
+	return nil, err
+}
+
+// MayChange returns an error if somebody else has one of the locks, or one of ours is gone.
+func (l Locks) MayChange(ctx context.Context) error {
+	for _, one := range l {
+		if err := one.mayChange(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// Package objects has the parts that stores of objects in clouds share: a state in one object, a lock in another object
+// or elsewhere, the proof that a store obeys conditions, and the rule for lost answers: after a request that may have
+// succeeded, the object is looked at once more.
+package objects
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// MaxTries is the number of repetitions of a request that competes with another process.
+const MaxTries = 5
+
+// Pause gives another process 100 ms to finish.
+func Pause(ctx context.Context) error { return store.Pause(ctx, 100*time.Millisecond) }
+
+// Within limits the time of one request that sends size bytes, including its repetitions.
+func Within(ctx context.Context, patience time.Duration, size int) (context.Context, context.CancelFunc) {
+	const slowest = 100 << 10 // bytes per second
+	if patience <= 0 {
+		return ctx, func() {}
+	}
+	patience += time.Duration(size/slowest) * time.Second
+	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
+}
+
+// Requests sends the requests about the object of a state.
+type Requests interface {
+	// Get returns an object of at most limit bytes and its version, and no version if there is none.
+	Get(ctx context.Context, name string, limit int64) (data []byte, version string, err error)
+
+	// Put replaces the object if it is still the version that was read, or creates it if that is "". If it is another
+	// version, the error is [store.ErrChanged].
+	Put(ctx context.Context, name string, data []byte, read string) (version string, err error)
+
+	// Delete deletes the object if it is still this version.
+	Delete(ctx context.Context, name, version string) error
+
+	// Prove returns an error if the store ignores conditions.
+	Prove(ctx context.Context) error
+}
+
+// State is a state in one object. It has the methods of [store.State], except for String.
+type State struct {
+	Requests Requests
+	Name     string // the name of the object
+	Path     string // the name of the state in locks
+	Limit    int64  // the most bytes of the object
+	Locks    Locks
+}
+
+// Read treats an empty object as no state, as both CLIs do.
+func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
+	data, version, err := s.Requests.Get(ctx, s.Name, s.Limit)
+	if len(data) == 0 {
+		data = nil
+	}
+	return data, store.Version(version), err
+}
+
+// Write replaces the object if it is still the version that was read.
+func (s *State) Write(ctx context.Context, data []byte, read store.Version) (store.Version, error) {
+	if err := s.MayChange(ctx); err != nil {
+		return "", err
+	}
+	next, err := s.Requests.Put(ctx, s.Name, data, string(read))
+	return store.Version(next), err
+}
+
+// Remove deletes the object if it is still the version that was read. Not every store knows conditions for that, so
+// Remove also reads the object first.
+func (s *State) Remove(ctx context.Context, read store.Version) error {
+	err := s.MayChange(ctx)
+	if err == nil {
+		err = s.Unchanged(ctx, read)
+	}
+	if err != nil || read == "" {
+		return err
+	}
+	return s.Requests.Delete(ctx, s.Name, string(read))
+}
+
+// Unchanged returns an error if the object is not the version that was read.
+func (s *State) Unchanged(ctx context.Context, read store.Version) error {
+	_, now, err := s.Read(ctx)
+	if err == nil && now != read {
+		err = store.ErrChanged
+	}
+	return err
+}
+
+// MayChange proves the conditions that a write relies on, and checks the locks.
+func (s *State) MayChange(ctx context.Context) error {
+	if err := s.Requests.Prove(ctx); err != nil {
+		return err
+	}
+	return s.Locks.MayChange(ctx)
+}
+
+// Ready proves the conditions that locks and writes rely on.
+func (s *State) Ready(ctx context.Context) error { return s.Requests.Prove(ctx) }
+
+// Lock takes the locks.
+func (s *State) Lock(ctx context.Context, lock store.Lock) error {
+	return s.Locks.Take(ctx, lock.At(s.Path))
+}
+
+// Unlock releases the locks with this ID.
+func (s *State) Unlock(ctx context.Context, id string) error { return s.Locks.GiveBack(ctx, id) }
+
+// Holder returns the holder of one of the locks.
+func (s *State) Holder(ctx context.Context) (*store.Lock, error) { return s.Locks.Holder(ctx) }
