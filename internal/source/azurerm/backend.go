@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/memo"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -68,7 +70,7 @@ func Connect(v attr.Values, n Network, limit int64, patience time.Duration, poli
 	if r.transport == nil {
 		r.transport = azureauth.HTTPClient(world.For(v.Environment(), false))
 	}
-	l, err := r.locate(source.Request{Values: v, Workspace: "default", MaxSize: limit}, func() (grant, error) {
+	l, err := r.locate(source.Request{Values: v, Workspace: "default", MaxSize: limit}, "", func() (grant, error) {
 		return newGrant(source.Grant{Values: v, Found: true, Env: v.Environment()}, v.Environment())
 	})
 	if err != nil {
@@ -98,6 +100,22 @@ func (s *Server) Download(ctx context.Context, client *blockblob.Client) ([]byte
 			return data, answer, err
 		}
 	}
+}
+
+const maxPage = 8 << 20 // bytes of a list of 1,000 blobs
+
+// Page returns the answer to a request about the container that is no blob, such as a list.
+func (s *Server) Page(ctx context.Context, client *blockblob.Client) ([]byte, error) {
+	var raw *http.Response
+	answer, err := client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), nil)
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil || answer.Body == nil {
+		return nil, errNoStorage
+	}
+	defer answer.Body.Close()
+	return web.Decode(answer.Body, raw.Header, raw.ContentLength, maxPage)
 }
 
 // Refusal returns the status and the code of an answer that is an error, and 0 if err is no such answer.

@@ -91,16 +91,21 @@ func checkContainer(name string) error {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	return r.locate(req, func() (grant, error) { return choose(r.credentials, req.String("credentials_name")) })
+	name := req.String("credentials_name")
+	l, err := r.locate(req, name, func() (grant, error) { return choose(r.credentials, name) })
+	if err != nil {
+		return nil, err
+	}
+	l.version = req.String("version_id")
+	return l, nil
 }
 
-// locate returns the blob of a request, with the credentials that choose returns.
-func (r *run) locate(req source.Request, choose func() (grant, error)) (*location, error) {
+// locate returns the blob of a request, with the credentials that choose returns. They have a name.
+func (r *run) locate(req source.Request, name string, choose func() (grant, error)) (*location, error) {
 	l := &location{
-		run: r, credentials: req.String("credentials_name"), container: req.String("container_name"), version: req.String("version_id"),
-		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"),
-			req.String("storage_account_name")},
-		blob: req.String("key"), limit: req.MaxSize, timeout: time.Duration(req.Int("timeout_seconds")) * time.Second,
+		run: r, credentials: name, container: req.String("container_name"),
+		account: account{name, req.String("subscription_id"), req.String("resource_group_name"), req.String("storage_account_name")},
+		blob:    req.String("key"), limit: req.MaxSize, timeout: time.Duration(req.Int("timeout_seconds")) * time.Second,
 	}
 	if w := req.OtherWorkspace(); w != "" {
 		l.blob += "env:" + w
