@@ -103,9 +103,10 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 
 func (l *location) advice(code string) string {
 	isSAS, isKey := l.grant.sas != "", l.grant.accessKey != "" || l.looksUp()
-	act, permission, role := "read", "permission r", "Reader"
+	act, acting, permission, role := "read", "reading", "permission r", "Reader"
 	if l.writes {
-		act, permission, role = "read and write", "permissions r and w (t for a blob with index tags, l to list)", "Contributor"
+		act, acting, role = "read and write", "reading and writing", "Contributor"
+		permission = "permissions r and w (t for a blob with index tags, l to list)"
 	}
 	return answers.Find([]answers.Row{
 		{Code: "ContainerNotFound", Text: "there is no container " + l.container + "; check container_name and storage_account_name"},
@@ -114,7 +115,7 @@ func (l *location) advice(code string) string {
 			"check storage_account_name, container_name and the credentials"},
 		{Code: "AccountIsDisabled AccountBeingCreated", Text: "the account is disabled, or not yet there"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Unless: !isSAS,
-			Text: "the shared access signature does not allow this; make one with the " + permission + " for blobs"},
+			Text: "the shared access signature does not allow " + acting + " blobs; make one with the " + permission + " for blobs"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Text: "the identity may not " + act + " blobs; give it the role " +
 			"Storage Blob Data " + role + " on the container; a new role needs some minutes"},
 		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature is expired, not yet valid, or not of this account; " +
@@ -125,7 +126,7 @@ func (l *location) advice(code string) string {
 		{Code: "InvalidAuthenticationInfo NoAuthenticationInformation",
 			Text: "the token of the identity is not accepted here; check tenant_id, environment and blob_endpoint in {credentials}"},
 		{Code: "AuthorizationFailure", Text: "the network rules of the account do not let this machine in: allow its address, or run inside " +
-			"the network; or the credentials do not allow to " + act + " blobs"},
+			"the network; or the credentials do not allow " + acting + " blobs"},
 		{Code: "AuthorizationSourceIPMismatch", Text: "the shared access signature is not for the address of this machine"},
 		{Code: "AuthorizationProtocolMismatch AuthorizationResourceTypeMismatch AuthorizationServiceMismatch",
 			Text: "the shared access signature is for something else; make one for objects (srt=o) of the blob service " +
