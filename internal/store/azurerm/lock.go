@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,9 +27,7 @@ func leaseID(id string) string {
 		return strings.ToLower(id)
 	}
 	sum := sha256.Sum256([]byte(id))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8, for any other way to make one
-	text := hex.EncodeToString(sum[:16])
-	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
+	return store.UUID(sum[:])
 }
 
 // undescribed is the beginning of the ID of a lock without a description. The rest is the ETag of the blob.
