@@ -53,7 +53,7 @@ type Wire struct {
 // if [Final] made it or if it is an [Answer]; after other errors, such as a body that breaks off, Get
 // tries again. Its errors do not repeat answers, and wrap the errors of [Final] and [Again].
 func (w Wire) Get(ctx context.Context, from *url.URL, header http.Header, read func(*http.Response) error) error {
-	return w.send(ctx, http.MethodGet, from.String(), header, read)
+	return w.Send(ctx, http.MethodGet, from.String(), header, read)
 }
 
 // maxAnswer is the largest answer with keys or tokens, in bytes. They have a few kilobytes.
@@ -62,7 +62,7 @@ const maxAnswer = 64 << 10
 // Ask sends a request to a service for keys or tokens, repeats it like [Wire.Get], and returns the
 // answer of any status. Authorize sets the body of the request, if it has one.
 func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (status int, body []byte, err error) {
-	err = w.send(ctx, method, url, header, func(resp *http.Response) (err error) {
+	err = w.Send(ctx, method, url, header, func(resp *http.Response) (err error) {
 		status = resp.StatusCode
 		body, err = ReadBody(resp, maxAnswer, io.Discard)
 		if meter.IsTooLarge(err) {
@@ -73,7 +73,8 @@ func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (
 	return status, body, err
 }
 
-func (w Wire) send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
+// Send sends a request of any method, and does what [Wire.Get] does. Authorize sets the body of the request, if it has one.
+func (w Wire) Send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
 	req, err := retryablehttp.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil { // the text of err contains the URL
 		return errors.New("no request can be sent to this address")

@@ -11,17 +11,18 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// client holds the tokens and connections that all reads with one block of credentials share.
-type client struct {
-	bearer    *googleauth.Bearer
-	header    http.Header // headers of each request
-	transport *http.Transport
+// Client holds the tokens and connections that all requests with one block of credentials share.
+type Client struct {
+	Transport *http.Transport
+	Key       http.Header // the headers of requests for objects that a customer-supplied key encrypts
+
+	bearer *googleauth.Bearer
 }
 
 // newClient signs in and returns a client. If roots is nil, the client trusts the system's
 // certificates.
-func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, error) {
-	header, err := s.keyHeader()
+func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*Client, error) {
+	key, err := s.keyHeader()
 	if err != nil {
 		return nil, err
 	}
@@ -30,16 +31,15 @@ func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*client, 
 		return nil, err
 	}
 	transport := web.Transport(s.access.World, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
-	return &client{bearer, header, transport}, nil
+	return &Client{transport, key, bearer}, nil
 }
 
-// authorize adds the headers with the access token and the encryption key to req.
-func (c *client) authorize(req *http.Request) error {
+// Authorize adds the headers with the access token to req.
+func (c *Client) Authorize(req *http.Request) error {
 	header, err := c.bearer.Header(req.Context())
 	if err != nil {
 		return err
 	}
 	maps.Copy(req.Header, header)
-	maps.Copy(req.Header, c.header)
 	return nil
 }

@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"path"
@@ -44,7 +45,43 @@ func readComplaint(body []byte) complaint {
 	return c
 }
 
-func (x *exchange) complaint(resp *http.Response) (complaint, error) {
+// Object is an object that a request is about.
+type Object struct {
+	Bucket, Name string
+	Generation   string // "" for the live generation
+}
+
+// Refusal is the error for an answer of Cloud Storage that is not a success, and does not say that the object is
+// missing.
+type Refusal struct {
+	Status int
+	err    error
+}
+
+func (r *Refusal) Error() string { return r.err.Error() }
+
+// Unwrap returns the reason.
+func (r *Refusal) Unwrap() error { return r.err }
+
+// Explain returns the error for an answer that is not a success. The request does something, such as reading the object,
+// for which the account needs a right. Only a missing object leads to a [source.MissingError], and not a missing bucket.
+func (o Object) Explain(resp *http.Response, does, right string) error {
+	c, err := complaintOf(resp)
+	if err != nil && resp.StatusCode < 500 { // another attempt may get the reason
+		return err
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		err = o.notFound(c)
+	} else {
+		err = c.refusal(resp.StatusCode, does, right)
+	}
+	if _, missing := source.IsMissing(err); missing {
+		return err
+	}
+	return web.Final("%w", &Refusal{resp.StatusCode, err})
+}
+
+func complaintOf(resp *http.Response) (complaint, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if err != nil {
 		return complaint{}, err
@@ -60,43 +97,35 @@ func (c complaint) isNoObject(bucket, object string) bool {
 }
 
 // notFound returns the error for a 404. Only a missing object proves that there is no state.
-func (x *exchange) notFound(resp *http.Response) error {
-	c, err := x.complaint(resp)
+func (o Object) notFound(c complaint) error {
 	switch {
-	case err != nil:
-		return err
-	case c.isNoObject(x.bucket, x.object) && x.generation != "":
-		return web.Final("there is no such generation of the object, or no object at all (404 Not Found); check generation")
-	case c.isNoObject(x.bucket, x.object):
+	case c.isNoObject(o.Bucket, o.Name) && o.Generation != "":
+		return errors.New("there is no such generation of the object, or no object at all (404 Not Found); check generation")
+	case c.isNoObject(o.Bucket, o.Name):
 		detail := "Cloud Storage has no such object (404 Not Found)"
-		if strings.HasSuffix(path.Dir(x.object), ".tfstate") {
+		if strings.HasSuffix(path.Dir(o.Name), ".tfstate") {
 			detail += "; prefix is the folder, without the name of the object in it"
 		}
 		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
-		return web.Final("the bucket does not exist (404 Not Found); check bucket")
+		return errors.New("the bucket does not exist (404 Not Found); check bucket")
 	}
-	return web.Final("the service answered 404 Not Found without saying that the object does not exist; check that the bucket exists, and " +
-		"storage_custom_endpoint in the gcs block of credentials")
+	return errors.New("the service answered 404 Not Found without saying that the object does not exist; check that the bucket exists, and " +
+		"storage_custom_endpoint in {credentials}")
 }
 
 // refusal returns the error for a status that is not a success.
-func (x *exchange) refusal(resp *http.Response) error {
-	c, err := x.complaint(resp)
-	if err != nil && resp.StatusCode < 500 { // another attempt may get the reason
-		return err
-	}
-	words, code, status := c.explain(), resp.StatusCode, web.Status(resp.StatusCode)
-	return web.Final("%w", answers.Find([]answers.Row{
+func (c complaint) refusal(code int, does, right string) error {
+	words, status := c.explain(), web.Status(code)
+	return answers.Find([]answers.Row{
 		{Unless: words == "", Text: words + " (" + status + ")"},
 		{Status: "401", Text: "Cloud Storage does not accept the access token (" + status + "); it may have expired, or the credentials are " +
 			"for something else; log in again, or create new ones"},
-		{Status: "403", Text: "Cloud Storage does not allow reading the object (" + status + "); grant storage.objects.get on the bucket, or " +
-			"on the object, to the account that reads. Without storage.objects.list, it gets the same answer for an object that does not exist"},
+		{Status: "403", Text: "Cloud Storage does not allow " + does + " (" + status + "); grant " + right},
 		{Status: "3xx", Text: "the service redirects to another place (" + status + "), which Cloud Storage does not do; nothing was sent there"},
 		{Status: "429", Text: "Cloud Storage gets too many requests (" + status + "); try again later"},
 		{Wraps: web.Unexpected("the service", code)},
-	}, code, "", "").Err())
+	}, code, "", "").Err()
 }
 
 // explain returns a text for complaints about encryption keys, quotas and policies, and "" for
@@ -104,7 +133,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 func (c complaint) explain() string {
 	for _, known := range []struct{ reason, text, words string }{
 		{"resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key",
-			"the object is encrypted with a customer-supplied key; set encryption_key in the gcs block of credentials"},
+			"the object is encrypted with a customer-supplied key; set encryption_key in {credentials}"},
 		{"resourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key",
 			"the object is not encrypted with a customer-supplied key; leave encryption_key out of the gcs block of credentials"},
 		{"customerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect",
@@ -116,9 +145,13 @@ func (c complaint) explain() string {
 			"service agent needs roles/cloudkms.cryptoKeyEncrypterDecrypter on it"},
 		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "the reader of this bucket pays; set " +
 			"GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays, or quota_project_id in the credentials"},
+		{"retentionPolicyNotMet", "retention policy", "the object cannot be replaced or deleted yet, because the bucket has a retention policy; " +
+			"keep states in a bucket without one"},
+		{"objectUnderActiveHold", "-Based hold", "the object cannot be replaced or deleted, because there is a hold on it; release it, and keep " +
+			"states in a bucket without a default hold"},
 		{"accountDisabled", "", "the billing account of the project is closed"},
 		{"userProjectAccountProblem", "", "there is a problem with the billing account of the project that pays"},
-		{"", "vpcServiceControlsUniqueIdentifier", "a perimeter of VPC Service Controls forbids to read the object from here"},
+		{"", "vpcServiceControlsUniqueIdentifier", "a perimeter of VPC Service Controls forbids to reach the object from here"},
 		{"rateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
 		{"userRateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
 		{"quotaExceeded", "", "a quota of the project is used up; try again later"},

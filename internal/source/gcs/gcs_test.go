@@ -211,7 +211,7 @@ func TestPaths(t *testing.T) {
 		{"q?a=b#c%2F", "default", "q?a=b#c%2F/default.tfstate", "/storage/v1/b/states/o/q%3Fa=b%23c%252F%2Fdefault.tfstate"},
 		{".", "..", "...tfstate", ""},
 	} {
-		if got := objectName(c.prefix, c.workspace); got != c.want {
+		if got := ObjectName(c.prefix, c.workspace); got != c.want {
 			t.Errorf("%q, %q: got %q, want %q", c.prefix, c.workspace, got, c.want)
 		}
 		s := gcstest.New("states")

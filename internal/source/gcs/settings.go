@@ -38,13 +38,17 @@ type settings struct {
 
 // choose returns the settings of the block called name.
 func choose(credentials source.Credentials, name string) (settings, error) {
-	lookup := credentials.Env
 	v, err := credentials.Named("credentials_name", name)
 	if err != nil {
 		return settings{}, err
 	}
+	return newSettings(v, credentials.Env, name != "", readScope)
+}
+
+// newSettings returns the settings of a block, which has a name or is the only one. The scope is that of the tokens.
+func newSettings(v source.Grant, lookup attr.LookupEnv, named bool, scope string) (settings, error) {
 	s := settings{
-		access:        googleauth.New(v.Values, lookup, readScope),
+		access:        googleauth.New(v.Values, lookup, scope),
 		encryptionKey: v.String("encryption_key"), universe: cmp.Or(v.String("universe_domain"), googleauth.DefaultUniverse), lookup: lookup,
 		blame: v.Blame,
 	}
@@ -54,9 +58,10 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	}
 	followed := world.Attribute{IsFollowed: true, IsWritten: s.access.Credentials != "" || s.access.Token != ""}
 	_, set := lookup.Get(fileVar)
-	if set && world.Decide(fileVar, followed, world.Beside{Withholds: name != ""}).Answer == world.Refused {
+	if set && world.Decide(fileVar, followed, world.Beside{Withholds: named}).Answer == world.Refused {
 		return settings{}, v.Errorf("credentials", "%s does not fill a block with a name; set credentials or access_token", fileVar)
 	}
+	var err error
 	if s.endpoint, err = parseEndpoint(v.String("storage_custom_endpoint"), s.universe); err != nil {
 		return settings{}, v.Errorf("storage_custom_endpoint", "%w", err)
 	}
@@ -81,18 +86,27 @@ func parseEndpoint(text, universe string) (*url.URL, error) {
 	return u, nil
 }
 
-// address returns the URL of an object's content. Like Google's clients, it leaves out the text after
-// the last slash of the endpoint, so that /storage/v1/ and /storage/v1/b, which the backend's
-// documentation requires, are equivalent.
+// address returns the URL of an object's content.
 func (s settings) address(bucket, object, generation string) *url.URL {
-	u := *s.endpoint
-	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")
-	u.RawPath = u.Path + "b/" + url.PathEscape(bucket) + "/o/" + url.PathEscape(object)
-	u.Path += "b/" + bucket + "/o/" + object
 	q := url.Values{"alt": {"media"}}
 	if generation != "" {
 		q.Set("generation", generation)
 	}
+	return s.at(q, "b", bucket, "o", object)
+}
+
+// at returns the URL of the JSON API that has these names below its base. Like Google's clients, it leaves out the text
+// after the last slash of the endpoint, so that /storage/v1/ and /storage/v1/b, which the backend's documentation
+// requires, are equivalent.
+func (s settings) at(q url.Values, names ...string) *url.URL {
+	u := *s.endpoint
+	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")
+	escaped := make([]string, len(names))
+	for i, name := range names {
+		escaped[i] = url.PathEscape(name)
+	}
+	u.RawPath = u.Path + strings.Join(escaped, "/")
+	u.Path += strings.Join(names, "/")
 	u.RawQuery = q.Encode()
 	return &u
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -27,16 +28,16 @@ type run struct {
 	patience    web.Patience
 	roots       *x509.CertPool // nil for the system's certificates
 
-	clients memo.Memo[string, *client] // clients by name of the block
+	clients memo.Memo[string, *Client] // clients by name of the block
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
 
-func newRun(s source.Settings) *run {
-	// Google's own clients have similar limits.
-	return &run{credentials: s.Credentials, patience: web.Patience{
-		Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second,
-	}}
+func newRun(s source.Settings) *run { return &run{credentials: s.Credentials, patience: patience()} }
+
+// patience returns limits like those of Google's own clients.
+func patience() web.Patience {
+	return web.Patience{Timeout: 2 * time.Minute, Tries: 4, WaitMin: time.Second, WaitMax: 30 * time.Second}
 }
 
 // location is a state in a bucket.
@@ -48,6 +49,7 @@ type location struct {
 	generation     string // "" for the live generation
 	address        *url.URL
 	limit          int64
+	keyless        bool // whether the object is not encrypted with the customer-supplied key
 }
 
 var (
@@ -71,9 +73,9 @@ func checkBucket(name string) error {
 func (r *run) open(req source.Request) (source.Source, error) {
 	l := &location{
 		run: r, name: req.String("credentials_name"), bucket: req.String("bucket"), generation: req.String("generation"),
-		object: objectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
+		object: ObjectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
 	}
-	if !isObjectName(l.object) {
+	if !IsObjectName(l.object) {
 		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")
 	}
 	var err error
@@ -84,13 +86,14 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, nil
 }
 
-// objectName returns the name of the object in which the backend stores the state of a workspace.
-func objectName(prefix, workspace string) string {
+// ObjectName returns the name of the object in which the backend stores the state of a workspace.
+func ObjectName(prefix, workspace string) string {
 	return path.Join(strings.TrimLeft(prefix, "/"), cmp.Or(workspace, "default")+".tfstate")
 }
 
+// IsObjectName reports whether an object can have this name.
 // https://cloud.google.com/storage/docs/objects#naming
-func isObjectName(s string) bool {
+func IsObjectName(s string) bool {
 	return len(s) <= 1024 && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
@@ -107,17 +110,41 @@ func (l *location) String() string {
 
 // Fetch reads the object. It repeats the request if that may help.
 func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
-	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*client, error) { return newClient(ctx, l.settings, l.roots) })
+	snapshot, err := l.fetch(ctx)
+	if err == nil && len(snapshot.Data) == 0 {
+		return nil, &source.MissingError{Detail: "the object is empty", Listed: true}
+	}
+	return snapshot, err
+}
+
+// fetch reads the object, which may be empty.
+func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
+	c, err := l.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{location: l, transport: c.Transport}
+	asks := web.Wire{
+		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // redirects are not followed, so only the endpoint gets the token
+	}
+	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {UserAgent}}
+	if !l.keyless {
+		maps.Copy(header, c.Key)
+	}
+	err = asks.Get(ctx, l.address, header, x.receive)
+	return x.snapshot, err
+}
+
+// UserAgent is the name of this program in requests.
+const UserAgent = "terraform-provider-statecrypt"
+
+// client returns the client of the location.
+func (l *location) client(ctx context.Context) (*Client, error) {
+	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*Client, error) { return newClient(ctx, l.settings, l.roots) })
 	if err != nil {
 		return nil, l.settings.blame(err)
 	}
-	x := &exchange{location: l, transport: c.transport}
-	asks := web.Wire{
-		Patience: l.patience, Transport: c.transport, Authorize: c.authorize, // redirects are not followed, so only the endpoint gets the token
-	}
-	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {"terraform-provider-statecrypt"}}
-	err = asks.Get(ctx, l.address, header, x.receive)
-	return x.snapshot, err
+	return c, nil
 }
 
 // exchange is one fetch with its result.
@@ -130,16 +157,14 @@ type exchange struct {
 // receive stores the object of a successful answer in x.snapshot, and returns the error of any other
 // answer.
 func (x *exchange) receive(resp *http.Response) error {
-	switch {
-	case resp.StatusCode == http.StatusNotFound:
-		return x.notFound(resp)
-	case resp.StatusCode != http.StatusOK:
-		return x.refusal(resp)
+	if resp.StatusCode != http.StatusOK {
+		return Object{x.bucket, x.object, x.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket, or on the object, "+
+			"to the account that reads. Without storage.objects.list, it gets the same answer for an object that does not exist")
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {
 		return web.Final("the answer is not that of Cloud Storage: it does not say which generation of the object it is; check " +
-			"storage_custom_endpoint in the gcs block of credentials")
+			"storage_custom_endpoint in {credentials}")
 	}
 	if x.generation != "" && generation != x.generation {
 		return web.Final("Cloud Storage answered with another generation than the one that was asked for")
@@ -148,9 +173,6 @@ func (x *exchange) receive(resp *http.Response) error {
 	if err != nil {
 		x.transport.CloseIdleConnections() // otherwise the rest of a longer answer could be taken for the next answer
 		return err
-	}
-	if len(data) == 0 {
-		return &source.MissingError{Detail: "the object is empty", Listed: true}
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
 	if netfail.IsExposed(x.address, nil) {

@@ -116,15 +116,8 @@ func (t Trial) Prove(ctx context.Context) error {
 			"lock, and each would release that of the other. Keep the state elsewhere")
 	case !errors.Is(err, store.ErrChanged):
 		return err
-	case version == "":
-		if version, err = t.Look(ctx); err != nil {
-			return err
-		}
 	}
-	switch _, err = t.Replace(ctx, version); {
-	case errors.Is(err, store.ErrChanged):
-		return errors.New("the store refuses to replace an object, although the request names the version that is there. Keep the state elsewhere")
-	case err != nil:
+	if version, err = t.replace(ctx, version); err != nil {
 		return err
 	}
 	switch _, err = t.Replace(ctx, version); {
@@ -135,4 +128,28 @@ func (t Trial) Prove(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// replace replaces a version that is there, and returns it. If the store refuses, another run may have replaced it just
+// before; of several runs that try at once, one succeeds in each round.
+func (t Trial) replace(ctx context.Context, version string) (old string, err error) {
+	const most = 50
+	for range most {
+		old = version
+		if old == "" {
+			if old, err = t.Look(ctx); err != nil {
+				return "", err
+			}
+		}
+		if _, err = t.Replace(ctx, old); !errors.Is(err, store.ErrChanged) {
+			return old, err
+		}
+		if version, err = t.Look(ctx); err != nil {
+			return "", err
+		}
+		if version == old {
+			break
+		}
+	}
+	return "", errors.New("the store refuses to replace an object, although the request names the version that is there. Keep the state elsewhere")
 }

@@ -233,3 +233,15 @@ func (l Locks) MayChange(ctx context.Context) error {
 	}
 	return nil
 }
+
+// NameOf returns the ID by which people name our lock with this ID.
+func (l Locks) NameOf(id string) string {
+	for _, one := range l {
+		one.mu.Lock()
+		if one.held != nil && one.held.ID == id {
+			id = one.shown(one.held.Lock, one.held.mark).ID
+		}
+		one.mu.Unlock()
+	}
+	return id
+}

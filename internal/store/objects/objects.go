@@ -19,12 +19,16 @@ func Pause(ctx context.Context) error { return store.Pause(ctx, 100*time.Millise
 
 // Within limits the time of one request that sends size bytes, including its repetitions.
 func Within(ctx context.Context, patience time.Duration, size int) (context.Context, context.CancelFunc) {
-	const slowest = 100 << 10 // bytes per second
 	if patience <= 0 {
 		return ctx, func() {}
 	}
-	patience += time.Duration(size/slowest) * time.Second
-	return context.WithTimeoutCause(ctx, patience, &store.UnansweredError{Err: errors.New("the store takes too long")})
+	return context.WithTimeoutCause(ctx, patience+TimeFor(size), &store.UnansweredError{Err: errors.New("the store takes too long")})
+}
+
+// TimeFor returns the longest time in which size bytes are sent.
+func TimeFor(size int) time.Duration {
+	const slowest = 100 << 10 // bytes per second
+	return time.Duration(size/slowest) * time.Second
 }
 
 // Requests sends the requests about the object of a state.
@@ -113,3 +117,6 @@ func (s *State) Unlock(ctx context.Context, id string) error { return s.Locks.Gi
 
 // Holder returns the holder of one of the locks.
 func (s *State) Holder(ctx context.Context) (*store.Lock, error) { return s.Locks.Holder(ctx) }
+
+// NameOf returns the ID by which people name our lock with this ID.
+func (s *State) NameOf(id string) string { return s.Locks.NameOf(id) }

@@ -16,6 +16,7 @@ func TestProve(t *testing.T) {
 		there                              bool // whether an earlier run has left the object
 		ignoresNone, ignoresMatch, refuses bool
 		failsAt                            int // the request that fails; 0 for none
+		faster                             int // the times that another run replaces the object just before
 		works                              bool
 		requests                           int
 	}{
@@ -24,7 +25,9 @@ func TestProve(t *testing.T) {
 		"none is ignored":                {ignoresNone: true, requests: 2},
 		"none is ignored, and it exists": {ignoresNone: true, there: true, requests: 2},
 		"match is ignored":               {ignoresMatch: true, there: true, requests: 4},
-		"match is always refused":        {refuses: true, there: true, requests: 3},
+		"match is always refused":        {refuses: true, there: true, requests: 4},
+		"another run is faster":          {works: true, there: true, faster: 1, requests: 6},
+		"others are always faster":       {there: true, faster: 100, requests: 1 + 1 + 2*50},
 		"the first request fails":        {failsAt: 1, requests: 1},
 		"the second request fails":       {failsAt: 2, requests: 2},
 		"a look fails":                   {failsAt: 2, there: true, requests: 2},
@@ -55,6 +58,10 @@ func TestProve(t *testing.T) {
 			},
 			Create: func(context.Context) (string, error) { return ask(version != "" && !c.ignoresNone) },
 			Replace: func(_ context.Context, match string) (string, error) {
+				if c.faster > 0 {
+					c.faster--
+					version += "w"
+				}
 				return ask(c.refuses || match != version && !c.ignoresMatch)
 			},
 		}.Prove(t.Context())

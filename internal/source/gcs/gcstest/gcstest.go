@@ -37,7 +37,12 @@ type Service struct {
 	nettest.Log[string] // what was asked for, such as "GET /storage/v1/b/…"
 
 	Accepts     func(token string) bool // tokens; in a new service, Token alone
-	Permissions []string                // of whoever reads; all when nil
+	Permissions []string                // of whoever asks; all when nil
+	Ignores     Condition               // the conditions that are ignored, as emulators do
+	Vague       bool                    // whether a 404 does not say what is missing, as fake-gcs-server has it
+	Retention   int                     // the seconds for which each new object stays
+	DefaultHold bool                    // whether each new object gets an event-based hold
+	PageSize    int                     // the most objects in an answer to a list; 0 for all
 
 	mu         sync.Mutex
 	buckets    map[string]map[string][]*Object // :: bucket → name → versions, the live one last
@@ -45,13 +50,27 @@ type Service struct {
 	generation int64
 }
 
+// Condition is a set of conditions of requests.
+type Condition int
+
+// These are conditions that a service may ignore, and one that it never takes for met.
+const (
+	OnCreate  Condition = 1 << iota // that there is no object
+	OnReplace                       // that there is a generation
+	OnDelete                        // the same, for DELETE
+	NeverMet                        // a service that refuses to replace any generation
+)
+
 // Object is one version of an object.
 type Object struct {
 	Data       []byte // as stored
 	Encoding   string // Content-Encoding; Data is packed with it
 	Key        []byte // the customer-supplied key, nil for none
+	KMS        string // the name of the key of Cloud KMS; "" for Google's own
 	Generation int64
-	deleted    bool
+	Retained   bool // whether a retention policy keeps it
+	Held       bool // whether an event-based hold keeps it
+	deleted    bool // whether it was deleted, and stays for those who ask for its generation
 }
 
 // generation is as the API writes it, "0" for that of no object.
@@ -63,9 +82,10 @@ func (o *Object) generation() string {
 }
 
 type upload struct {
-	bucket, name, match string
-	key                 []byte
-	data                []byte
+	bucket, name, match, kms, sum string
+
+	key, data []byte
+	done      *Object
 }
 
 // New makes a service with these buckets.
@@ -99,6 +119,22 @@ func (s *Service) Put(bucket, name string, o Object) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.put(bucket, name, &o).generation()
+}
+
+// Delete deletes the live version of an object, whatever keeps it.
+func (s *Service) Delete(bucket, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.live(bucket, name); o != nil {
+		o.deleted = true
+	}
+}
+
+// Create makes a bucket.
+func (s *Service) Create(bucket string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buckets[bucket] = map[string][]*Object{}
 }
 
 func (s *Service) put(bucket, name string, o *Object) *Object {
@@ -151,6 +187,8 @@ func (x *exchange) route() {
 		bucket, name, isObject := cut(rest, "/o/")
 		bucket = strings.TrimSuffix(bucket, "/o")
 		switch {
+		case !isObject && x.r.Method == http.MethodGet && !strings.HasSuffix(path, "/o"):
+			x.describeBucket(bucket)
 		case !isObject && x.r.Method == http.MethodGet:
 			x.list(bucket)
 		case isObject && x.r.Method == http.MethodGet && x.r.FormValue("alt") == "media":
@@ -187,6 +225,9 @@ func cut(path, sep string) (before, after string, found bool) {
 // refuse answers with an error: a line of text where the contents of an object
 // were asked for, and else JSON.
 func (x *exchange) refuse(code int, reason, message string) {
+	if code == 404 && x.Vague {
+		message = "Not Found"
+	}
 	if x.r.FormValue("alt") == "media" && code != 401 {
 		x.w.Header().Set("Content-Type", "text/html; charset=UTF-8")
 		x.w.WriteHeader(code)
@@ -230,6 +271,8 @@ func (x *exchange) find(bucket, name string) *Object {
 		}
 	}
 	switch {
+	case o != nil && !x.matches(o, 0):
+		return nil
 	case o != nil:
 		return o
 	case !x.may("storage.objects.list"):
@@ -316,33 +359,86 @@ func (x *exchange) metadata(bucket, name string) {
 }
 
 func describe(bucket, name string, o *Object) map[string]any {
-	return map[string]any{
+	about := map[string]any{
 		"kind": "storage#object", "bucket": bucket, "name": name, "generation": o.generation(), "metageneration": "1",
 		"size": strconv.Itoa(len(o.Data)), "crc32c": crc32c(o.Data), "md5Hash": md5sum(o.Data),
 	}
+	if o.Retained {
+		about["retentionExpirationTime"] = "2126-11-29T00:00:00Z"
+	}
+	if o.Held {
+		about["eventBasedHold"] = true
+	}
+	return about
+}
+
+func (x *exchange) describeBucket(bucket string) {
+	if !x.allowed(bucket, "storage.buckets.get") {
+		return
+	}
+	about := map[string]any{"kind": "storage#bucket", "name": bucket}
+	if x.Retention > 0 {
+		about["retentionPolicy"] = map[string]any{"retentionPeriod": strconv.Itoa(x.Retention)}
+	}
+	if x.DefaultHold {
+		about["defaultEventBasedHold"] = true
+	}
+	nettest.Reply(x.w, 200, about)
 }
 
 func (x *exchange) list(bucket string) {
 	if !x.allowed(bucket, "storage.objects.list") {
 		return
 	}
-	items := []any{}
-	prefix := x.r.FormValue("prefix")
+	items, answer := []any{}, map[string]any{"kind": "storage#objects"}
+	prefix, delimiter, after := x.r.FormValue("prefix"), x.r.FormValue("delimiter"), x.r.FormValue("pageToken")
 	for _, name := range slices.Sorted(maps.Keys(x.buckets[bucket])) {
 		rest, ok := strings.CutPrefix(name, prefix)
-		if o := x.live(bucket, name); o != nil && ok && !strings.Contains(rest, "/") { // the backend asks for one folder
-			items = append(items, describe(bucket, name, o))
+		o := x.live(bucket, name)
+		if o == nil || !ok || name <= after || delimiter != "" && strings.Contains(rest, delimiter) {
+			continue
 		}
+		if x.PageSize > 0 && len(items) == x.PageSize {
+			answer["nextPageToken"] = after
+			break
+		}
+		items = append(items, describe(bucket, name, o))
+		after = name
 	}
-	nettest.Reply(x.w, 200, map[string]any{"kind": "storage#objects", "items": items})
+	answer["items"] = items
+	nettest.Reply(x.w, 200, answer)
 }
 
-// matches looks at ifGenerationMatch, which is 0 for no object.
-func (x *exchange) matches(match string, o *Object) bool {
-	if match == "" || match == o.generation() {
+// matches looks at ifGenerationMatch, which is 0 for no object. The caller names the condition that the request has if
+// it names a generation.
+func (x *exchange) matches(o *Object, named Condition) bool {
+	return x.meets(x.r.FormValue("ifGenerationMatch"), o, named)
+}
+
+func (x *exchange) meets(match string, o *Object, named Condition) bool {
+	if match == "0" {
+		named = OnCreate
+	}
+	never := x.Ignores&NeverMet != 0 && named == OnReplace
+	if !never && (match == "" || match == o.generation() || x.Ignores&named != 0) {
 		return true
 	}
 	x.refuse(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
+	return false
+}
+
+// lets answers if something keeps an object.
+func (x *exchange) lets(bucket, name string, o *Object) bool {
+	switch {
+	case o != nil && o.Retained:
+		x.refuse(403, "retentionPolicyNotMet", "Object '"+bucket+"/"+name+"' is subject to bucket's retention policy or object retention and "+
+			"cannot be deleted or overwritten until 2126-11-29T00:00:00Z")
+	case o != nil && o.Held:
+		x.refuse(403, "objectUnderActiveHold", "Object '"+bucket+"/"+name+"' is under active Event-Based hold and cannot be deleted, "+
+			"overwritten or archived until hold is removed.")
+	default:
+		return true
+	}
 	return false
 }
 
@@ -355,7 +451,7 @@ func (x *exchange) remove(bucket, name string) {
 		x.refuse(404, "notFound", "No such object: "+bucket+"/"+name)
 		return
 	}
-	if x.matches(x.r.FormValue("ifGenerationMatch"), o) {
+	if x.matches(o, OnDelete) && x.lets(bucket, name, o) {
 		o.deleted = true
 		x.w.WriteHeader(204)
 	}
@@ -376,7 +472,13 @@ func (x *exchange) upload(bucket string) {
 	if !ok {
 		return
 	}
-	u := &upload{bucket: bucket, name: query.Get("name"), match: query.Get("ifGenerationMatch"), key: key}
+	u := &upload{
+		bucket: bucket, name: query.Get("name"), match: query.Get("ifGenerationMatch"), key: key, kms: query.Get("kmsKeyName"),
+	}
+	if key != nil && u.kms != "" {
+		x.refuse(400, "invalid", "A customer-supplied encryption key and a key of Cloud KMS exclude each other.")
+		return
+	}
 	switch query.Get("uploadType") {
 	case "multipart":
 		_, params, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
@@ -393,10 +495,17 @@ func (x *exchange) upload(bucket string) {
 		x.finish(u)
 	case "resumable":
 		u.describe(x.body)
+		if !x.meets(u.match, x.live(u.bucket, u.name), OnReplace) {
+			return
+		}
 		id := strconv.Itoa(len(x.uploads) + 1)
 		x.uploads[id] = u
 		query.Set("upload_id", id)
-		x.w.Header().Set("Location", "http://"+x.r.Host+x.r.URL.EscapedPath()+"?"+query.Encode())
+		scheme := "http://"
+		if x.r.TLS != nil {
+			scheme = "https://"
+		}
+		x.w.Header().Set("Location", scheme+x.r.Host+x.r.URL.EscapedPath()+"?"+query.Encode())
 		x.w.WriteHeader(200)
 	default:
 		x.refuse(400, "badRequest", "no such uploadType")
@@ -404,9 +513,9 @@ func (x *exchange) upload(bucket string) {
 }
 
 func (u *upload) describe(document []byte) {
-	var o struct{ Name string }
+	var o struct{ Name, CRC32C string }
 	_ = json.Unmarshal(document, &o) // it may be empty
-	u.name = cmp.Or(o.Name, u.name)
+	u.name, u.sum = cmp.Or(o.Name, u.name), o.CRC32C
 }
 
 func readPart(parts *multipart.Reader) ([]byte, error) {
@@ -417,30 +526,45 @@ func readPart(parts *multipart.Reader) ([]byte, error) {
 	return io.ReadAll(part)
 }
 
-// chunk takes a part of a resumable upload, whose Content-Range ends with the
-// size in the last one.
+// chunk takes a part of a resumable upload. Its Content-Range ends with the size in the last part, and has no range if
+// it asks what has arrived. Bytes that have arrived before are ignored.
 func (x *exchange) chunk(id string) {
 	u := x.uploads[id]
 	if u == nil {
 		x.refuse(404, "notFound", "no such upload")
 		return
 	}
-	u.data = append(u.data, x.body...)
-	if strings.HasSuffix(x.r.Header.Get("Content-Range"), "/*") {
-		x.w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", len(u.data)-1))
-		if x.r.Header.Get("X-Guploader-No-308") == "yes" {
-			x.w.Header().Set("X-Http-Status-Code-Override", "308")
-			x.w.WriteHeader(200)
-			return
-		}
-		x.w.WriteHeader(308)
+	position, size, ok := strings.Cut(strings.TrimPrefix(x.r.Header.Get("Content-Range"), "bytes "), "/")
+	first, _, ranged := strings.Cut(position, "-")
+	if from, err := strconv.Atoi(first); ranged && ok && err == nil && from <= len(u.data) && from+len(x.body) > len(u.data) {
+		u.data = append(u.data, x.body[len(u.data)-from:]...)
+	}
+	if want, err := strconv.Atoi(size); err == nil && len(u.data) == want {
+		x.finish(u)
 		return
 	}
-	x.finish(u)
+	if len(u.data) > 0 {
+		x.w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", len(u.data)-1))
+	}
+	if x.r.Header.Get("X-Guploader-No-308") == "yes" {
+		x.w.Header().Set("X-Http-Status-Code-Override", "308")
+		x.w.WriteHeader(200)
+		return
+	}
+	x.w.WriteHeader(308)
 }
 
 func (x *exchange) finish(u *upload) {
-	if x.matches(u.match, x.live(u.bucket, u.name)) {
-		nettest.Reply(x.w, 200, describe(u.bucket, u.name, x.put(u.bucket, u.name, &Object{Data: u.data, Key: u.key})))
+	before := x.live(u.bucket, u.name)
+	switch {
+	case u.done != nil: // it was finished before, and asks again
+	case before != nil && !x.allowed(u.bucket, "storage.objects.delete"), !x.meets(u.match, before, OnReplace), !x.lets(u.bucket, u.name, before):
+		return
+	case u.sum != "" && u.sum != crc32c(u.data):
+		x.refuse(400, "invalid", "Provided CRC32C does not match.")
+		return
+	default:
+		u.done = x.put(u.bucket, u.name, &Object{Data: u.data, Key: u.key, KMS: u.kms, Retained: x.Retention > 0, Held: x.DefaultHold})
 	}
+	nettest.Reply(x.w, 200, describe(u.bucket, u.name, u.done))
 }

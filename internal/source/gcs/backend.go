@@ -1,0 +1,113 @@
+package gcs
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+)
+
+// Backend returns the table of a block that tells in which bucket a program keeps a state, with the arguments of the
+// gcs backends of both CLIs.
+func Backend() attr.Table {
+	return attr.Table{
+		Name: "gcs",
+		Doc:  "An object in a bucket of Google Cloud Storage, as the `gcs` backend keeps it: `<prefix>/default.tfstate`.",
+		Attrs: slices.Concat(table().Without("generation", "credentials_name").Attrs, credentials().Without("name").Attrs, []attr.Attr{
+			{Name: "kms_encryption_key", Type: cty.String, Env: []string{"GOOGLE_KMS_ENCRYPTION_KEY"}, Excludes: []string{"encryption_key"},
+				Doc: "The key of Cloud KMS that Cloud Storage encrypts the state with: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
+		}),
+	}
+}
+
+// Server is the place in which a backend block keeps states, for a program that writes there.
+type Server struct {
+	Network
+	Bucket string
+
+	run      *run
+	settings settings
+}
+
+// Network is the way to a server.
+type Network struct {
+	Patience web.Patience   // the limits of a request and its repetitions
+	Roots    *x509.CertPool // nil for the system's certificates
+}
+
+// Usual returns the network with limits like those of Google's own clients.
+func Usual() Network { return Network{Patience: patience()} }
+
+// Connect returns the place of a backend block, whose tokens have this scope. It contacts no server.
+func Connect(v attr.Values, scope string, n Network) (*Server, error) {
+	env := v.Environment()
+	s, err := newSettings(source.Grant{Values: v, Found: true, Env: env}, env, false, scope)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{n, v.String("bucket"), &run{patience: n.Patience, roots: n.Roots}, s}, nil
+}
+
+// Client signs in, once, and returns the client.
+func (s *Server) Client(ctx context.Context) (*Client, error) { return s.at("", 0).client(ctx) }
+
+// URL returns the URL of the JSON API that has these names below the bucket, such as "o" and the name of an object.
+func (s *Server) URL(q url.Values, names ...string) *url.URL {
+	return s.settings.at(q, append([]string{"b", s.Bucket}, names...)...)
+}
+
+// UploadURL returns the URL that takes new objects.
+func (s *Server) UploadURL(q url.Values) *url.URL {
+	u := s.URL(q, "o")
+	u.Path, u.RawPath = "/upload/storage/v1/b/"+s.Bucket+"/o", "" // the name of a bucket needs no escaping
+	return u
+}
+
+// Endpoint returns the endpoint in the block, and "" for Google's own.
+func (s *Server) Endpoint() string {
+	if s.IsOwn() {
+		return ""
+	}
+	return source.Public(s.settings.endpoint)
+}
+
+// IsOwn reports whether requests go to the servers of the cloud, or to one of its private endpoints.
+func (s *Server) IsOwn() bool { return s.settings.isOwn() }
+
+func (s settings) isOwn() bool {
+	return s.endpoint.Scheme == "https" && strings.HasSuffix(strings.ToLower(s.endpoint.Hostname()), "."+strings.ToLower(s.universe))
+}
+
+// IsAt reports whether a gcs backend with this custom endpoint and universe sends its requests to the same server.
+func (s *Server) IsAt(endpoint, universe string) bool {
+	u, err := parseEndpoint(endpoint, cmp.Or(universe, googleauth.DefaultUniverse))
+	if err != nil {
+		return false
+	}
+	theirs, ours := settings{endpoint: u, universe: cmp.Or(universe, googleauth.DefaultUniverse)}, s.settings
+	return theirs.isOwn() && ours.isOwn() && strings.EqualFold(theirs.universe, ours.universe) ||
+		strings.EqualFold(theirs.at(nil).String(), ours.at(nil).String())
+}
+
+// Get returns the live generation of an object of at most limit bytes. If keyless is true, the object is not encrypted
+// with the customer-supplied key.
+func (s *Server) Get(ctx context.Context, object string, limit int64, keyless bool) (*source.Snapshot, error) {
+	l := s.at(object, limit)
+	l.keyless = keyless
+	return l.fetch(ctx)
+}
+
+func (s *Server) at(object string, limit int64) *location {
+	return &location{
+		run: s.run, settings: s.settings, bucket: s.Bucket, object: object, address: s.settings.address(s.Bucket, object, ""), limit: limit,
+	}
+}

@@ -1,0 +1,136 @@
+// Package gcs keeps a state in a bucket of Google Cloud Storage, like the gcs backends of Terraform and OpenTofu: with
+// the same objects and the same lock. Unlike them, it replaces only the generation that was read.
+package gcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	gcssource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
+)
+
+// writeScope is the scope of tokens that may also write.
+// https://developers.google.com/identity/protocols/oauth2/scopes#storage
+const writeScope = "https://www.googleapis.com/auth/devstorage.read_write"
+
+// Kind returns the gcs store.
+func Kind() store.Kind { return KindOver(gcssource.Usual()) }
+
+// KindOver returns [Kind] over another network.
+func KindOver(n gcssource.Network) store.Kind {
+	return store.Kind{
+		Table: gcssource.Backend(), Named: "prefix", Older: "versions and deleted objects that the bucket keeps", Counts: true,
+		Withhold: []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+			"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_ENCRYPTION_KEY"},
+		Open: func(s store.Settings) (store.Store, error) { return open(s, n) },
+	}
+}
+
+// stateSuffix is the end of the name of each object with a state.
+const stateSuffix = ".tfstate"
+
+// partSize is the number of bytes above which an object is sent in several requests, as both CLIs do it.
+const partSize = 16 << 20
+
+// bucket is a bucket that has states.
+type bucket struct {
+	store.Settings
+	server *gcssource.Server
+	part   int // bytes of a request
+
+	warn sync.Once // the warning about a connection that is not encrypted
+
+	mu     sync.Mutex
+	proven bool // whether the conditions and the rules of the bucket were tested
+}
+
+func open(s store.Settings, n gcssource.Network) (store.Store, error) {
+	server, err := gcssource.Connect(s.Values, writeScope, n)
+	if err != nil {
+		return nil, err
+	}
+	return &bucket{Settings: s, server: server, part: partSize}, nil
+}
+
+// Close does nothing, because a lock outlives its process.
+func (*bucket) Close() error { return nil }
+
+// Properties returns the facts about the bucket.
+func (*bucket) Properties() store.Properties { return store.Properties{HasLocks: true} }
+
+// State returns the state of the default workspace below a prefix, or the state in an object that List has named.
+func (b *bucket) State(name string) (store.State, error) {
+	object := name
+	if name == b.String("prefix") || !strings.HasSuffix(name, stateSuffix) {
+		object = gcssource.ObjectName(name, "")
+	}
+	base := strings.TrimSuffix(object, stateSuffix)
+	if !gcssource.IsObjectName(object) || !gcssource.IsObjectName(base+objects.ProofSuffix) {
+		return nil, b.Errorf("prefix", "it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")
+	}
+	s := &state{bucket: b, proof: base + objects.ProofSuffix}
+	lock := base + objects.LockSuffix
+	s.State = &objects.State{
+		Requests: requests{s}, Name: object, Path: "gs://" + b.server.Bucket + "/" + lock, Limit: b.Limit,
+		Locks: objects.Locks{{Slot: objects.Beside{LockRequests: requests{s}, Name: lock}, ByMark: true}},
+	}
+	return s, nil
+}
+
+// List returns the names of objects with states.
+func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
+	names, err := b.list(ctx, prefix)
+	if own := b.String("prefix"); slices.Contains(names, own) && strings.HasSuffix(own, stateSuffix) {
+		err = fmt.Errorf("the bucket has an object with the name %q, which is also the prefix in the block; set another prefix there", own)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, stateSuffix) }), err
+}
+
+// state is the state in one object.
+type state struct {
+	*bucket
+	*objects.State
+	proof string // the object on which conditions are tested
+
+	kept error // the reason why the lock that was created last cannot be deleted
+}
+
+func (s *state) String() string {
+	text := "gs://" + s.server.Bucket + "/" + s.Name
+	if endpoint := s.server.Endpoint(); endpoint != "" {
+		text += " at " + endpoint
+	}
+	return text
+}
+
+// Lock takes the lock. Only the answer to its creation may tell that the bucket does not let it go.
+func (s *state) Lock(ctx context.Context, lock store.Lock) error {
+	s.kept = nil
+	err := s.State.Lock(ctx, lock)
+	if err == nil && s.kept != nil {
+		err = errors.Join(s.kept, s.Unlock(context.WithoutCancel(ctx), lock.ID))
+	}
+	return err
+}
+
+// IsStateOf reports whether the state is the default workspace of a gcs backend with these arguments. There is no
+// error, because every such backend has the same lock.
+func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
+	text := func(name string) string { t, _ := arguments[name].(string); return t }
+	// If their backend names no endpoint, the variables name it, as they do for us.
+	endpoint, universe := text("storage_custom_endpoint"), text("universe_domain")
+	if endpoint == "" {
+		endpoint, _ = s.Environment().Get("GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT")
+	}
+	if universe == "" {
+		universe, _ = s.Environment().Get("GOOGLE_BACKEND_UNIVERSE_DOMAIN")
+	}
+	return kind == "gcs" && text("bucket") == s.server.Bucket && gcssource.ObjectName(text("prefix"), "") == s.Name &&
+		s.server.IsAt(endpoint, universe), nil
+}

@@ -1,0 +1,297 @@
+package gcs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
+	gcssource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
+)
+
+// requests sends the requests about a state and its lock. It implements [objects.Requests] and
+// [objects.LockRequests].
+type requests struct{ *state }
+
+// Get returns an object. A server that is not Google's may not say of what is missing whether it is the object, so the
+// bucket is listed then.
+func (r requests) Get(ctx context.Context, name string, limit int64) (data []byte, generation string, err error) {
+	r.warnOfExposure(ctx)
+	within, cancel := objects.Within(ctx, r.Patience, 0)
+	defer cancel()
+	snapshot, err := r.server.Get(within, name, limit, name != r.Name)
+	if isRefused(err, http.StatusNotFound) && !r.server.IsOwn() {
+		names, failed := r.list(ctx, name)
+		if failed == nil && (len(names) == 0 || names[0] != name) {
+			return nil, "", nil
+		}
+	}
+	if _, missing := source.IsMissing(err); missing {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", r.failed(within, name, err)
+	}
+	return snapshot.Data, snapshot.Revision, nil
+}
+
+// Put replaces the state if it is still the generation that was read.
+func (r requests) Put(ctx context.Context, name string, data []byte, read string) (string, error) {
+	made, err := r.put(ctx, name, data, cmp.Or(read, noObject), true)
+	return made.Generation, err
+}
+
+// Create creates a lock.
+func (r requests) Create(ctx context.Context, name string, data []byte) (string, error) {
+	made, err := r.put(ctx, name, data, noObject, false)
+	if errors.Is(err, store.ErrChanged) {
+		return "", objects.TakenError{Err: errors.New("the store refuses the lock although nobody has it; try again later")}
+	}
+	switch {
+	case err != nil:
+	case made.RetentionExpirationTime != "":
+		r.kept = fmt.Errorf("the lock cannot be deleted before %s: the bucket has a retention policy; keep states in a bucket without one",
+			outside.Quoted(made.RetentionExpirationTime, 100))
+	case made.EventBasedHold || made.TemporaryHold:
+		r.kept = errors.New(defaultHold)
+	}
+	return made.Generation, err
+}
+
+const defaultHold = "the bucket puts a hold on each new object, so that no lock can be released; switch off its default event-based hold, and " +
+	"release the holds on its objects"
+
+// put stores an object under the condition that it is this generation, and tries again if another request was under
+// way.
+func (r requests) put(ctx context.Context, name string, data []byte, match string, ofState bool) (done stored, err error) {
+	for try := 0; ; try++ {
+		done, err = r.upload(ctx, name, data, match, ofState)
+		switch {
+		case isRefused(err, http.StatusPreconditionFailed):
+			return done, store.ErrChanged
+		case !isRefused(err, http.StatusConflict) || try == objects.MaxTries:
+			return done, err
+		}
+		if err := objects.Pause(ctx); err != nil {
+			return done, err
+		}
+	}
+}
+
+// Delete deletes an object if it is this generation. On servers that are not Google's, which may ignore the condition,
+// Delete does not repeat a request that may have succeeded.
+func (r requests) Delete(ctx context.Context, name, generation string) error {
+	for try := 0; ; try++ {
+		own := r.server.IsOwn()
+		err := r.send(ctx, request{
+			method: http.MethodDelete, to: r.server.URL(url.Values{"ifGenerationMatch": {generation}}, "o", name), object: name, once: !own,
+			does: "deleting the object", right: "storage.objects.delete on the bucket to the account of the block",
+		}, nil)
+		_, missing := source.IsMissing(err)
+		switch {
+		case missing, isRefused(err, http.StatusNotFound) && !own:
+			return nil
+		case isRefused(err, http.StatusPreconditionFailed):
+			return store.ErrChanged
+		case !isRefused(err, http.StatusConflict) || try == objects.MaxTries:
+			return err
+		}
+		if err := objects.Pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// IsOwn reports whether Google's servers answer.
+func (r requests) IsOwn(context.Context) (bool, error) { return r.server.IsOwn(), nil }
+
+// Prove tests, once, whether the bucket lets locks be deleted, and whether a server that is not Google's obeys
+// conditions.
+func (r requests) Prove(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.proven {
+		return nil
+	}
+	if err := r.checkRules(ctx); err != nil {
+		return err
+	}
+	put := func(ctx context.Context, match string) (string, error) {
+		made, err := r.put(ctx, r.proof, []byte(objects.ProofText), match, false)
+		return made.Generation, err
+	}
+	if !r.server.IsOwn() {
+		if err := (objects.Trial{
+			Look: func(ctx context.Context) (string, error) {
+				_, generation, err := r.Get(ctx, r.proof, source.MaxLock)
+				return generation, err
+			},
+			Create:  func(ctx context.Context) (string, error) { return put(ctx, noObject) },
+			Replace: put,
+		}).Prove(ctx); err != nil {
+			return err
+		}
+	}
+	r.proven = true
+	return nil
+}
+
+// checkRules returns an error if a rule of the bucket keeps each object for a time. Accounts that may only use objects
+// cannot read the rules.
+func (b *bucket) checkRules(ctx context.Context) error {
+	var rules struct {
+		RetentionPolicy       *struct{ RetentionPeriod string }
+		DefaultEventBasedHold bool
+	}
+	err := b.send(ctx, request{
+		method: http.MethodGet, to: b.server.URL(url.Values{"fields": {"retentionPolicy,defaultEventBasedHold"}}),
+		does: "reading the rules of the bucket", right: "storage.buckets.get on the bucket to the account of the block",
+	}, &rules)
+	_, refused := errors.AsType[*gcssource.Refusal](err)
+	_, unanswered := errors.AsType[*store.UnansweredError](err)
+	switch {
+	case refused && !unanswered:
+		return nil
+	case err != nil:
+		return err
+	case rules.RetentionPolicy != nil:
+		return fmt.Errorf("the bucket keeps each object for %s seconds (retention policy), so that no lock could be released; keep states in a "+
+			"bucket without one", outside.Quoted(rules.RetentionPolicy.RetentionPeriod, 100))
+	case rules.DefaultEventBasedHold:
+		return errors.New(defaultHold)
+	}
+	return nil
+}
+
+// list returns the names of all objects that begin with a prefix.
+func (b *bucket) list(ctx context.Context, prefix string) (names []string, err error) {
+	query := url.Values{"prefix": {prefix}, "fields": {"items/name,nextPageToken"}}
+	for {
+		var page struct {
+			Items         []struct{ Name string }
+			NextPageToken string
+		}
+		if err := b.send(ctx, request{
+			method: http.MethodGet, to: b.server.URL(query, "o"),
+			does: "listing objects", right: "storage.objects.list on the bucket to the account of the block",
+		}, &page); err != nil {
+			return nil, err
+		}
+		for _, o := range page.Items {
+			names = append(names, o.Name)
+		}
+		if page.NextPageToken == "" || page.NextPageToken == query.Get("pageToken") {
+			return names, nil
+		}
+		query.Set("pageToken", page.NextPageToken)
+	}
+}
+
+// request is a request to Cloud Storage.
+type request struct {
+	method string
+	to     *url.URL
+	header http.Header
+	body   []byte
+	object string // the object that the request is about; "" for the bucket
+	once   bool   // whether the request is not repeated
+	taken  func(*http.Response) (done bool)
+	does   string // such as "writing the object"
+	right  string // the rest of an advice to grant the right to do so
+}
+
+// maxAnswer is the largest answer to a request, in bytes: a page of a list has up to 1,000 names of 1,024 bytes.
+const maxAnswer = 8 << 20
+
+// send sends a request, and decodes the answer into a value, unless that is nil. It sends no credentials to another
+// place, because it follows no redirect.
+func (b *bucket) send(ctx context.Context, r request, answer any) error {
+	b.warnOfExposure(ctx)
+	within, cancel := objects.Within(ctx, b.Patience, len(r.body))
+	defer cancel()
+	client, err := b.server.Client(within)
+	if err != nil {
+		return b.failed(within, r.object, err)
+	}
+	asks := web.Wire{Patience: b.server.Patience, Transport: client.Transport, Authorize: func(req *http.Request) error {
+		if r.body != nil {
+			req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(r.body)), int64(len(r.body))
+		}
+		return client.Authorize(req)
+	}}
+	if asks.Timeout > 0 {
+		asks.Timeout += objects.TimeFor(len(r.body))
+	}
+	if r.once {
+		asks.Tries = 0
+	}
+	header := http.Header{"User-Agent": {gcssource.UserAgent}}
+	for name, values := range r.header {
+		header[name] = values
+	}
+	return b.failed(within, r.object, asks.Send(within, r.method, r.to.String(), header, func(resp *http.Response) error {
+		switch {
+		case r.taken != nil && r.taken(resp):
+			return nil
+		case resp.StatusCode/100 != 2:
+			return gcssource.Object{Bucket: b.server.Bucket, Name: r.object}.Explain(resp, r.does, r.right)
+		case answer == nil:
+			return nil
+		}
+		body, err := web.ReadBody(resp, maxAnswer, io.Discard)
+		if err == nil && json.Unmarshal(body, answer) != nil {
+			err = web.Final("the answer is not that of Cloud Storage; check storage_custom_endpoint in {credentials}")
+		}
+		return err
+	}))
+}
+
+// warnOfExposure warns, once, if others can read what is sent.
+func (b *bucket) warnOfExposure(ctx context.Context) {
+	if netfail.IsExposed(b.server.URL(nil), nil) {
+		b.warn.Do(func() { notice.Show(ctx, "warning: "+web.Unencrypted("storage_custom_endpoint begins with http").Text) })
+	}
+}
+
+// isRefused reports whether err is an answer with this status.
+func isRefused(err error, status int) bool {
+	refusal, ok := errors.AsType[*gcssource.Refusal](err)
+	return ok && refusal.Status == status
+}
+
+// failed returns the error about one object, in the form of an error of package store if one fits.
+func (b *bucket) failed(ctx context.Context, name string, err error) error {
+	refusal, refused := errors.AsType[*gcssource.Refusal](err)
+	_, missing := source.IsMissing(err)
+	switch {
+	case err == nil || missing:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !refused && web.Own(err) == nil, refused && isBusy(refusal.Status):
+		err = &store.UnansweredError{Err: err}
+	case refused && (refusal.Status == http.StatusForbidden || refusal.Status == http.StatusUnauthorized):
+		err = store.Denied(err)
+	}
+	if objects.IsBeside(name) {
+		err = fmt.Errorf("%s: %w", outside.Quoted(name, 300), err)
+	}
+	return b.Voice().Speak(err)
+}
+
+// isBusy reports whether the same request may be answered otherwise later.
+func isBusy(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
+}
