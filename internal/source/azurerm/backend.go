@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -66,7 +65,7 @@ type Server struct {
 // Connect returns the container of a backend block. It contacts no server. The SDK applies the policies to each
 // request before it signs it.
 func Connect(v attr.Values, n Network, limit int64, patience time.Duration, policies ...policy.Policy) (*Server, error) {
-	r := &run{transport: n.Transport, retryDelay: n.RetryDelay, policies: policies}
+	r := &run{transport: n.Transport, retryDelay: n.RetryDelay, policies: policies, writes: true}
 	if r.transport == nil {
 		r.transport = azureauth.HTTPClient(world.For(v.Environment(), false))
 	}
@@ -76,7 +75,7 @@ func Connect(v attr.Values, n Network, limit int64, patience time.Duration, poli
 	if err != nil {
 		return nil, err
 	}
-	l.timeout, l.writes = min(l.timeout, cmp.Or(patience, l.timeout)), true
+	l.timeout = min(l.timeout, cmp.Or(patience, l.timeout))
 	return &Server{Account: l.account.name, Container: l.container, CustomerKey: l.grant.customerKey, at: l}, nil
 }
 
@@ -154,14 +153,6 @@ func (s *Server) Endpoint() string {
 		return ""
 	}
 	return s.at.grant.endpoint.String()
-}
-
-// IsBlobName returns an error if name cannot be the name of a blob.
-func IsBlobName(name string) error {
-	if name == "" || !isBlobName(name) {
-		return fmt.Errorf("%q cannot be the name of a blob: 1 to 1024 characters, none of them a control character, and no part . or ..", name)
-	}
-	return nil
 }
 
 // codeOf returns the code of an error of the service. The code in the body is ignored, because a proxy may have written

@@ -151,7 +151,7 @@ func (l *location) advice(code string) string {
 
 // lookupRefused returns the error for an error of the resource manager.
 func (l *location) lookupRefused(status int) error {
-	const instead = "; or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)"
+	instead := "; or leave resource_group_name out, and " + l.itself()
 	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, web.Status(status))
 	return answers.Find([]answers.Row{
 		{Status: "403", Text: what + ": the identity lacks the permission Microsoft.Storage/storageAccounts/listKeys/action" + instead},
@@ -161,4 +161,12 @@ func (l *location) lookupRefused(status int) error {
 		{Status: "409 423", Text: what + ": a lock on the account or its group does not allow it" + instead},
 		{Text: what + instead},
 	}, status, "", "").Err()
+}
+
+// itself returns a text about an identity that looks up no key.
+func (l *location) itself() string {
+	if l.writes {
+		return "the identity itself writes the blob (role Storage Blob Data Contributor)"
+	}
+	return "the identity itself reads the blob (role Storage Blob Data Reader)"
 }

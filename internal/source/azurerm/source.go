@@ -39,6 +39,7 @@ type run struct {
 	transport   policy.Transporter // carries every request
 	retryDelay  time.Duration      // wait before the second attempt; 0 leaves it to the SDK
 	policies    []policy.Policy    // applied to each request before it is signed
+	writes      bool               // whether more than reads is asked for, which errors say
 
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
@@ -107,12 +108,16 @@ func (r *run) locate(req source.Request, name string, choose func() (grant, erro
 		account: account{name, req.String("subscription_id"), req.String("resource_group_name"), req.String("storage_account_name")},
 		blob:    req.String("key"), limit: req.MaxSize, timeout: time.Duration(req.Int("timeout_seconds")) * time.Second,
 	}
-	if w := req.OtherWorkspace(); w != "" {
+	w := req.OtherWorkspace()
+	if w != "" {
 		l.blob += "env:" + w
 	}
-	if req.String("key") == "" || !isBlobName(l.blob) {
-		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of "+
-			"them a control character, and no part . or ..", l.blob)
+	switch err := CheckBlobName(l.blob); {
+	case req.String("key") != "" && err == nil:
+	case w == "":
+		return nil, req.Errorf("key", "%w", err)
+	default:
+		return nil, req.Errorf("key", "with the workspace: %w", err)
 	}
 	var err error
 	if l.grant, err = choose(); err != nil {
@@ -136,20 +141,23 @@ func (l *location) checkLookup(req source.Request) error {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // the CLI knows the subscription
 	case l.account.subscription == "":
 		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is "+
-			"needed; "+
-			"or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)")
+			"needed; or leave resource_group_name out, and %s", l.itself())
 	case len(l.account.subscription) > 64 || !subscription.MatchString(l.account.subscription):
 		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
 	}
 	return nil
 }
 
-// isBlobName reports whether name is a valid name of a blob that neither the service nor a proxy can
-// take for another path.
-func isBlobName(name string) bool {
+// CheckBlobName returns an error for a name that is not valid for a blob, or that the service or a proxy can take for
+// another path.
+func CheckBlobName(name string) error {
 	parts := strings.Split(name, "/")
-	return !slices.Contains(parts, ".") && !slices.Contains(parts, "..") && len(name) <= 1024 && utf8.ValidString(name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) && !strings.Contains(name, `\`)
+	if name == "" || slices.Contains(parts, ".") || slices.Contains(parts, "..") || len(name) > 1024 || !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(name, `\`) {
+		return fmt.Errorf("%s cannot be the name of a blob: 1 to 1024 characters, none of them a control character or a backslash, and "+
+			"no part . or ..", outside.Quoted(name, 100))
+	}
+	return nil
 }
 
 // location is one blob.
@@ -161,7 +169,6 @@ type location struct {
 	container, blob, version string
 	limit                    int64
 	timeout                  time.Duration
-	writes                   bool // whether more than reads is asked for, which errors say
 }
 
 func (l *location) String() string {

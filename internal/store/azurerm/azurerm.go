@@ -55,7 +55,7 @@ func (*container) Properties() store.Properties { return store.Properties{HasLoc
 
 // State returns the blob with a name.
 func (c *container) State(key string) (store.State, error) {
-	if err := cmp.Or(azuresource.IsBlobName(key), azuresource.IsBlobName(key+objects.ProofSuffix)); err != nil {
+	if err := cmp.Or(azuresource.CheckBlobName(key), azuresource.CheckBlobName(key+objects.ProofSuffix)); err != nil {
 		return nil, c.Errorf("key", "%w", err)
 	}
 	s := &state{container: c, key: key}

@@ -220,11 +220,13 @@ func (s *state) proveLease(ctx context.Context) error {
 	if s.server.IsAzure() {
 		return nil
 	}
-	err := s.lease(ctx, s.key, nil, map[string]string{"action": "acquire", "duration": "-1", "proposed-id": leaseID("statecrypt")})
+	another := leaseID("statecrypt")
+	err := s.lease(ctx, s.key, nil, map[string]string{"action": "acquire", "duration": "-1", "proposed-id": another})
 	if _, isTaken := errors.AsType[objects.TakenError](err); isTaken {
 		return nil
 	}
 	if err == nil {
+		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a lock that stays is shown
 		err = errors.New("the server gives a lease that somebody has to somebody else: two runs would both hold the lock. Keep the state elsewhere")
 	}
 	return err

@@ -202,7 +202,7 @@ func TestLostAnswers(t *testing.T) {
 		"the empty blob": func(r *http.Request) bool { full, puts := isPut(r); return puts && !full },
 		"the lease":      func(r *http.Request) bool { return r.Header.Get("x-ms-lease-action") == "acquire" },
 		"the description": func(r *http.Request) bool {
-			return r.Header.Get("x-ms-meta-"+lockMetadata) != "" && r.URL.Query().Has("comp")
+			return r.URL.Query().Get("comp") == "metadata" && describes(r)
 		},
 		"the state":                  func(r *http.Request) bool { full, puts := isPut(r); return puts && full },
 		"the release":                func(r *http.Request) bool { return r.Header.Get("x-ms-lease-action") == "release" },
