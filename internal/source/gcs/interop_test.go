@@ -6,8 +6,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +17,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
 
 // bench is a service that CLIs write to and we read from.
@@ -130,9 +127,8 @@ func TestBackend(t *testing.T) {
 // The same with fake-gcs-server, which others wrote and whose answers we had no
 // part in: make .tools/bin/fake-gcs-server.
 func TestRealFakeGCS(t *testing.T) {
-	program := testkit.Program(t, "STATECRYPT_FAKE_GCS")
+	origin := gcstest.StartReal(t, "states")
 	t.Parallel()
-	origin := startFakeGCS(t, program)
 	b := bench{endpoint: origin + "/storage/v1/", token: "fake"}
 	b.stored = func(t *testing.T, object string) []byte {
 		t.Helper()
@@ -180,27 +176,6 @@ func (b bench) largeState(t *testing.T) {
 			t.Run(cli.Name+"/large", func(t *testing.T) { b.roundTrip(t, cli, cli.Name+"/large", 12<<20) })
 		}
 	}
-}
-
-// startFakeGCS starts the server with the bucket states. It ends with the test.
-func startFakeGCS(t *testing.T, program string) (origin string) {
-	t.Helper()
-	data := t.TempDir()
-	if err := os.Mkdir(filepath.Join(data, "states"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	port := nettest.Port(t)
-	address := "127.0.0.1:" + port
-	args := []string{"-backend", "memory", "-data", data, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-public-host", address,
-		"-log-level", "warn"}
-	servertest.Start(t, program, args).Await(t, func() bool {
-		resp, err := http.Get("http://" + address + "/_internal/healthcheck")
-		if err == nil {
-			resp.Body.Close()
-		}
-		return err == nil
-	})
-	return "http://" + address
 }
 
 func download(t *testing.T, address string) []byte {
