@@ -21,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
@@ -181,7 +182,17 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
 		})
 	}
-	return m.run(ctx, f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+	return m.run(ctx, m.reader(kind), f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
+}
+
+// reader returns the process that reads the state from another backend. It gets the variables with credentials of that
+// backend, because it runs nothing of the module.
+func (m *Existing) reader(kind string) child.Process {
+	p := m.Process
+	p.Withheld = slices.DeleteFunc(slices.Clone(p.Withheld), func(name string) bool {
+		return slices.ContainsFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == kind && slices.Contains(k.Withhold, name) })
+	})
+	return p
 }
 
 // resolved returns the value of a backend argument, or of a variable, for another working directory: relative paths
@@ -208,10 +219,9 @@ func (m *Existing) resolved(name string, value any) any {
 // variables for these arguments.
 var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
-// run runs commands in a folder, with more variables, and returns the output of the last one, without white space
-// around it.
-func (m *Existing) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
-	p := m.Process
+// run runs commands of a process in a folder, with more variables, and returns the output of the last one, without
+// white space around it.
+func (m *Existing) run(ctx context.Context, p child.Process, dir string, more []string, commands ...[]string) (printed []byte, err error) {
 	p.Environ, p.More, p.Data = slices.Clone(p.Environ), more, (&module.Module{Dir: dir}).OwnData()
 	for i, pair := range p.Environ {
 		name, value, _ := strings.Cut(pair, "=")
