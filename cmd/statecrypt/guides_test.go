@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"io"
 	"maps"
@@ -20,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
@@ -303,6 +305,44 @@ func TestGuides(t *testing.T) {
 		}
 	}
 
+	guides["encrypted-state-azurerm"] = func(t *testing.T, follow follow) {
+		account := azuretest.New("tfstate")
+		account.Writes, account.Actions = true, []string{azuretest.ReadAction, azuretest.WriteAction}
+		internet := cloudtest.New(t, map[string]http.Handler{
+			azuretest.Account + ".blob.core.windows.net": account, "login.microsoftonline.com": account,
+		})
+		dir := guideFolder(t, "one-state-for-both-azure")
+		const key = "network.tfstate"
+		keys := func(passphrase string) string {
+			return "key_provider \"pbkdf2\" \"main\" { passphrase = \"" + passphrase + "\" }\n" +
+				"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }\n"
+		}
+		const first, second = "correct-horse-battery-staple", "another passphrase of it"
+		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
+		write(t, filepath.Join(dir, "old.hcl"), keys(first))
+		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keys(second))
+		environ := append(internet.Environ(environ), "HOME="+dir, "PATH="+bothPrograms(t)+":"+bin+":"+os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
+			"TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1", "ARM_USE_CLI=false",
+			"ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID, "ARM_CLIENT_SECRET="+azuretest.Secret)
+		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") {
+			t.Errorf("it prints %s", out)
+		}
+		if got := must(t, keys(second), string(account.Get("tfstate", key)), "decrypt"); !strings.Contains(got, "hello") {
+			t.Errorf("the state is %s", got)
+		}
+		const id = "11111111-2222-4333-8444-555555555555"
+		account.Change("tfstate", key, true, func(b *azuretest.Blob) {
+			b.Lease = id
+			b.Metadata["terraformlockid"] = base64.StdEncoding.EncodeToString([]byte(strings.Replace(heldBy, `"ID":"1"`, `"ID":"`+id+`"`, 1)))
+		})
+		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
+			out, err := script(t, command, dir, append(environ, "TF_VAR_state_passphrase="+second))
+			if err == nil || !strings.Contains(out, "ci@host") {
+				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
+			}
+		}
+	}
+
 	guides["wrap-in-ci"] = func(t *testing.T, follow follow) {
 		if _, err := exec.LookPath("terraform"); err != nil {
 			t.Skip("terraform is not on PATH")
@@ -399,19 +439,26 @@ type amazon struct {
 	bin      string
 }
 
-func newAWS(t *testing.T) *amazon {
+// bothPrograms returns a folder with terraform and tofu.
+func bothPrograms(t *testing.T) string {
 	t.Helper()
 	tofu := testkit.Program(t, "STATECRYPT_TOFU")
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("terraform is not on PATH")
 	}
-	a := &amazon{Server: objecttest.New("acme-tf-state"), bin: t.TempDir()}
+	bin := t.TempDir()
 	for name, path := range map[string]string{"tofu": tofu, "terraform": terraform} {
-		if err := os.Symlink(path, filepath.Join(a.bin, name)); err != nil {
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
 			t.Skip(err)
 		}
 	}
+	return bin
+}
+
+func newAWS(t *testing.T) *amazon {
+	t.Helper()
+	a := &amazon{Server: objecttest.New("acme-tf-state"), bin: bothPrograms(t)}
 	a.Region, a.Keys = "eu-west-1", []aws.Credentials{{AccessKeyID: "AKIATEST", SecretAccessKey: canary}}
 	a.Hosts = []string{"s3.eu-west-1.amazonaws.com"}
 	a.Keep("acme-tf-state")

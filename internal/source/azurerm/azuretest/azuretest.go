@@ -42,9 +42,10 @@ const (
 
 	// ReadAction is what it takes to read a blob as an identity.
 	ReadAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
-	// WriteAction is what it takes to write and lease a blob as an identity, and TagsAction to read its index tags.
+	// These are what it takes as an identity to write and lease a blob, to read its index tags, and to write them.
 	WriteAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
 	TagsAction  = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/tags/read"
+	TagAction   = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/tags/write"
 	// KeysAction is what it takes to look up access keys.
 	KeysAction = "Microsoft.Storage/storageAccounts/listKeys/action"
 )
@@ -246,7 +247,8 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	switch {
 	case err != nil || unescapeErr != nil:
 		Fail(w, 400, "InvalidUri")
-	case !s.authorized(w, r, need(r, s.containers[container][name] == nil)):
+	case !s.authorized(w, r, need(r, s.containers[container][name] == nil)),
+		r.Header.Get("x-ms-tags") != "" && !s.authorized(w, r, right{"t", TagAction}):
 	case s.containers[container] == nil:
 		Fail(w, 404, "ContainerNotFound")
 	case r.Method == http.MethodGet && name != "" && !query.Has("comp"):
