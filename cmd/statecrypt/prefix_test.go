@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
@@ -42,6 +43,19 @@ func storesOfMany() map[string]func(t *testing.T) manyStates {
 					write(t, path, text)
 				},
 				hold: func(name string) { hold(t, filepath.Join(dir, name)) },
+			}
+		},
+		"gcs": func(t *testing.T) manyStates {
+			t.Helper()
+			s := gcstest.New("states")
+			return manyStates{
+				block: fmt.Sprintf("backend \"gcs\" {\nbucket = \"states\"\nprefix = \"${module}/unused\"\naccess_token = %q\n"+
+					"storage_custom_endpoint = %q\n}\n", gcstest.Token, s.Start(t)),
+				read:  func(name string) string { return string(s.Get("states", name).Data) },
+				write: func(name, text string) { s.Put("states", name, gcstest.Object{Data: []byte(text)}) },
+				hold: func(name string) {
+					s.Put("states", strings.TrimSuffix(name, ".tfstate")+".tflock", gcstest.Object{Data: []byte(heldBy)})
+				},
 			}
 		},
 		"git": func(t *testing.T) manyStates {
@@ -112,9 +126,13 @@ func TestPrefix(t *testing.T) {
 			if kind == "git" {
 				odd = "net/e.tfstate"
 			}
+			end := ""
+			if kind == "gcs" { // whose states all end so
+				end = ".tfstate"
+			}
 			for name, text := range map[string]string{
-				"net/a.tfstate": old, "net/b.tfstate": fresh, "net/c.tfstate": old, "net/d.tfstate": plain, "net/README": "hello", "other": old,
-				"net/empty": "", odd: old,
+				"net/a.tfstate": old, "net/b.tfstate": fresh, "net/c.tfstate": old, "net/d.tfstate": plain, "net/README" + end: "hello", "other": old,
+				"net/empty" + end: "", odd: old,
 			} {
 				s.write(name, text)
 			}

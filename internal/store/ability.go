@@ -49,6 +49,12 @@ type Shared interface {
 	IsStateOf(kind string, arguments map[string]any) (same bool, err error)
 }
 
+// Renamer is a state whose lock people name by another ID than the one that it was taken with.
+type Renamer interface {
+	// NameOf returns the ID by which people name our lock that was taken with an ID.
+	NameOf(id string) string
+}
+
 // Decorator is a state that adds something to another one.
 type Decorator interface{ Unwrap() State }
 

@@ -91,7 +91,7 @@ func play(script string) int {
 		case "pulled":
 			if slices.Contains(os.Args, "pull") {
 				module, _ := os.ReadFile("main.tf.json")
-				module = append(module, os.Getenv("GOOGLE_APPLICATION_CREDENTIALS")...)
+				module = append(module, os.Getenv("GOOGLE_APPLICATION_CREDENTIALS")+os.Getenv("GOOGLE_BACKEND_CREDENTIALS")...)
 				fmt.Printf(`{"version":4,"serial":1,"lineage":%q,"outputs":{},"resources":[]}`, module) //nolint:forbidigo // a program of its own
 				return 0
 			}

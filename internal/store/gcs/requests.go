@@ -148,13 +148,16 @@ func (r requests) Prove(ctx context.Context) error {
 	return nil
 }
 
+// rules are the rules of a bucket that keep its objects.
+type rules struct {
+	RetentionPolicy       *struct{ RetentionPeriod string }
+	DefaultEventBasedHold bool
+}
+
 // checkRules returns an error if a rule of the bucket keeps each object for a time. Accounts that may only use objects
 // cannot read the rules.
 func (b *bucket) checkRules(ctx context.Context) error {
-	var rules struct {
-		RetentionPolicy       *struct{ RetentionPeriod string }
-		DefaultEventBasedHold bool
-	}
+	var rules rules
 	err := b.send(ctx, request{
 		method: http.MethodGet, to: b.server.URL(url.Values{"fields": {"retentionPolicy,defaultEventBasedHold"}}),
 		does: "reading the rules of the bucket", right: "storage.buckets.get on the bucket to the account of the block",
@@ -175,14 +178,17 @@ func (b *bucket) checkRules(ctx context.Context) error {
 	return nil
 }
 
+// page is an answer to a request for a list.
+type page struct {
+	Items         []struct{ Name string }
+	NextPageToken string
+}
+
 // list returns the names of all objects that begin with a prefix.
 func (b *bucket) list(ctx context.Context, prefix string) (names []string, err error) {
 	query := url.Values{"prefix": {prefix}, "fields": {"items/name,nextPageToken"}}
 	for {
-		var page struct {
-			Items         []struct{ Name string }
-			NextPageToken string
-		}
+		var page page
 		if err := b.send(ctx, request{
 			method: http.MethodGet, to: b.server.URL(query, "o"),
 			does: "listing objects", right: "storage.objects.list on the bucket to the account of the block",

@@ -69,6 +69,7 @@ func keepers() map[string]string {
 		"internal/store/azurerm":                         "its own grammar",
 		"internal/store/digest":                          "- the sum of a state in hexadecimal digits, which it only encodes",
 		"internal/store/file":                            "its own grammar",
+		"internal/store/gcs":                             "its own grammar",
 		"internal/store/git":                             "- the source git reads for it",
 		"internal/store/httpstore":                       "its own grammar",
 		"internal/store/s3":                              "its own grammar",

@@ -146,5 +146,6 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 	if l.id == "" {
 		return fmt.Errorf(left+", then remove the lock where the backend keeps it", "")
 	}
-	return fmt.Errorf(left+"; then %s", " "+outside.Quoted(l.id, 100), store.Unlocking(l.id))
+	id := p.backend.NameOf(l.id)
+	return fmt.Errorf(left+"; then %s", " "+outside.Quoted(id, 100), store.Unlocking(id))
 }

@@ -179,11 +179,21 @@ func (e *StuckError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *StuckError) Unwrap() error { return e.Err }
 
+// GiveBack releases our lock.
 func (b *Backend) GiveBack(ctx context.Context, id string) error {
+	name := b.NameOf(id)
 	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not released; release it with force-unlock of the CLI: %w", id, err)
+		return fmt.Errorf("the lock %s was not released; release it with force-unlock of the CLI: %w", name, err)
 	}
 	return nil
+}
+
+// NameOf returns the ID by which people name our lock.
+func (b *Backend) NameOf(id string) string {
+	if r, ok := store.As[store.Renamer](b.State); ok {
+		return r.NameOf(id)
+	}
+	return id
 }
 
 // keep writes a sealed state to the backend, unless ctx has ended. The first write of a run is read back, see

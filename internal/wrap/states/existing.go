@@ -176,23 +176,15 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 	if err != nil {
 		return nil, err
 	}
-	var more []string
-	if kind == "http" { // variables set the arguments that the block leaves out, as without wrap
-		more = slices.DeleteFunc(slices.Clone(m.Process.Environ), func(pair string) bool {
-			return !strings.HasPrefix(strings.ToUpper(pair), "TF_HTTP_")
-		})
+	var withheld []string
+	if i := slices.IndexFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == kind }); i >= 0 {
+		withheld = all.Kinds()[i].Withhold
 	}
-	return m.run(ctx, m.reader(kind), f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
-}
-
-// reader returns the process that reads the state from another backend. It gets the variables with credentials of that
-// backend, because it runs nothing of the module.
-func (m *Existing) reader(kind string) child.Process {
-	p := m.Process
-	p.Withheld = slices.DeleteFunc(slices.Clone(p.Withheld), func(name string) bool {
-		return slices.ContainsFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == kind && slices.Contains(k.Withhold, name) })
+	more := slices.DeleteFunc(slices.Clone(m.Process.Environ), func(pair string) bool { // variables complete the block, as without wrap
+		name, _, _ := strings.Cut(strings.ToUpper(pair), "=")
+		return !(kind == "http" && strings.HasPrefix(name, "TF_HTTP_")) && !slices.Contains(withheld, name)
 	})
-	return p
+	return m.run(ctx, f.Dir, more, []string{"init", "-input=false", "-no-color"}, []string{"state", "pull"})
 }
 
 // resolved returns the value of a backend argument, or of a variable, for another working directory: relative paths
@@ -219,9 +211,10 @@ func (m *Existing) resolved(name string, value any) any {
 // variables for these arguments.
 var namesFile = lazyregexp.New(`(?i)(^|_)(credentials|files?|(?:[a-z0-9]+_)paths?|bundle)$`)
 
-// run runs commands of a process in a folder, with more variables, and returns the output of the last one, without
-// white space around it.
-func (m *Existing) run(ctx context.Context, p child.Process, dir string, more []string, commands ...[]string) (printed []byte, err error) {
+// run runs commands in a folder, with more variables, and returns the output of the last one, without white space
+// around it.
+func (m *Existing) run(ctx context.Context, dir string, more []string, commands ...[]string) (printed []byte, err error) {
+	p := m.Process
 	p.Environ, p.More, p.Data = slices.Clone(p.Environ), more, (&module.Module{Dir: dir}).OwnData()
 	for i, pair := range p.Environ {
 		name, value, _ := strings.Cut(pair, "=")
