@@ -337,8 +337,8 @@ func TestSoftDeleted(t *testing.T) {
 	}
 }
 
-// TestRequests counts what a command sends that changes nothing, and what a write adds. The backend of OpenTofu 1.12
-// sends 11 requests in the first case.
+// TestRequests counts the requests of a command that changes nothing, and of a write. The backend of Terraform 1.11
+// sends 10 requests in the first case.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
