@@ -22,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
@@ -274,21 +275,17 @@ func TestGuides(t *testing.T) {
 		a := newAWS(t)
 		dir := guideFolder(t, "one-state-for-both")
 		const key = "network/terraform.tfstate"
-		keys := func(passphrase string) string {
-			return "key_provider \"pbkdf2\" \"main\" { passphrase = \"" + passphrase + "\" }\n" +
-				"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }\n"
-		}
 		const first, second = "correct-horse-battery-staple", "another passphrase of it"
 		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
-		write(t, filepath.Join(dir, "old.hcl"), keys(first))
-		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keys(second))
+		write(t, filepath.Join(dir, "old.hcl"), keysOf(first))
+		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keysOf(second))
 		environ := append(a.environ(environ), "HOME="+dir, "PATH="+a.bin+":"+bin+":"+os.Getenv("PATH"))
 		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") ||
 			strings.Contains(out, "TF_VAR_") {
 			t.Errorf("it prints %s", out)
 		}
 		state := string(a.Get("acme-tf-state", key))
-		if got := must(t, keys(second), state, "decrypt"); !strings.Contains(got, "hello") {
+		if got := must(t, keysOf(second), state, "decrypt"); !strings.Contains(got, "hello") {
 			t.Errorf("the state is %s", got)
 		}
 		a.Put("acme-tf-state", key+".tflock", []byte(heldBy))
@@ -306,39 +303,72 @@ func TestGuides(t *testing.T) {
 	}
 
 	guides["encrypted-state-azurerm"] = func(t *testing.T, follow follow) {
+		clis := programs(t)
 		account := azuretest.New("tfstate")
 		account.Writes, account.Actions = true, []string{azuretest.ReadAction, azuretest.WriteAction}
 		internet := cloudtest.New(t, map[string]http.Handler{
 			azuretest.Account + ".blob.core.windows.net": account, "login.microsoftonline.com": account,
 		})
 		dir := guideFolder(t, "one-state-for-both-azure")
-		const key = "network.tfstate"
-		keys := func(passphrase string) string {
-			return "key_provider \"pbkdf2\" \"main\" { passphrase = \"" + passphrase + "\" }\n" +
-				"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }\n"
-		}
-		const first, second = "correct-horse-battery-staple", "another passphrase of it"
+		const first, second, key = "correct-horse-battery-staple", "another passphrase of it", "network.tfstate"
 		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
-		write(t, filepath.Join(dir, "old.hcl"), keys(first))
-		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keys(second))
-		environ := append(internet.Environ(environ), "HOME="+dir, "PATH="+bothPrograms(t)+":"+bin+":"+os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-			"TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1", "ARM_USE_CLI=false",
-			"ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID, "ARM_CLIENT_SECRET="+azuretest.Secret)
-		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") {
+		write(t, filepath.Join(dir, "old.hcl"), keysOf(first))
+		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keysOf(second))
+		environ := append(internet.Environ(environ), "ARM_USE_CLI=false", "ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID,
+			"ARM_CLIENT_SECRET="+azuretest.Secret, "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1", "HOME="+dir,
+			"PATH="+clis+":"+bin+":"+os.Getenv("PATH"))
+		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") ||
+			strings.Contains(out, "TF_VAR_") {
 			t.Errorf("it prints %s", out)
 		}
-		if got := must(t, keys(second), string(account.Get("tfstate", key)), "decrypt"); !strings.Contains(got, "hello") {
+		if got := must(t, keysOf(second), string(account.Get("tfstate", key)), "decrypt"); !strings.Contains(got, "hello") {
 			t.Errorf("the state is %s", got)
 		}
-		const id = "11111111-2222-4333-8444-555555555555"
 		account.Change("tfstate", key, true, func(b *azuretest.Blob) {
-			b.Lease = id
-			b.Metadata["terraformlockid"] = base64.StdEncoding.EncodeToString([]byte(strings.Replace(heldBy, `"ID":"1"`, `"ID":"`+id+`"`, 1)))
+			b.Lease = "11111111-2222-4333-8444-555555555555"
+			b.Metadata["terraformlockid"] = base64.StdEncoding.EncodeToString([]byte(heldBy))
 		})
 		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
 			out, err := script(t, command, dir, append(environ, "TF_VAR_state_passphrase="+second))
 			if err == nil || !strings.Contains(out, "ci@host") {
 				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
+			}
+		}
+	}
+
+	guides["encrypted-state-gcs"] = func(t *testing.T, follow follow) {
+		clis := programs(t)
+		s := gcstest.New("acme-tf-state")
+		internet := cloudtest.New(t, map[string]http.Handler{"storage.googleapis.com": s})
+		dir := guideFolder(t, "one-state-in-gcs")
+		const first, second, object = "correct-horse-battery-staple", "another passphrase of it", "network/default.tfstate"
+		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
+		write(t, filepath.Join(dir, "old.hcl"), keysOf(first))
+		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keysOf(second))
+		environ := append(internet.Environ(environ), "GOOGLE_OAUTH_ACCESS_TOKEN="+gcstest.Token, "CHECKPOINT_DISABLE=1",
+			"TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1", "HOME="+dir, "PATH="+clis+":"+bin+":"+os.Getenv("PATH"))
+		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, object+": encrypted") ||
+			strings.Contains(out, "TF_VAR_") {
+			t.Errorf("it prints %s", out)
+		}
+		if got := must(t, keysOf(second), string(s.Get("acme-tf-state", object).Data), "decrypt"); !strings.Contains(got, "hello") {
+			t.Errorf("the state is %s", got)
+		}
+		generation := s.Put("acme-tf-state", "network/default.tflock", gcstest.Object{Data: []byte(heldBy)})
+		environ = append(environ, "TF_VAR_state_passphrase="+second)
+		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
+			out, err := script(t, command, dir, environ)
+			if err == nil || !strings.Contains(out, "ci@host") || !strings.Contains(out, generation) {
+				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
+			}
+		}
+		if out, err := script(t, "statecrypt wrap -config new.hcl -- terraform force-unlock -force "+generation, dir, environ); err != nil ||
+			s.Get("acme-tf-state", "network/default.tflock") != nil {
+			t.Errorf("the lock was not released: %v\n%s", err, out)
+		}
+		for _, data := range s.Everything("acme-tf-state") {
+			if strings.Contains(string(data), "hello") {
+				t.Errorf("this was stored: %.200s", data)
 			}
 		}
 	}
@@ -439,15 +469,15 @@ type amazon struct {
 	bin      string
 }
 
-// bothPrograms returns a folder with terraform and tofu.
-func bothPrograms(t *testing.T) string {
+// programs returns a folder with both CLIs.
+func programs(t *testing.T) (bin string) {
 	t.Helper()
 	tofu := testkit.Program(t, "STATECRYPT_TOFU")
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("terraform is not on PATH")
 	}
-	bin := t.TempDir()
+	bin = t.TempDir()
 	for name, path := range map[string]string{"tofu": tofu, "terraform": terraform} {
 		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
 			t.Skip(err)
@@ -456,9 +486,15 @@ func bothPrograms(t *testing.T) string {
 	return bin
 }
 
+// keysOf returns settings with one passphrase.
+func keysOf(passphrase string) string {
+	return "key_provider \"pbkdf2\" \"main\" { passphrase = \"" + passphrase + "\" }\n" +
+		"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }\n"
+}
+
 func newAWS(t *testing.T) *amazon {
 	t.Helper()
-	a := &amazon{Server: objecttest.New("acme-tf-state"), bin: bothPrograms(t)}
+	a := &amazon{Server: objecttest.New("acme-tf-state"), bin: programs(t)}
 	a.Region, a.Keys = "eu-west-1", []aws.Credentials{{AccessKeyID: "AKIATEST", SecretAccessKey: canary}}
 	a.Hosts = []string{"s3.eu-west-1.amazonaws.com"}
 	a.Keep("acme-tf-state")

@@ -121,6 +121,18 @@ func (s *Service) Put(bucket, name string, o Object) string {
 	return s.put(bucket, name, &o).generation()
 }
 
+// Everything returns the content of all versions of all objects in a bucket.
+func (s *Service) Everything(bucket string) (all [][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, versions := range s.buckets[bucket] {
+		for _, o := range versions {
+			all = append(all, o.Data)
+		}
+	}
+	return all
+}
+
 // Delete deletes the live version of an object, whatever keeps it.
 func (s *Service) Delete(bucket, name string) {
 	s.mu.Lock()
