@@ -90,7 +90,7 @@ func (s *state) String() string {
 // Ready returns an error if a policy keeps the blob from being changed, and proves the conditions that locks and writes
 // rely on.
 func (s *state) Ready(ctx context.Context) error {
-	if err := s.mayThaw(ctx); err != nil {
+	if err := s.checkPolicies(ctx); err != nil {
 		return err
 	}
 	return s.State.Ready(ctx)

@@ -20,8 +20,8 @@ const lockMetadata = "terraformlockid"
 
 var uuid = lazyregexp.New(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// leaseID returns the ID of the lease for a lock: its own ID, which is a UUID if a CLI has made it, and otherwise a UUID
-// that depends on it.
+// leaseID returns the ID of the lease for a lock: its own ID, which is a UUID if a CLI has made it, and otherwise a
+// UUID that depends on it.
 func leaseID(id string) string {
 	if uuid.MatchString(id) {
 		return strings.ToLower(id)
@@ -58,7 +58,7 @@ func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err err
 	if err != nil {
 		return nil, "", err
 	}
-	l.keepLast(b)
+	l.with(func() { l.last = b })
 	by = holder(b)
 	switch {
 	case by == nil:
@@ -71,6 +71,9 @@ func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err err
 
 // Add takes the lease, and describes its holder. A request for a lease that is ours already succeeds.
 func (l leaseOf) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
+	if lock.ID == "" { // two of them would have one lease
+		return "", errors.New("the lock has no ID, so its lease would not be told from others")
+	}
 	if err := l.Prove(ctx); err != nil {
 		return "", err
 	}
@@ -97,7 +100,7 @@ func (l leaseOf) add(ctx context.Context, lock store.Lock, mark string) (err err
 	if err != nil {
 		return err
 	}
-	l.keepLast(b)
+	l.with(func() { l.last = b })
 	if by := holder(b); by != nil && by.ID != lock.ID && !strings.HasPrefix(by.ID, undescribed) {
 		return objects.TakenError{Err: &store.HeldError{By: by}}
 	}
@@ -107,7 +110,7 @@ func (l leaseOf) add(ctx context.Context, lock store.Lock, mark string) (err err
 		}
 		b.there, b.metadata = true, map[string]*string{}
 	}
-	l.ask(mark)
+	l.with(func() { l.mine = mark })
 	err = l.lease(ctx, l.key, nil, map[string]string{"action": "acquire", "duration": "-1", "proposed-id": mark})
 	if _, isTaken := errors.AsType[objects.TakenError](err); isTaken {
 		return err
@@ -144,8 +147,8 @@ func (l leaseOf) describeAs(ctx context.Context, b *found, lock store.Lock, mark
 	}
 }
 
-// Drop ends the lease, and then removes its description. Nothing depends on a description without a lease. Drop breaks a
-// lease that has no description, or the description of another run's lock, which the user names.
+// Drop ends the lease, and then removes its description. Nothing depends on a description without a lease. Drop breaks
+// a lease that has no description, or the description of another run's lock, which the user names.
 func (l leaseOf) Drop(ctx context.Context, mark string) error {
 	b := l.takeLast()
 	if b == nil {
@@ -155,7 +158,9 @@ func (l leaseOf) Drop(ctx context.Context, mark string) error {
 	if !strings.HasPrefix(mark, undescribed) {
 		err = l.lease(ctx, l.key, nil, map[string]string{"action": "release", "id": mark})
 	}
-	if errors.Is(err, store.ErrLost) && !l.hasAsked(mark) {
+	var ours bool
+	l.with(func() { ours = l.mine == mark })
+	if errors.Is(err, store.ErrLost) && !ours {
 		err = l.lease(ctx, l.key, b, map[string]string{"action": "break", "break-period": "0"})
 	}
 	if err != nil {
@@ -170,9 +175,9 @@ func (l leaseOf) Drop(ctx context.Context, mark string) error {
 // errFrozen is the error for a blob that nobody can change.
 var errFrozen = errors.New(azuresource.Frozen)
 
-// mayThaw returns an error if an immutability policy or a legal hold keeps the blob, or its container, from being
+// checkPolicies returns an error if an immutability policy or a legal hold keeps the blob, or its container, from being
 // changed. Who may not look at the container is not told about it.
-func (s *state) mayThaw(ctx context.Context) error {
+func (s *state) checkPolicies(ctx context.Context) error {
 	b, err := s.head(ctx, s.key)
 	if err == nil && !b.frozen {
 		b.frozen, err = s.isFrozen(ctx)
@@ -185,7 +190,8 @@ func (s *state) mayThaw(ctx context.Context) error {
 
 // Prove returns an error if the server ignores conditions. Those of Microsoft's clouds do not.
 func (s *state) Prove(ctx context.Context) error {
-	if s.server.IsAzure() || s.isProven() {
+	var proven bool
+	if s.with(func() { proven = s.proven }); proven || s.server.IsAzure() {
 		return nil
 	}
 	name := s.key + objects.ProofSuffix
@@ -210,7 +216,7 @@ func (s *state) Prove(ctx context.Context) error {
 		},
 	}.Prove(ctx)
 	if err == nil {
-		s.noteProven()
+		s.with(func() { s.proven = true })
 	}
 	return err
 }

@@ -67,6 +67,16 @@ func TestAsTheCLIs(t *testing.T) {
 	must(t, state.Unlock(t.Context(), other))
 }
 
+// TestNamelessLock: a lock without an ID is not taken, because two of them would have the same lease.
+func TestNamelessLock(t *testing.T) {
+	t.Parallel()
+	s := atAzure(t)
+	testkit.OpenGolden(t, "testdata/mistakes.txt", "a lock").Error(t, "without an ID", s.at(t).Lock(t.Context(), storetest.Lock("")))
+	if b := s.Look(containerOf, name); b.Lease != "" {
+		t.Errorf("there is %+v", b)
+	}
+}
+
 // TestUndescribed: a lease without a description, or with that of another lock, can be named and released. Neither CLI
 // can do that.
 func TestUndescribed(t *testing.T) {
@@ -192,8 +202,8 @@ func TestIgnoredRelease(t *testing.T) {
 	}
 }
 
-// TestLostAnswers: each request may succeed although its answer is lost, and is repeated. The lock is ours, the state is
-// written, and the lock is released.
+// TestLostAnswers: each request may succeed although its answer is lost, and is repeated. The lock is ours, the state
+// is written, and the lock is released.
 //
 // Promise: States in stores
 func TestLostAnswers(t *testing.T) {

@@ -48,74 +48,45 @@ type memory struct {
 	proven  bool   // whether the server has shown that it obeys conditions
 }
 
-func (m *memory) know(etag, version string) {
+// with calls f while nobody else uses the memory.
+func (m *memory) with(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.etag, m.content = etag, version
+	f()
 }
+
+// know records the state in the blob with an ETag.
+func (m *memory) know(etag, version string) { m.with(func() { m.etag, m.content = etag, version }) }
 
 // moved records that only the metadata of a blob were changed.
 func (m *memory) moved(from, to string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.etag == from {
-		m.etag = to
-	}
+	m.with(func() {
+		if m.etag == from {
+			m.etag = to
+		}
+	})
 }
 
+// version returns the version of the state in the blob with an ETag, if it is known.
 func (m *memory) version(etag string) (version string, known bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.content, m.etag != "" && m.etag == etag
-}
-
-func (m *memory) keepLast(b *found) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.last = b
+	m.with(func() { version, known = m.content, m.etag != "" && m.etag == etag })
+	return version, known
 }
 
 // takeLast returns the blob at the last look, once: another request may find another one.
-func (m *memory) takeLast() *found {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b := m.last
-	m.last = nil
+func (m *memory) takeLast() (b *found) {
+	m.with(func() { b, m.last = m.last, nil })
 	return b
 }
 
-func (m *memory) ask(lease string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mine = lease
-}
-
-func (m *memory) hasAsked(lease string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mine == lease
-}
-
-func (m *memory) isProven() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.proven
-}
-
-func (m *memory) noteProven() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.proven = true
-}
-
 // leaseFor returns the ID of our lease if the blob has it, and nil otherwise.
-func (m *memory) leaseFor(b *found) *string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if by := holder(b); by != nil && m.mine != "" && leaseID(by.ID) == m.mine {
-		return to.Ptr(m.mine)
-	}
-	return nil
+func (m *memory) leaseFor(b *found) (lease *string) {
+	m.with(func() {
+		if by := holder(b); by != nil && m.mine != "" && leaseID(by.ID) == m.mine {
+			lease = to.Ptr(m.mine)
+		}
+	})
+	return lease
 }
 
 // download returns the content of a blob, and no ETag if there is none.
@@ -169,7 +140,8 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// strong returns an ETag in the form in which ETags are compared: a proxy that compresses answers may have made it weak.
+// strong returns an ETag in the form in which ETags are compared: a proxy that compresses answers may have made it
+// weak.
 func strong(etag *azcore.ETag) string {
 	if etag == nil {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// IsStateOf reports whether the state is the state of an azurerm backend with these arguments. That backend always locks
-// as we do.
+// IsStateOf reports whether the state is the state of an azurerm backend with these arguments. That backend always
+// locks as we do.
 func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string, variables ...string) string {
 		if t, _ := arguments[name].(string); t != "" {
