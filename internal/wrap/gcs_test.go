@@ -41,7 +41,8 @@ func TestInCloudStorage(t *testing.T) {
 		mine   = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
 		locked = "LOCK=" + mine + " GET "
 		object = "net/default.tfstate"
-		record = `{"version":3,"backend":{"type":"gcs","config":{"bucket":"` + stateBucket + `","prefix":"net","storage_custom_endpoint":"STORE/storage/v1/"}}}`
+		record = `{"version":3,"backend":{"type":"gcs","config":{"bucket":"` + stateBucket + `","prefix":"net",` +
+			`"storage_custom_endpoint":"STORE/storage/v1/"}}}`
 	)
 	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)
 	sealed := string(seal(t, sealing, state))

@@ -145,10 +145,10 @@ func (c complaint) explain() string {
 			"service agent needs roles/cloudkms.cryptoKeyEncrypterDecrypter on it"},
 		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "the reader of this bucket pays; set " +
 			"GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays, or quota_project_id in the credentials"},
-		{"retentionPolicyNotMet", "retention policy", "the object cannot be replaced or deleted yet, because the bucket has a retention policy; " +
-			"keep states in a bucket without one"},
-		{"objectUnderActiveHold", "-Based hold", "the object cannot be replaced or deleted, because there is a hold on it; release it, and keep " +
-			"states in a bucket without a default hold"},
+		{"retentionPolicyNotMet", "retention policy", "the object cannot be replaced or deleted yet, because the bucket has a retention " +
+			"policy; keep states in a bucket without one"},
+		{"objectUnderActiveHold", "-Based hold", "the object cannot be replaced or deleted, because there is a hold on it; release it, and " +
+			"keep states in a bucket without a default hold"},
 		{"accountDisabled", "", "the billing account of the project is closed"},
 		{"userProjectAccountProblem", "", "there is a problem with the billing account of the project that pays"},
 		{"", "vpcServiceControlsUniqueIdentifier", "a perimeter of VPC Service Controls forbids to reach the object from here"},

@@ -158,8 +158,8 @@ type exchange struct {
 // answer.
 func (x *exchange) receive(resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK {
-		return Object{x.bucket, x.object, x.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket, or on the object, "+
-			"to the account that reads. Without storage.objects.list, it gets the same answer for an object that does not exist")
+		return Object{x.bucket, x.object, x.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket, or on the "+
+			"object, to the account that reads. Without storage.objects.list, it gets the same answer for an object that does not exist")
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {

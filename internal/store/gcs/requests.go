@@ -70,8 +70,8 @@ func (r requests) Create(ctx context.Context, name string, data []byte) (string,
 	return made.Generation, err
 }
 
-const defaultHold = "the bucket puts a hold on each new object, so that no lock can be released; switch off its default event-based hold, and " +
-	"release the holds on its objects"
+const defaultHold = "the bucket puts a hold on each new object, so that no lock can be released; switch off its default event-based " +
+	"hold, and release the holds on its objects"
 
 // put stores an object under the condition that it is this generation, and tries again if another request was under
 // way.

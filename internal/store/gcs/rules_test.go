@@ -128,8 +128,8 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.PageSize = 2
-	for _, name := range []string{"a/default.tfstate", "a/default.tflock", "a/default.tflock-proof", "a/dev.tfstate", "a/README", "a/b/default.tfstate",
-		"c/default.tfstate", "a/gone.tfstate", "net.tfstate"} {
+	for _, name := range []string{"a/default.tfstate", "a/default.tflock", "a/default.tflock-proof", "a/dev.tfstate", "a/README",
+		"a/b/default.tfstate", "c/default.tfstate", "a/gone.tfstate", "net.tfstate"} {
 		s.Put(bucketOf, name, gcstest.Object{Data: storetest.State(1)})
 	}
 	s.Delete(bucketOf, "a/gone.tfstate")
@@ -179,20 +179,17 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, c := range map[string]struct {
-		b        attrs
-		variable string
-		want     string
-	}{
-		"Google":             {b: s.block, want: "gs://states/net/default.tfstate"},
-		"no prefix":          {b: s.block.with("prefix", "/"), want: "gs://states/default.tfstate"},
-		"a private endpoint": {b: s.block.with("storage_custom_endpoint", "https://storage-x.p.googleapis.com/storage/v1/b"), want: "gs://states/net/default.tfstate"},
-		"another cloud":      {b: s.block.with("universe_domain", "example.cloud"), want: "gs://states/net/default.tfstate"},
-		"a server":           {b: s.block.with("storage_custom_endpoint", "https://gcs.example.com"), want: "gs://states/net/default.tfstate at https://gcs.example.com"},
-		"almost Google":      {b: s.block.with("storage_custom_endpoint", "https://evilgoogleapis.com"), want: "gs://states/net/default.tfstate at https://evilgoogleapis.com"},
-		"without TLS":        {b: s.block.with("storage_custom_endpoint", "http://storage.googleapis.com"), want: "gs://states/net/default.tfstate at http://storage.googleapis.com"},
+	const own = "gs://states/net/default.tfstate"
+	for name, c := range map[string]struct{ argument, value, want string }{
+		"Google":             {"bucket", bucketOf, own},
+		"no prefix":          {"prefix", "/", "gs://states/default.tfstate"},
+		"a private endpoint": {"storage_custom_endpoint", "https://storage-x.p.googleapis.com/storage/v1/b", own},
+		"another cloud":      {"universe_domain", "example.cloud", own},
+		"a server":           {"storage_custom_endpoint", "https://gcs.example.com", own + " at https://gcs.example.com"},
+		"almost Google":      {"storage_custom_endpoint", "https://evilgoogleapis.com", own + " at https://evilgoogleapis.com"},
+		"without TLS":        {"storage_custom_endpoint", "http://storage.googleapis.com", own + " at http://storage.googleapis.com"},
 	} {
-		if got := s.at(t, c.b).String(); got != c.want {
+		if got := s.at(t, s.block.with(c.argument, c.value)).String(); got != c.want {
 			t.Errorf("%s: it is called %s", name, got)
 		}
 	}
@@ -467,27 +464,34 @@ func TestShared(t *testing.T) {
 	s.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"] = "https://gcs.example.com/storage/v1/"
 	elsewhere := s.block.with("storage_custom_endpoint", "https://GCS.example.com/storage/v1/b")
 	google := newService()
+	theirs := func(more ...string) map[string]any {
+		arguments := map[string]any{"bucket": bucketOf, "prefix": "net"}
+		for i := 0; i < len(more); i += 2 {
+			arguments[more[i]] = more[i+1]
+		}
+		return arguments
+	}
 	for name, c := range map[string]struct {
-		service   *service
-		block     attrs
 		kind      string
 		arguments map[string]any
 		same      bool
 	}{
-		"the same":                   {google, google.block, "gcs", map[string]any{"bucket": bucketOf, "prefix": "/net/"}, true},
-		"a private endpoint":         {google, google.block, "gcs", map[string]any{"bucket": bucketOf, "prefix": "net", "storage_custom_endpoint": "https://storage-x.p.googleapis.com"}, true},
-		"another bucket":             {google, google.block, "gcs", map[string]any{"bucket": "other", "prefix": "net"}, false},
-		"another prefix":             {google, google.block, "gcs", map[string]any{"bucket": bucketOf}, false},
-		"another kind":               {google, google.block, "s3", map[string]any{"bucket": bucketOf, "prefix": "net"}, false},
-		"another server":             {google, google.block, "gcs", map[string]any{"bucket": bucketOf, "prefix": "net", "storage_custom_endpoint": "https://gcs.example.com"}, false},
-		"another cloud":              {google, google.block, "gcs", map[string]any{"bucket": bucketOf, "prefix": "net", "universe_domain": "example.cloud"}, false},
-		"no URL":                     {google, google.block, "gcs", map[string]any{"bucket": bucketOf, "prefix": "net", "storage_custom_endpoint": "ftp://x"}, false},
-		"their server by a variable": {s, elsewhere, "gcs", map[string]any{"bucket": bucketOf, "prefix": "net"}, true},
-		"no record":                  {google, google.block, "", nil, false},
+		"the same":           {"gcs", theirs("prefix", "/net/"), true},
+		"a private endpoint": {"gcs", theirs("storage_custom_endpoint", "https://storage-x.p.googleapis.com"), true},
+		"another bucket":     {"gcs", theirs("bucket", "other"), false},
+		"another prefix":     {"gcs", theirs("prefix", ""), false},
+		"another kind":       {"s3", theirs(), false},
+		"another server":     {"gcs", theirs("storage_custom_endpoint", "https://gcs.example.com"), false},
+		"another cloud":      {"gcs", theirs("universe_domain", "example.cloud"), false},
+		"no URL":             {"gcs", theirs("storage_custom_endpoint", "ftp://x"), false},
+		"no record":          {"", nil, false},
 	} {
-		b := c.block.with("access_token", "")
-		if same, err := c.service.at(t, b).IsStateOf(c.kind, c.arguments); err != nil || same != c.same {
+		if same, err := google.at(t, google.block).IsStateOf(c.kind, c.arguments); err != nil || same != c.same {
 			t.Errorf("%s: %t, %v", name, same, err)
 		}
+	}
+	delete(elsewhere, "access_token") // beside a secret of the block, the variable would be refused
+	if same, err := s.at(t, elsewhere).IsStateOf("gcs", theirs()); err != nil || !same {
+		t.Errorf("their server by a variable: %t, %v", same, err)
 	}
 }

@@ -151,5 +151,6 @@ func (t Trial) replace(ctx context.Context, version string) (old string, err err
 			break
 		}
 	}
-	return "", errors.New("the store refuses to replace an object, although the request names the version that is there. Keep the state elsewhere")
+	return "", errors.New("the store refuses to replace an object, although the request names the version that is there. Keep the state " +
+		"elsewhere")
 }

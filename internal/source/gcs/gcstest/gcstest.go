@@ -570,7 +570,8 @@ func (x *exchange) finish(u *upload) {
 	before := x.live(u.bucket, u.name)
 	switch {
 	case u.done != nil: // it was finished before, and asks again
-	case before != nil && !x.allowed(u.bucket, "storage.objects.delete"), !x.meets(u.match, before, OnReplace), !x.lets(u.bucket, u.name, before):
+	case before != nil && !x.allowed(u.bucket, "storage.objects.delete"), !x.meets(u.match, before, OnReplace),
+		!x.lets(u.bucket, u.name, before):
 		return
 	case u.sum != "" && u.sum != crc32c(u.data):
 		x.refuse(400, "invalid", "Provided CRC32C does not match.")
