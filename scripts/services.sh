@@ -74,7 +74,7 @@ packages=$(grep -rl --include='*_test.go' '^func TestReal' builtin encryption in
 # shellcheck disable=SC2086 # packages have no spaces
 CGO_ENABLED=0 .tools/bin/testsum --packages "$(go list $packages | tr '\n' ' ')" -- \
   -trimpath -vet=off -ldflags '-s -w' -count 1 -timeout 20m -run '^TestReal'
-if [ -n "${STATECRYPT_VAULT:-}${STATECRYPT_GITEA:-}" ]; then
+if [ -n "${STATECRYPT_VAULT:-}${STATECRYPT_GITEA:-}${STATECRYPT_FAKE_GCS:-}" ]; then
   TESTS='^TestAccReal' scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 fi
 

@@ -2,7 +2,11 @@ package wrap_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,6 +81,44 @@ func TestAccGCSTurns(t *testing.T) {
 				if bytes.Contains(data, []byte(secret)) {
 					t.Errorf("this was stored: %.300s", data)
 				}
+			}
+		},
+	})
+}
+
+// TestAccRealGCSTurns does the same on fake-gcs-server.
+func TestAccRealGCSTurns(t *testing.T) {
+	testkit.OneIsEnough(t)
+	origin := gcstest.StartReal(t, stateBucket)
+	t.Parallel()
+	ask := func(method, path string, data []byte) (status int, answer []byte) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, origin+path, bytes.NewReader(data))
+		must(t, err)
+		resp, err := http.DefaultClient.Do(req)
+		must(t, err)
+		defer resp.Body.Close()
+		answer, err = io.ReadAll(resp.Body)
+		must(t, err)
+		return resp.StatusCode, answer
+	}
+	object := func(name string) string { return "/storage/v1/b/" + stateBucket + "/o/" + url.PathEscape(name) }
+	takeTurns(t, cloud{
+		endpoint: origin + "/storage/v1/",
+		put: func(name string, data []byte) string {
+			_, answer := ask(http.MethodPost, "/upload/storage/v1/b/"+stateBucket+"/o?uploadType=media&name="+url.QueryEscape(name), data)
+			var made struct{ Generation string }
+			must(t, json.Unmarshal(answer, &made))
+			return made.Generation
+		},
+		isThere: func(name string) bool {
+			status, _ := ask(http.MethodGet, object(name), nil)
+			return status == http.StatusOK
+		},
+		isSealed: func() {
+			status, data := ask(http.MethodGet, object(gcsState)+"?alt=media", nil)
+			if status != http.StatusOK || bytes.Contains(data, []byte(secret)) {
+				t.Errorf("%d: this is stored: %.300s", status, data)
 			}
 		},
 	})

@@ -30,9 +30,9 @@ func withoutGoogle(environ []string) []string {
 	return slices.DeleteFunc(withoutClouds(environ), func(pair string) bool { return strings.HasPrefix(pair, "GOOGLE_") })
 }
 
-// TestInCloudStorage tests that wrap keeps a state in Cloud Storage as it does in a backend, that only a killed run leaves
-// a lock, which everybody knows by its generation, and that a state in plaintext is encrypted in place under the lock of
-// those who work without wrap.
+// TestInCloudStorage tests that wrap keeps a state in Cloud Storage as it does in a backend, that only a killed run
+// leaves a lock, which everybody knows by its generation, and that a state in plaintext is encrypted in place under the
+// lock of those who work without wrap.
 //
 // Promise: Only encrypted states
 func TestInCloudStorage(t *testing.T) {

@@ -73,7 +73,8 @@ func (w Wire) Ask(ctx context.Context, method, url string, header http.Header) (
 	return status, body, err
 }
 
-// Send sends a request of any method, and does what [Wire.Get] does. Authorize sets the body of the request, if it has one.
+// Send sends a request of any method, and does what [Wire.Get] does. Authorize sets the body of the request, if it has
+// one.
 func (w Wire) Send(ctx context.Context, method, url string, header http.Header, read func(*http.Response) error) error {
 	req, err := retryablehttp.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil { // the text of err contains the URL

@@ -63,8 +63,9 @@ func (r *Refusal) Error() string { return r.err.Error() }
 // Unwrap returns the reason.
 func (r *Refusal) Unwrap() error { return r.err }
 
-// Explain returns the error for an answer that is not a success. The request does something, such as reading the object,
-// for which the account needs a right. Only a missing object leads to a [source.MissingError], and not a missing bucket.
+// Explain returns the error for an answer that is not a success. The request does something, such as reading the
+// object, for which the account needs a right. Only a missing object, and not a missing bucket, leads to a
+// [source.MissingError].
 func (o Object) Explain(resp *http.Response, does, right string) error {
 	c, err := complaintOf(resp)
 	if err != nil && resp.StatusCode < 500 { // another attempt may get the reason

@@ -8,8 +8,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
-// TestCosts tests what the answers of a service cost: a page of a list, the description of an object, and the rules of a
-// bucket.
+// TestCosts tests what the answers of a service cost: a page of a list, the description of an object, and the rules of
+// a bucket.
 func TestCosts(t *testing.T) {
 	for name, decode := range map[string]func(file []byte) error{
 		`{"items":[{"name":"x"}]}`:                    func(file []byte) error { return json.Unmarshal(file, new(page)) },
