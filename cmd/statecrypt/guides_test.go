@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"io"
 	"maps"
@@ -20,6 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
@@ -296,6 +298,40 @@ func TestGuides(t *testing.T) {
 		for _, data := range a.Everything("acme-tf-state") {
 			if strings.Contains(string(data), "hello") {
 				t.Errorf("this was stored: %.200s", data)
+			}
+		}
+	}
+
+	guides["encrypted-state-azurerm"] = func(t *testing.T, follow follow) {
+		clis := programs(t)
+		account := azuretest.New("tfstate")
+		account.Writes, account.Actions = true, []string{azuretest.ReadAction, azuretest.WriteAction}
+		internet := cloudtest.New(t, map[string]http.Handler{
+			azuretest.Account + ".blob.core.windows.net": account, "login.microsoftonline.com": account,
+		})
+		dir := guideFolder(t, "one-state-for-both-azure")
+		const first, second, key = "correct-horse-battery-staple", "another passphrase of it", "network.tfstate"
+		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
+		write(t, filepath.Join(dir, "old.hcl"), keysOf(first))
+		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keysOf(second))
+		environ := append(internet.Environ(environ), "ARM_USE_CLI=false", "ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID,
+			"ARM_CLIENT_SECRET="+azuretest.Secret, "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1", "HOME="+dir,
+			"PATH="+clis+":"+bin+":"+os.Getenv("PATH"))
+		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") ||
+			strings.Contains(out, "TF_VAR_") {
+			t.Errorf("it prints %s", out)
+		}
+		if got := must(t, keysOf(second), string(account.Get("tfstate", key)), "decrypt"); !strings.Contains(got, "hello") {
+			t.Errorf("the state is %s", got)
+		}
+		account.Change("tfstate", key, true, func(b *azuretest.Blob) {
+			b.Lease = "11111111-2222-4333-8444-555555555555"
+			b.Metadata["terraformlockid"] = base64.StdEncoding.EncodeToString([]byte(heldBy))
+		})
+		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
+			out, err := script(t, command, dir, append(environ, "TF_VAR_state_passphrase="+second))
+			if err == nil || !strings.Contains(out, "ci@host") {
+				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
 			}
 		}
 	}

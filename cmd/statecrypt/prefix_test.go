@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
@@ -29,6 +31,23 @@ const heldBy = `{"ID":"4711","Operation":"OperationTypeApply","Who":"ci@host","C
 // storesOfMany are of each kind that lists what it has.
 func storesOfMany() map[string]func(t *testing.T) manyStates {
 	return map[string]func(t *testing.T) manyStates{
+		"azurerm": func(t *testing.T) manyStates {
+			t.Helper()
+			s := azuretest.New("states")
+			s.Writes = true
+			return manyStates{
+				block: fmt.Sprintf("backend \"azurerm\" {\nstorage_account_name = %q\ncontainer_name = \"states\"\nkey = \"${module}/unused\"\n"+
+					"access_key = %q\nblob_endpoint = %q\n}\n", azuretest.Account, azuretest.Key, nettest.Serve(t, s)+"/"+azuretest.Account),
+				read:  func(name string) string { return string(s.Get("states", name)) },
+				write: func(name, text string) { s.Put("states", name, azuretest.Blob{Data: []byte(text)}) },
+				hold: func(name string) {
+					s.Change("states", name, true, func(b *azuretest.Blob) {
+						b.Lease = "11111111-2222-4333-8444-555555555555"
+						b.Metadata = map[string]string{"terraformlockid": base64.StdEncoding.EncodeToString([]byte(heldBy))}
+					})
+				},
+			}
+		},
 		"file": func(t *testing.T) manyStates {
 			t.Helper()
 			dir := t.TempDir()

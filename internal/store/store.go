@@ -15,6 +15,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -160,7 +161,16 @@ func (l Lock) JSON() []byte {
 
 // NewLock returns a new lock for an operation of this program.
 func NewLock(operation string) Lock {
-	return Lock{ID: rand.Text(), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // cannot fail
+	return Lock{ID: UUID(random), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
+}
+
+// UUID returns a UUID that depends on the first 16 bytes, for locks: the CLIs' are UUIDs, and Azure takes no others.
+func UUID(of []byte) string {
+	b := bytes.Clone(of[:16])
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: any way to make one
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // Me returns the local user as Terraform and OpenTofu write it: login@host.

@@ -22,6 +22,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/azurerm"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/gcs"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/s3"
 )
@@ -560,7 +561,7 @@ func TestPolicy(t *testing.T) {
 			for name, rule := range rules() {
 				t.Run(k.Name+"/"+name, func(t *testing.T) { rule(t, a) })
 			}
-			for _, kind := range []store.Kind{gcs.Kind(), s3.Kind()} {
+			for _, kind := range []store.Kind{azurerm.Kind(), gcs.Kind(), s3.Kind()} {
 				if kind.Name == k.Name {
 					testStore(t, a, kind)
 				}

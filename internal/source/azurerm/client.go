@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
@@ -22,18 +24,45 @@ func (l *location) looksUp() bool {
 	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.Bool("use_azuread_auth") && l.account.group != ""
 }
 
-// connect returns a client for the blob. It signs in if necessary.
-func (l *location) connect(ctx context.Context) (*blob.Client, error) {
+// door makes clients for the blobs of a container, with one credential.
+type door struct {
+	container string                    // its URL
+	key       *blob.SharedKeyCredential // nil for the next fields
+	sas       string                    // "" for the next field
+	identity  azcore.TokenCredential
+	options   blockblob.ClientOptions
+}
+
+// blob returns a client for a blob, and for the container if name is "". Slashes in the name are encoded, as in the
+// backend; the service accepts both forms.
+func (d *door) blob(name string, query url.Values) (*blockblob.Client, error) {
+	at := d.container
+	if name != "" {
+		at += "/" + url.PathEscape(name)
+	}
+	if q := strings.Trim(query.Encode()+"&"+d.sas, "&"); q != "" {
+		at += "?" + q
+	}
+	switch {
+	case d.key != nil:
+		return blockblob.NewClientWithSharedKeyCredential(at, d.key, &d.options)
+	case d.sas != "":
+		return blockblob.NewClientWithNoCredential(at, &d.options)
+	}
+	return blockblob.NewClient(at, d.identity, &d.options)
+}
+
+// connect finds the container and the credential, and signs in if necessary.
+func (l *location) connect(ctx context.Context) (*door, error) {
 	access, err := l.access(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u, err := l.url(access.Cloud)
-	if err != nil {
+	d := &door{options: blockblob.ClientOptions{ClientOptions: access.ClientOptions()}}
+	d.options.Transport, d.options.PerCallPolicies = limitedTransport{access.Transport}, l.policies
+	if d.container, err = l.url(access.Cloud); err != nil {
 		return nil, err
 	}
-	options := &blob.ClientOptions{ClientOptions: access.ClientOptions()}
-	options.Transport = limitedTransport{access.Transport}
 	key := l.grant.accessKey
 	if l.looksUp() {
 		if key, err = l.lookUp(ctx, access); err != nil {
@@ -42,23 +71,15 @@ func (l *location) connect(ctx context.Context) (*blob.Client, error) {
 	}
 	switch {
 	case key != "":
-		shared, err := blob.NewSharedKeyCredential(l.account.name, key)
-		if err != nil {
+		if d.key, err = blob.NewSharedKeyCredential(l.account.name, key); err != nil {
 			return nil, web.Final("the access key is not standard base64; copy all of it")
 		}
-		return blob.NewClientWithSharedKeyCredential(u.String(), shared, options)
 	case l.grant.sas != "":
-		if u.RawQuery != "" {
-			u.RawQuery += "&"
-		}
-		u.RawQuery += l.grant.sas
-		return blob.NewClientWithNoCredential(u.String(), options)
+		d.sas = l.grant.sas
+	default:
+		d.identity, err = l.identity(ctx, access)
 	}
-	identity, err := l.identity(ctx, access)
-	if err != nil {
-		return nil, err
-	}
-	return blob.NewClient(u.String(), identity, options)
+	return d, err
 }
 
 // access returns the settings for signing in, including the addresses of the cloud.

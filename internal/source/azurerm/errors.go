@@ -22,6 +22,10 @@ type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
 
+// Frozen is the reason why a blob cannot be changed.
+const Frozen = "an immutability policy or a legal hold keeps the blob, or its container, from being changed, so that neither a lock nor " +
+	"a state can be written; keep the state in another container"
+
 var (
 	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the " +
 		"portal shows it; a URL or a connection string is not one")
@@ -70,10 +74,7 @@ func (l *location) explain(limited context.Context, err error) error {
 // others.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 func (l *location) refused(answered *azcore.ResponseError) error {
-	code := ""
-	if answered.RawResponse != nil { // the code in the body is ignored, because a proxy may have written it
-		code = answered.RawResponse.Header.Get("x-ms-error-code")
-	}
+	code := codeOf(answered)
 	if code == "BlobNotFound" && answered.StatusCode == http.StatusNotFound {
 		if l.version != "" {
 			return fmt.Errorf("there is no version %s of the blob %q (404 BlobNotFound); it may have been deleted", l.version, l.blob)
@@ -86,7 +87,11 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 	}
 	status, account := answered.StatusCode, "the storage account "+l.account.name
 	if advice := l.advice(code); advice != "" {
-		return fmt.Errorf("%s refuses the read (%d %s): %s", account, status, code, advice)
+		request := "read"
+		if l.writes {
+			request = "request"
+		}
+		return fmt.Errorf("%s refuses the %s (%d %s): %s", account, request, status, code, advice)
 	}
 	return answers.Find([]answers.Row{
 		{Status: "429 503", Text: account + " gets too many requests or is overloaded (" + web.Status(status) + "); try again later"},
@@ -98,6 +103,11 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 
 func (l *location) advice(code string) string {
 	isSAS, isKey := l.grant.sas != "", l.grant.accessKey != "" || l.looksUp()
+	act, acting, permission, role := "read", "reading", "permission r", "Reader"
+	if l.writes {
+		act, acting, role = "read and write", "reading and writing", "Contributor"
+		permission = "permissions r and w (t for a blob with index tags, l to list)"
+	}
 	return answers.Find([]answers.Row{
 		{Code: "ContainerNotFound", Text: "there is no container " + l.container + "; check container_name and storage_account_name"},
 		{Code: "ContainerBeingDeleted ContainerDisabled", Text: "the container " + l.container + " is disabled or being deleted"},
@@ -105,9 +115,9 @@ func (l *location) advice(code string) string {
 			"check storage_account_name, container_name and the credentials"},
 		{Code: "AccountIsDisabled AccountBeingCreated", Text: "the account is disabled, or not yet there"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Unless: !isSAS,
-			Text: "the shared access signature does not allow reading blobs; make one with the permission r for blobs"},
-		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Text: "the identity may not read blobs; give it the role " +
-			"Storage Blob Data Reader on the container; a new role needs some minutes"},
+			Text: "the shared access signature does not allow " + acting + " blobs; make one with the " + permission + " for blobs"},
+		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Text: "the identity may not " + act + " blobs; give it the role " +
+			"Storage Blob Data " + role + " on the container; a new role needs some minutes"},
 		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature is expired, not yet valid, or not of this account; " +
 			"check sas_token in {credentials}, and the clock of this machine"},
 		{Code: "AuthenticationFailed", Unless: !isKey,
@@ -116,13 +126,13 @@ func (l *location) advice(code string) string {
 		{Code: "InvalidAuthenticationInfo NoAuthenticationInformation",
 			Text: "the token of the identity is not accepted here; check tenant_id, environment and blob_endpoint in {credentials}"},
 		{Code: "AuthorizationFailure", Text: "the network rules of the account do not let this machine in: allow its address, or run inside " +
-			"the network; or the credentials do not allow reading blobs"},
+			"the network; or the credentials do not allow " + acting + " blobs"},
 		{Code: "AuthorizationSourceIPMismatch", Text: "the shared access signature is not for the address of this machine"},
 		{Code: "AuthorizationProtocolMismatch AuthorizationResourceTypeMismatch AuthorizationServiceMismatch",
 			Text: "the shared access signature is for something else; make one for objects (srt=o) of the blob service " +
 				"(ss=b), or for the container (sr=c)"},
 		{Code: "KeyBasedAuthenticationNotPermitted", Text: "the account accepts no access keys and no signatures made with them; set " +
-			"use_azuread_auth in {credentials}, and give the identity the role Storage Blob Data Reader"},
+			"use_azuread_auth in {credentials}, and give the identity the role Storage Blob Data " + role},
 		{Code: "PublicAccessNotPermitted", Text: "the account requires credentials"},
 		{Code: "BlobArchived BlobBeingRehydrated",
 			Text: "the blob is in the archive tier, from which nothing can be read; move it to another tier first"},
@@ -130,6 +140,9 @@ func (l *location) advice(code string) string {
 			Text: "the blob is encrypted with a key that its writer provides; set customer_provided_key to that key, in {credentials}"},
 		{Code: "BlobDoesNotUseCustomerSpecifiedEncryption",
 			Text: "the blob is not encrypted with a key that its writer provides; leave customer_provided_key out"},
+		{Code: "UnauthorizedBlobOverwrite",
+			Text: "the shared access signature allows new blobs only; make one with the " + permission + " for blobs"},
+		{Code: "BlobImmutableDueToPolicy BlobImmutableDueToLegalHold", Text: Frozen},
 		{Code: "InvalidQueryParameterValue InvalidUri InvalidResourceName OutOfRangeInput",
 			Text: "the name of the container, the key or the version cannot be right"},
 		{Code: "ServerBusy OperationTimedOut InternalError", Text: "the service is overloaded or has failed; try again later"},
@@ -138,7 +151,7 @@ func (l *location) advice(code string) string {
 
 // lookupRefused translates a resource manager error.
 func (l *location) lookupRefused(status int) error {
-	const instead = "; or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)"
+	instead := "; or leave resource_group_name out, and " + l.itself()
 	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, web.Status(status))
 	return answers.Find([]answers.Row{
 		{Status: "403", Text: what + ": the identity lacks the permission Microsoft.Storage/storageAccounts/listKeys/action" + instead},
@@ -148,4 +161,12 @@ func (l *location) lookupRefused(status int) error {
 		{Status: "409 423", Text: what + ": a lock on the account or its group does not allow it" + instead},
 		{Text: what + instead},
 	}, status, "", "").Err()
+}
+
+// itself returns a text about an identity that looks up no key.
+func (l *location) itself() string {
+	if l.writes {
+		return "the identity itself writes the blob (role Storage Blob Data Contributor)"
+	}
+	return "the identity itself reads the blob (role Storage Blob Data Reader)"
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -52,7 +53,12 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{Grant: v, accessKey: v.String("access_key")}
+	return newGrant(v, credentials.Env)
+}
+
+// newGrant returns the grant with the values of a block.
+func newGrant(v source.Grant, env attr.LookupEnv) (g grant, err error) {
+	g = grant{Grant: v, accessKey: v.String("access_key")}
 	if g.accessKey == "" {
 		g.sas = v.String("sas_token")
 	}
@@ -71,7 +77,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
 		}
 	}
-	if g.access, err = azureauth.New(v.Values, world.For(credentials.Env, false)); err != nil {
+	if g.access, err = azureauth.New(v.Values, world.For(env, false)); err != nil {
 		return grant{}, err
 	}
 	g.access.Pipeline = v.String("ado_service_connection_id")

@@ -114,7 +114,7 @@ func TestInteropIdentities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := azuretest.New("tfstate")
-			s.Writes, s.Actions = true, []string{c.action}
+			s.Writes, s.Actions = true, []string{c.action, azuretest.WriteAction}
 			internet := cloudtest.New(t, map[string]http.Handler{accountHost: s, "login.microsoftonline.com": s, "management.azure.com": s})
 			p := project(t, tofu, internet, "network.tfstate", c.more, append(c.env,
 				"ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID, "ARM_CLIENT_SECRET="+azuretest.Secret)...)

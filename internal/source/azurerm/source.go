@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
@@ -37,6 +38,8 @@ type run struct {
 	credentials source.Credentials
 	transport   policy.Transporter // sends all requests
 	retryDelay  time.Duration      // wait before the second attempt; 0 leaves it to the SDK
+	policies    []policy.Policy    // applied to each request before it is signed
+	writes      bool               // whether more than reads is asked for, which errors say
 
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
@@ -89,21 +92,35 @@ func checkContainer(name string) error {
 }
 
 func (r *run) open(req source.Request) (source.Source, error) {
-	l := &location{
-		run: r, credentials: req.String("credentials_name"), container: req.String("container_name"), version: req.String("version_id"),
-		account: account{req.String("credentials_name"), req.String("subscription_id"), req.String("resource_group_name"),
-			req.String("storage_account_name")},
-		blob: req.String("key"), limit: req.MaxSize, timeout: time.Duration(req.Int("timeout_seconds")) * time.Second,
+	name := req.String("credentials_name")
+	l, err := r.locate(req, name, func() (grant, error) { return choose(r.credentials, name) })
+	if err != nil {
+		return nil, err
 	}
-	if w := req.OtherWorkspace(); w != "" {
+	l.version = req.String("version_id")
+	return l, nil
+}
+
+// locate returns the blob of a request, with the credentials that choose returns. They have a name.
+func (r *run) locate(req source.Request, name string, choose func() (grant, error)) (*location, error) {
+	l := &location{
+		run: r, credentials: name, container: req.String("container_name"),
+		account: account{name, req.String("subscription_id"), req.String("resource_group_name"), req.String("storage_account_name")},
+		blob:    req.String("key"), limit: req.MaxSize, timeout: time.Duration(req.Int("timeout_seconds")) * time.Second,
+	}
+	w := req.OtherWorkspace()
+	if w != "" {
 		l.blob += "env:" + w
 	}
-	if req.String("key") == "" || !isBlobName(l.blob) {
-		return nil, req.Errorf("key", "with the workspace it makes %q, which cannot be the name of a blob: 1 to 1024 characters, none of "+
-			"them a control character, and no part . or ..", l.blob)
+	switch err := CheckBlobName(l.blob); {
+	case req.String("key") != "" && err == nil:
+	case w == "":
+		return nil, req.Errorf("key", "%w", err)
+	default:
+		return nil, req.Errorf("key", "with the workspace: %w", err)
 	}
 	var err error
-	if l.grant, err = choose(r.credentials, l.credentials); err != nil {
+	if l.grant, err = choose(); err != nil {
 		return nil, err
 	}
 	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {
@@ -124,20 +141,23 @@ func (l *location) checkLookup(req source.Request) error {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // the CLI knows the subscription
 	case l.account.subscription == "":
 		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is "+
-			"needed; "+
-			"or leave resource_group_name out, and the identity itself reads the blob (role Storage Blob Data Reader)")
+			"needed; or leave resource_group_name out, and %s", l.itself())
 	case len(l.account.subscription) > 64 || !subscription.MatchString(l.account.subscription):
 		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
 	}
 	return nil
 }
 
-// isBlobName reports whether name is a valid blob name that neither the service nor a proxy can mistake for
+// CheckBlobName returns an error for a name that is not valid for a blob, or that the service or a proxy can take for
 // another path.
-func isBlobName(name string) bool {
+func CheckBlobName(name string) error {
 	parts := strings.Split(name, "/")
-	return !slices.Contains(parts, ".") && !slices.Contains(parts, "..") && len(name) <= 1024 && utf8.ValidString(name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) && !strings.Contains(name, `\`)
+	if name == "" || slices.Contains(parts, ".") || slices.Contains(parts, "..") || len(name) > 1024 || !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(name, `\`) {
+		return fmt.Errorf("%s cannot be the name of a blob: 1 to 1024 characters, none of them a control character or a backslash, and "+
+			"no part . or ..", outside.Quoted(name, 100))
+	}
+	return nil
 }
 
 // location is one blob.
@@ -182,34 +202,30 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 // fetch downloads the blob. If a download is cut off, it starts again, with at most maxTries attempts in
 // total.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
-	client, err := l.connect(ctx)
+	d, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	if l.version != "" {
+		query.Set("versionid", l.version)
+	}
+	client, err := d.blob(l.blob, query)
 	if err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		snapshot, err := l.download(ctx, client)
+		data, answer, err := l.download(ctx, client)
 		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
-			return snapshot, err
+			return l.snapshot(data, answer, err)
 		}
 	}
 }
 
-func (l *location) download(ctx context.Context, client *blob.Client) (*source.Snapshot, error) {
-	var raw *http.Response
-	answer, err := client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
+// snapshot returns the state in a blob that was downloaded.
+func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse, err error) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
-	}
-	if raw == nil || answer.Body == nil || answer.BlobType == nil {
-		return nil, errNoStorage // every Azure Storage response has a blob type
-	}
-	defer answer.Body.Close()
-	data, err := web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
-	switch {
-	case web.Own(err) != nil:
-		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
 	lock := lockOf(answer.DownloadResponse)
 	if len(data) == 0 { // the backend locks a blob before it has written anything to it
@@ -222,7 +238,25 @@ func (l *location) download(ctx context.Context, client *blob.Client) (*source.S
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }
 
-const maxRevision = 200 // size limit of a revision, in bytes
+// download returns the content of a blob, and the answer with its properties.
+func (l *location) download(ctx context.Context, client *blockblob.Client) (data []byte, answer blob.DownloadStreamResponse, err error) {
+	var raw *http.Response
+	answer, err = client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
+	if err != nil {
+		return nil, answer, err
+	}
+	if raw == nil || answer.Body == nil || answer.BlobType == nil {
+		return nil, answer, errNoStorage // every answer of Azure Storage has a blob type
+	}
+	defer answer.Body.Close()
+	data, err = web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
+	if err != nil && web.Own(err) == nil {
+		err = fmt.Errorf("%w: %w", errBrokeOff, err)
+	}
+	return data, answer, err
+}
+
+const maxRevision = 200 // bytes of a revision
 
 func revision(version *string, etag *azcore.ETag) string {
 	switch {
@@ -234,25 +268,16 @@ func revision(version *string, etag *azcore.ETag) string {
 	return ""
 }
 
-// url returns the URL of the blob. Slashes in the blob name are encoded, as in the backend; the service
-// accepts both forms.
-func (l *location) url(c azureauth.Cloud) (*url.URL, error) {
+// url returns the URL of the container.
+func (l *location) url(c azureauth.Cloud) (string, error) {
 	base := l.grant.endpoint
 	if base == nil {
 		if c.StorageSuffix == "" {
-			return nil, web.Final("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")
+			return "", web.Final("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")
 		}
 		base = &url.URL{Scheme: "https", Host: l.account.name + ".blob." + c.StorageSuffix}
 	}
-	u, err := url.Parse(base.Scheme + "://" + base.Host + strings.TrimSuffix(base.Path, "/") + "/" + l.container + "/" +
-		url.PathEscape(l.blob))
-	if err != nil {
-		return nil, err
-	}
-	if l.version != "" {
-		u.RawQuery = url.Values{"versionid": {l.version}}.Encode()
-	}
-	return u, nil
+	return base.Scheme + "://" + base.Host + strings.TrimSuffix(base.Path, "/") + "/" + l.container, nil
 }
 
 const lockMetadata = "terraformlockid"

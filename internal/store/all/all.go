@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/azurerm"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/file"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/gcs"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/git"
@@ -12,5 +13,5 @@ import (
 
 // Kinds returns all kinds of stores. The first is the only one that variables may describe without a block.
 func Kinds() []store.Kind {
-	return []store.Kind{httpstore.Kind(), file.Kind(), git.Kind(), s3.Kind(), gcs.Kind()}
+	return []store.Kind{httpstore.Kind(), file.Kind(), git.Kind(), s3.Kind(), gcs.Kind(), azurerm.Kind()}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
@@ -116,7 +117,7 @@ func TestFolders(t *testing.T) {
 			return action != c.denied || action == "s3:PutObject" && !strings.HasSuffix(resource, "/-")
 		}
 		s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool {
-			refuses := c.folders && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, proofSuffix+"/-")
+			refuses := c.folders && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, objects.ProofSuffix+"/-")
 			if refuses && c.denied == "" {
 				objecttest.Refuse(w, http.StatusConflict, "ObjectParentIsFile", objecttest.Canary)
 			}
@@ -124,8 +125,8 @@ func TestFolders(t *testing.T) {
 		}))
 		for round := range 2 {
 			err := ready(t.Context(), at(t, s.block))
-			if (err != nil) != c.refused || (s.Get(bucketOf, "net/prod"+proofSuffix) == nil) != c.refused ||
-				s.Get(bucketOf, "net/prod"+proofSuffix+"/-") != nil {
+			if (err != nil) != c.refused || (s.Get(bucketOf, "net/prod"+objects.ProofSuffix) == nil) != c.refused ||
+				s.Get(bucketOf, "net/prod"+objects.ProofSuffix+"/-") != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if c.refused && round == 0 {

@@ -29,7 +29,7 @@ func (a answer) own() (all []form) {
 	case strings.HasPrefix(text, "{"):
 		grammars = append(grammars, InJSON(text)...)
 	case strings.HasPrefix(text, "<"):
-		grammars = append(grammars, inXML(text)...)
+		grammars = append(grammars, InXML(text)...)
 	}
 	for _, g := range grammars {
 		all = append(all, form{g, func(file string) *answer { return &answer{a.status, a.header, []byte(file)} }})
@@ -120,8 +120,8 @@ func write(value any, elements, longer int, here, below string) string {
 	return string(text)
 }
 
-// inXML makes the content of the first XML element grow, and adds elements that no reader knows.
-func inXML(text string) []Grammar {
+// InXML has the content of the first element grow, and what no reader knows in it.
+func InXML(text string) []Grammar {
 	end := strings.LastIndex(text, "</")
 	name, _, _ := strings.Cut(strings.TrimPrefix(text[max(end, 0):], "</"), ">")
 	begin := strings.Index(text, "<"+name)

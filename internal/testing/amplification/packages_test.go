@@ -66,6 +66,7 @@ func keepers() map[string]string {
 		"internal/source/pg":                             "- one value of at most max_size bytes, which it does not decode",
 		"internal/source/remote":                         "its own grammar",
 		"internal/store":                                 "its own grammar",
+		"internal/store/azurerm":                         "its own grammar",
 		"internal/store/digest":                          "- the sum of a state in hexadecimal digits, which it only encodes",
 		"internal/store/file":                            "its own grammar",
 		"internal/store/gcs":                             "its own grammar",

@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +42,11 @@ const (
 
 	// ReadAction is the permission that an identity needs to read a blob.
 	ReadAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
-	// KeysAction is the permission that is needed to look up access keys.
+	// These are what it takes as an identity to write and lease a blob, to read its index tags, and to write them.
+	WriteAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
+	TagsAction  = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/tags/read"
+	TagAction   = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/tags/write"
+	// KeysAction is what it takes to look up access keys.
 	KeysAction = "Microsoft.Storage/storageAccounts/listKeys/action"
 )
 
@@ -50,26 +55,47 @@ const (
 type Server struct {
 	nettest.Log[string] // the account's requests: "GET container/blob?query", without signatures
 
-	Actions     []string                                          // the identity's permissions
-	Writes      bool                                              // whether a backend may write, lock and list
-	CustomerKey string                                            // the key that all blobs are encrypted with; may be empty
-	Before      func(w http.ResponseWriter, r *http.Request) bool // called first, except for signing in; true if it has responded
-	SignIn      func(form url.Values) bool                        // reports whether a token request is granted; nil checks Secret
+	Actions     []string                                          // what the identity may do
+	Writes      bool                                              // a backend may write, lock and list
+	CustomerKey string                                            // blobs are encrypted with it
+	Weak        bool                                              // a proxy makes ETags weak
+	Ignores     map[Condition]bool                                // of requests, as some emulators do
+	Before      func(w http.ResponseWriter, r *http.Request) bool // runs before the account or the manager serves; true when it has answered
+	SignIn      func(form url.Values) bool                        // which requests for a token are granted; by Secret when nil
 
 	mu         sync.Mutex
 	containers map[string]map[string]*Blob
+	frozen     map[string]bool // containers with an immutability policy
 	other      nettest.Log[string]
 	counter    int
 }
 
+// Condition is what a request may depend on.
+type Condition string
+
+// These are conditions that a server may ignore.
+const (
+	IfNoneMatch Condition = "If-None-Match"
+	IfMatch     Condition = "If-Match"
+	Leases      Condition = "leases"  // anybody may have one
+	Releases    Condition = "release" // which lease it is, and If-Match, when a lock is given back
+)
+
 // Blob is one blob.
 type Blob struct {
-	Data     []byte
-	Metadata map[string]string
-	Lease    string            // ID of the lease; "" if there is none
-	Version  string            // ID of the current version; "" if versions are not kept
-	Versions map[string][]byte // older versions by ID
-	etag     string
+	Data      []byte
+	Metadata  map[string]string
+	Lease     string            // ID of the lease; "" for none
+	Broken    string            // ID of a lease that was broken
+	Version   string            // ID of the current version; "" if none are kept
+	Versions  map[string][]byte // :: ID → older version
+	Snapshots [][]byte
+	Tags      string // as in a query
+	Tier      string // that somebody has set
+	Scope     string // the encryption scope
+	Deleted   bool   // softly
+	Hold      bool   // a legal hold
+	etag      string
 }
 
 // New returns an account with one container.
@@ -93,7 +119,42 @@ func (s *Server) put(container, name string, b *Blob) {
 	s.containers[container][name] = b
 }
 
-// Get returns the content of a blob, or nil if there is none.
+// Create makes a container.
+func (s *Server) Create(container string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.containers[container] = map[string]*Blob{}
+}
+
+// Freeze gives a container an immutability policy.
+func (s *Server) Freeze(container string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = map[string]bool{container: true}
+}
+
+// Change has somebody change a blob by hand. Its ETag becomes another one if rewrites is true.
+func (s *Server) Change(container, name string, rewrites bool, change func(b *Blob)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.containers[container][name]
+	if change(b); rewrites {
+		s.put(container, name, b)
+	}
+}
+
+// Look returns a copy of a blob, and an empty one if there is none.
+func (s *Server) Look(container, name string) (b Blob) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there := s.containers[container][name]; there != nil {
+		b = *there
+		b.Metadata = maps.Clone(b.Metadata)
+	}
+	return b
+}
+
+// Get returns what a blob holds, nil if there is none.
 func (s *Server) Get(container, name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +231,7 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	name, unescapeErr := url.PathUnescape(escaped)
 	query := r.URL.Query()
 	shown := url.Values{}
-	for _, name := range []string{"comp", "restype", "prefix", "versionid"} {
+	for _, name := range []string{"comp", "restype", "prefix", "versionid", "marker"} {
 		if query.Has(name) {
 			shown[name] = query[name]
 		}
@@ -186,11 +247,16 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	switch {
 	case err != nil || unescapeErr != nil:
 		Fail(w, 400, "InvalidUri")
-	case !s.authorized(w, r):
+	case !s.authorized(w, r, need(r, s.containers[container][name] == nil)),
+		r.Header.Get("x-ms-tags") != "" && !s.authorized(w, r, right{"t", TagAction}):
 	case s.containers[container] == nil:
 		Fail(w, 404, "ContainerNotFound")
 	case r.Method == http.MethodGet && name != "" && !query.Has("comp"):
 		s.getBlob(w, r, container, name)
+	case name == "" && r.Method == http.MethodHead:
+		w.Header().Set("x-ms-has-immutability-policy", fmt.Sprint(s.frozen[container]))
+		w.Header().Set("x-ms-has-legal-hold", "false")
+		w.Header().Set("ETag", `"0x8D0"`)
 	case !s.Writes:
 		Fail(w, 403, "AuthorizationPermissionMismatch")
 	default:
@@ -198,8 +264,28 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	}
 }
 
-// authorized reports whether the request is authorized. If not, it sends an error response.
-func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
+// right is what a request requires: a letter of a shared access signature, of which one is enough, and an action.
+type right struct{ letters, action string }
+
+func need(r *http.Request, isNew bool) right {
+	query := r.URL.Query()
+	switch {
+	case query.Get("comp") == "list":
+		return right{"l", ReadAction}
+	case query.Get("comp") == "tags" && r.Method == http.MethodGet:
+		return right{"t", TagsAction}
+	case query.Get("restype") == "container":
+		return right{"", ReadAction} // which no signature for a container allows
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return right{"r", ReadAction}
+	case r.Method == http.MethodPut && isNew:
+		return right{"cw", WriteAction}
+	}
+	return right{"w", WriteAction}
+}
+
+// authorized answers when the request is not.
+func (s *Server) authorized(w http.ResponseWriter, r *http.Request, needs right) bool {
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	query := r.URL.Query()
 	switch {
@@ -211,8 +297,8 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+Tenant+
 			`/oauth2/authorize" resource_id="https://storage.azure.com"`)
 		Fail(w, 401, "InvalidAuthenticationInfo")
-	case scheme == "Bearer" && slices.Contains(s.Actions, ReadAction),
-		scheme != "Bearer" && signed(query) && strings.Contains(query.Get("sp"), "r"):
+	case scheme == "Bearer" && slices.Contains(s.Actions, needs.action),
+		scheme != "Bearer" && signed(query) && strings.ContainsAny(query.Get("sp"), needs.letters):
 		return true
 	case scheme == "Bearer" || signed(query):
 		Fail(w, 403, "AuthorizationPermissionMismatch")
@@ -276,7 +362,7 @@ func Sign(r *http.Request) string {
 
 func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name string) {
 	b := s.containers[container][name]
-	if b == nil {
+	if b == nil || b.Deleted {
 		Fail(w, 404, "BlobNotFound")
 		return
 	}
@@ -289,15 +375,10 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name
 		}
 		version = wanted
 	}
-	switch key := r.Header.Get("x-ms-encryption-key"); {
-	case s.CustomerKey != "" && key == "":
-		Fail(w, 409, "BlobUsesCustomerSpecifiedEncryption")
-		return
-	case key != s.CustomerKey:
-		Fail(w, 409, "BlobCustomerSpecifiedEncryptionMismatch")
+	if !s.opens(w, r) {
 		return
 	}
-	describe(w, b)
+	s.describe(w, b)
 	if version != "" {
 		w.Header().Set("x-ms-version-id", version)
 	}
@@ -305,19 +386,46 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name
 	_, _ = w.Write(data) // an error means that the client has disconnected
 }
 
-func describe(w http.ResponseWriter, b *Blob) {
+// opens answers when the request does not have the key of the customer.
+func (s *Server) opens(w http.ResponseWriter, r *http.Request) bool {
+	switch key := r.Header.Get("x-ms-encryption-key"); {
+	case s.CustomerKey != "" && key == "":
+		Fail(w, 409, "BlobUsesCustomerSpecifiedEncryption")
+	case key != s.CustomerKey:
+		Fail(w, 409, "BlobCustomerSpecifiedEncryptionMismatch")
+	default:
+		return true
+	}
+	return false
+}
+
+func (s *Server) describe(w http.ResponseWriter, b *Blob) {
 	h := w.Header()
 	h.Set("ETag", b.etag)
+	if s.Weak {
+		h.Set("ETag", "W/"+b.etag)
+	}
 	h.Set("Last-Modified", "Sat, 31 Jan 2026 12:00:00 GMT")
 	h.Set("Content-Type", "application/json")
 	h.Set("x-ms-blob-type", "BlockBlob")
 	h.Set("x-ms-server-encrypted", "true")
 	h.Set("x-ms-lease-state", "available")
 	h.Set("x-ms-lease-status", "unlocked")
-	if b.Lease != "" {
+	switch {
+	case b.Lease != "":
 		h.Set("x-ms-lease-state", "leased")
 		h.Set("x-ms-lease-status", "locked")
 		h.Set("x-ms-lease-duration", "infinite")
+	case b.Broken != "":
+		h.Set("x-ms-lease-state", "broken")
+	}
+	h.Set("x-ms-access-tier", cmp.Or(b.Tier, "Hot"))
+	h.Set("x-ms-access-tier-inferred", fmt.Sprint(b.Tier == ""))
+	if tags, _ := url.ParseQuery(b.Tags); len(tags) > 0 {
+		h.Set("x-ms-tag-count", fmt.Sprint(len(tags)))
+	}
+	if b.Hold {
+		h.Set("x-ms-legal-hold", "true")
 	}
 	for name, value := range b.Metadata {
 		h["x-ms-meta-"+name] = []string{value}
@@ -327,41 +435,143 @@ func describe(w http.ResponseWriter, b *Blob) {
 // write handles the backend requests that are not reads of blobs.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, container, name string, body []byte) {
 	b := s.containers[container][name]
+	if b != nil && b.Deleted {
+		b = nil
+	}
 	query := r.URL.Query()
-	action, lease := r.Header.Get("x-ms-lease-action"), r.Header.Get("x-ms-lease-id")
-	switch comp := query.Get("comp"); {
+	comp, isPut := query.Get("comp"), r.Method == http.MethodPut && name != ""
+	puts := isPut && comp == "" && r.Header.Get("x-ms-blob-type") == "BlockBlob"
+	switch {
 	case name == "" && r.Method == http.MethodGet && comp == "list":
-		s.list(w, container, query.Get("prefix"))
-	case r.Method == http.MethodPut && name != "" && comp == "" && r.Header.Get("x-ms-blob-type") == "BlockBlob":
-		if b != nil && b.Lease != "" && b.Lease != lease {
-			Fail(w, 412, "LeaseIdMissing")
-			return
-		}
-		next := &Blob{Data: body, Metadata: metadataOf(r)}
+		s.list(w, r, container, query.Get("prefix"))
+	case !s.meets(w, r, b, puts):
+	case b == nil && !puts:
+		Fail(w, 404, "BlobNotFound")
+	case isPut && comp == "lease":
+		s.lease(w, r, b)
+	case !s.holds(w, r, b):
+	case r.Method == http.MethodGet && comp == "tags":
+		s.tags(w, b)
+	case !s.opens(w, r):
+	case r.Method == http.MethodHead:
+		s.describe(w, b)
+		w.Header().Set("Content-Length", fmt.Sprint(len(b.Data)))
+	case b != nil && (b.Hold || s.frozen[container]) && comp != "snapshot":
+		Fail(w, 409, "BlobImmutableDueToPolicy")
+	case puts:
+		next := &Blob{Data: body, Metadata: metadataOf(r), Tags: r.Header.Get("x-ms-tags"), Tier: r.Header.Get("x-ms-access-tier"),
+			Scope: r.Header.Get("x-ms-encryption-scope")}
 		if b != nil {
-			next.Lease = b.Lease
+			next.Lease, next.Snapshots = b.Lease, b.Snapshots
 		}
 		s.put(container, name, next)
-		describe(w, next)
+		s.describe(w, next)
 		w.WriteHeader(http.StatusCreated)
-	case b == nil:
-		Fail(w, 404, "BlobNotFound")
-	case r.Method == http.MethodHead:
-		describe(w, b)
-		w.Header().Set("Content-Length", fmt.Sprint(len(b.Data)))
-	case r.Method == http.MethodPut && comp == "lease" && action == "acquire" && b.Lease == "":
-		b.Lease = r.Header.Get("x-ms-proposed-lease-id")
-		w.Header().Set("x-ms-lease-id", b.Lease)
+	case isPut && comp == "snapshot":
+		b.Snapshots = append(b.Snapshots, b.Data)
+		s.describe(w, b)
+		w.Header().Set("x-ms-snapshot", "2026-01-31T12:00:00.0000000Z")
 		w.WriteHeader(http.StatusCreated)
-	case b.Lease != "" && b.Lease != lease:
-		Fail(w, 412, "LeaseIdMismatchWithBlobOperation")
-	case r.Method == http.MethodPut && comp == "lease" && action == "release":
-		b.Lease = ""
-	case r.Method == http.MethodPut && comp == "metadata":
+	case isPut && comp == "metadata" && r.Header.Get("x-ms-encryption-scope") != b.Scope:
+		Fail(w, 409, "BlobDoesNotUseEncryptionScope")
+	case isPut && comp == "metadata":
 		b.Metadata = metadataOf(r)
+		s.put(container, name, b)
+		s.describe(w, b)
 	default:
 		Fail(w, 400, "UnsupportedHttpVerb")
 	}
+}
+
+// meets answers when a condition about the ETag is not met. That is told before anything about a lease.
+func (s *Server) meets(w http.ResponseWriter, r *http.Request, b *Blob, puts bool) bool {
+	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
+	releases := s.Ignores[Releases] && (r.Header.Get("x-ms-lease-action") == "release" || len(metadataOf(r)) == 0 &&
+		r.URL.Query().Get("comp") == "metadata")
+	switch {
+	case match != "" && (b == nil || match != "*" && match != b.etag) && !s.Ignores[IfMatch] && !releases:
+		Fail(w, 412, "ConditionNotMet")
+	case none == "*" && b != nil && puts && !s.Ignores[IfNoneMatch]:
+		Fail(w, 409, "BlobAlreadyExists")
+	case none != "" && b != nil && (none == "*" || none == b.etag) && !s.Ignores[IfNoneMatch]:
+		Fail(w, 412, "ConditionNotMet")
+	default:
+		return true
+	}
+	return false
+}
+
+// holds answers when the blob has another lease than the request says. A read need not name the lease.
+func (s *Server) holds(w http.ResponseWriter, r *http.Request, b *Blob) bool {
+	lease := r.Header.Get("x-ms-lease-id")
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	releases := s.Ignores[Releases] && len(metadataOf(r)) == 0 && r.URL.Query().Get("comp") == "metadata"
+	switch {
+	case b == nil && lease == "", s.Ignores[Leases], releases:
+		return true
+	case b == nil:
+		Fail(w, 404, "BlobNotFound")
+	case lease == "" && (b.Lease == "" || reads || r.URL.Query().Get("comp") == "snapshot"):
+		return true
+	case lease == "":
+		Fail(w, 412, "LeaseIdMissing")
+	case b.Lease == lease:
+		return true
+	case b.Lease != "":
+		Fail(w, 412, "LeaseIdMismatchWithBlobOperation")
+	case b.Broken == lease:
+		Fail(w, 412, "LeaseLost")
+	default:
+		Fail(w, 412, "LeaseNotPresentWithBlobOperation")
+	}
+	return false
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// lease changes the lease of a blob, whose ETag stays.
+// https://learn.microsoft.com/rest/api/storageservices/lease-blob
+func (s *Server) lease(w http.ResponseWriter, r *http.Request, b *Blob) {
+	proposed, lease := r.Header.Get("x-ms-proposed-lease-id"), r.Header.Get("x-ms-lease-id")
+	switch action := r.Header.Get("x-ms-lease-action"); {
+	case action == "acquire" && (!uuid.MatchString(proposed) || r.Header.Get("x-ms-lease-duration") != "-1"):
+		Fail(w, 400, "InvalidHeaderValue")
+	case action == "acquire" && b.Lease != "" && b.Lease != proposed && !s.Ignores[Leases]:
+		Fail(w, 409, "LeaseAlreadyPresent")
+	case action == "acquire":
+		b.Lease, b.Broken = proposed, ""
+		s.describe(w, b)
+		w.Header().Set("x-ms-lease-id", proposed)
+		w.WriteHeader(http.StatusCreated)
+	case action == "release" && (lease == "" || lease != b.Lease && lease != b.Broken) && !s.Ignores[Releases]:
+		Fail(w, 409, "LeaseIdMismatchWithLeaseOperation")
+	case action == "release":
+		b.Lease, b.Broken = "", ""
+		s.describe(w, b)
+	case action == "break" && b.Lease == "" && b.Broken == "":
+		Fail(w, 409, "LeaseNotPresentWithLeaseOperation")
+	case action == "break":
+		b.Lease, b.Broken = "", cmp.Or(b.Lease, b.Broken)
+		s.describe(w, b)
+		w.Header().Set("x-ms-lease-time", "0")
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		Fail(w, 400, "InvalidHeaderValue")
+	}
+}
+
+func (s *Server) tags(w http.ResponseWriter, b *Blob) {
+	type tag struct{ Key, Value string }
+	var answer struct {
+		XMLName xml.Name `xml:"Tags"`
+		TagSet  struct{ Tag []tag }
+	}
+	tags, _ := url.ParseQuery(b.Tags)
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		answer.TagSet.Tag = append(answer.TagSet.Tag, tag{name, tags.Get(name)})
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	_ = xml.NewEncoder(w).Encode(answer)
 }
 
 func metadataOf(r *http.Request) map[string]string {
@@ -374,7 +584,8 @@ func metadataOf(r *http.Request) map[string]string {
 	return out
 }
 
-func (s *Server) list(w http.ResponseWriter, container, prefix string) {
+// list serves pages of two blobs, if the request limits them, so that there are several.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, container, prefix string) {
 	type item struct {
 		Name       string
 		Properties struct{}
@@ -382,11 +593,18 @@ func (s *Server) list(w http.ResponseWriter, container, prefix string) {
 	var answer struct {
 		XMLName xml.Name `xml:"EnumerationResults"`
 		Blobs   struct{ Blob []item }
+
+		NextMarker string
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.containers[container])) {
-		if strings.HasPrefix(name, prefix) {
-			answer.Blobs.Blob = append(answer.Blobs.Blob, item{Name: name})
+		if !strings.HasPrefix(name, prefix) || s.containers[container][name].Deleted || name < r.URL.Query().Get("marker") {
+			continue
 		}
+		if len(answer.Blobs.Blob) == 2 && r.URL.Query().Has("maxresults") {
+			answer.NextMarker = name
+			break
+		}
+		answer.Blobs.Blob = append(answer.Blobs.Blob, item{Name: name})
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	_ = xml.NewEncoder(w).Encode(answer)

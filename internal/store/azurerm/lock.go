@@ -1,0 +1,239 @@
+package azurerm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
+	azuresource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
+)
+
+// lockMetadata is the name of the metadata with the description of the lock, in base64.
+const lockMetadata = "terraformlockid"
+
+var uuid = lazyregexp.New(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// leaseID returns the ID of the lease for a lock: its own ID, which is a UUID if a CLI has made it, and otherwise a
+// UUID that depends on it.
+func leaseID(id string) string {
+	if uuid.MatchString(id) {
+		return strings.ToLower(id)
+	}
+	sum := sha256.Sum256([]byte(id))
+	return store.UUID(sum[:])
+}
+
+// undescribed is the beginning of the ID of a lock without a description. The rest is the ETag of the blob.
+const undescribed = "lease-"
+
+// holder returns the holder of the lease of a blob, and nil if there is no lease. A description without a lease is left
+// from an earlier lock. A lease without a description gets an ID, so that it can be named: a run may have ended between
+// the two requests that make a lock.
+func holder(b *found) *store.Lock {
+	if b == nil || !b.leased {
+		return nil
+	}
+	text, _ := base64.StdEncoding.DecodeString(value(b.metadata[lockMetadata])) // nothing is no lock
+	if lock, ok := store.ParseLock(text); ok && lock.ID != "" {
+		return &lock
+	}
+	return &store.Lock{ID: undescribed + strings.Trim(b.etag, `"`), Created: b.changed.UTC().Format(time.RFC3339),
+		Operation: "an operation that the blob does not name"}
+}
+
+// leaseOf is the lock of a state: an infinite lease of its blob, and a description in the metadata. Its mark is the ID
+// of the lease, or the ID of a lease without a description.
+type leaseOf struct{ *state }
+
+// Look returns the holder of the lease.
+func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err error) {
+	b, err := l.head(ctx, l.key)
+	if err != nil {
+		return nil, "", err
+	}
+	l.with(func() { l.last = b })
+	by = holder(b)
+	switch {
+	case by == nil:
+		return nil, "", nil
+	case strings.HasPrefix(by.ID, undescribed):
+		return by, by.ID, nil
+	}
+	return by, leaseID(by.ID), nil
+}
+
+// Add takes the lease, and describes its holder. A request for a lease that is ours already succeeds.
+func (l leaseOf) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
+	if lock.ID == "" { // two of them would have one lease
+		return "", errors.New("the lock has no ID, so its lease would not be told from others")
+	}
+	if err := l.Prove(ctx); err != nil {
+		return "", err
+	}
+	mark = leaseID(lock.ID)
+	for try := 0; ; try++ {
+		err := l.add(ctx, lock, mark)
+		if err == nil {
+			return mark, nil
+		}
+		by := holder(l.takeLast())
+		isNew := by != nil && strings.HasPrefix(by.ID, undescribed) // the holder may be about to describe itself
+		_, isTaken := errors.AsType[objects.TakenError](err)
+		if try == objects.MaxTries || !isOther(err) && !(isTaken && isNew) {
+			return "", err
+		}
+		if err := objects.Pause(ctx); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (l leaseOf) add(ctx context.Context, lock store.Lock, mark string) (err error) {
+	b, err := l.head(ctx, l.key)
+	if err != nil {
+		return err
+	}
+	l.with(func() { l.last = b })
+	if by := holder(b); by != nil && by.ID != lock.ID && !strings.HasPrefix(by.ID, undescribed) {
+		return objects.TakenError{Err: &store.HeldError{By: by}}
+	}
+	if !b.there {
+		if b.etag, err = l.put(ctx, l.key, nil, b); err != nil {
+			return err
+		}
+		b.there, b.metadata = true, map[string]*string{}
+	}
+	l.with(func() { l.mine = mark })
+	err = l.lease(ctx, l.key, nil, map[string]string{"action": "acquire", "duration": "-1", "proposed-id": mark})
+	if _, isTaken := errors.AsType[objects.TakenError](err); isTaken {
+		return err
+	}
+	if err == nil {
+		err = l.proveLease(ctx)
+	}
+	if err == nil {
+		err = l.describeAs(ctx, b, lock, mark)
+	}
+	if err != nil { // nobody would use the lease
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+		defer cancel()
+		_ = l.lease(ctx, l.key, nil, map[string]string{"action": "release", "id": mark}) // it may not be there
+	}
+	return err
+}
+
+// describeAs writes the description of our lock into the metadata of a blob that was found before we had the lease.
+func (l leaseOf) describeAs(ctx context.Context, b *found, lock store.Lock, mark string) error {
+	for try := 0; ; try++ {
+		text := base64.StdEncoding.EncodeToString(lock.JSON())
+		b.metadata[lockMetadata] = &text
+		err := l.describe(ctx, l.key, b, &mark)
+		if !isOther(err) || try == objects.MaxTries {
+			return err
+		}
+		if b, err = l.head(ctx, l.key); err != nil {
+			return err
+		}
+		if by := holder(b); by != nil && by.ID == lock.ID { // only the answer was lost
+			return nil
+		}
+	}
+}
+
+// Drop ends the lease, and then removes its description. Nothing depends on a description without a lease. Drop breaks
+// a lease that has no description, or the description of another run's lock, which the user names.
+func (l leaseOf) Drop(ctx context.Context, mark string) error {
+	b := l.takeLast()
+	if b == nil {
+		return store.ErrLost
+	}
+	err := store.ErrLost
+	if !strings.HasPrefix(mark, undescribed) {
+		err = l.lease(ctx, l.key, nil, map[string]string{"action": "release", "id": mark})
+	}
+	var ours bool
+	l.with(func() { ours = l.mine == mark })
+	if errors.Is(err, store.ErrLost) && !ours {
+		err = l.lease(ctx, l.key, b, map[string]string{"action": "break", "break-period": "0"})
+	}
+	if err != nil {
+		return err
+	}
+	if delete(b.metadata, lockMetadata); !strings.HasPrefix(mark, undescribed) {
+		_ = l.describe(ctx, l.key, b, nil) // the next holder replaces it
+	}
+	return nil
+}
+
+// errFrozen is the error for a blob that nobody can change.
+var errFrozen = errors.New(azuresource.Frozen)
+
+// checkPolicies returns an error if an immutability policy or a legal hold keeps the blob, or its container, from being
+// changed. Who may not look at the container is not told about it.
+func (s *state) checkPolicies(ctx context.Context) error {
+	b, err := s.head(ctx, s.key)
+	if err == nil && !b.frozen {
+		b.frozen, err = s.isFrozen(ctx)
+	}
+	if err == nil && b.frozen {
+		err = errFrozen
+	}
+	return err
+}
+
+// Prove returns an error if the server ignores conditions. Those of Microsoft's clouds do not.
+func (s *state) Prove(ctx context.Context) error {
+	var proven bool
+	if s.with(func() { proven = s.proven }); proven || s.server.IsAzure() {
+		return nil
+	}
+	name := s.key + objects.ProofSuffix
+	replace := func(ctx context.Context, b *found) (string, error) {
+		etag, err := s.put(ctx, name, []byte(objects.ProofText), b)
+		if errors.Is(err, store.ErrDenied) {
+			err = fmt.Errorf("whether the server keeps one run from writing over another is tried on this blob: %w", err)
+		}
+		return etag, err
+	}
+	err := objects.Trial{
+		Look: func(ctx context.Context) (string, error) {
+			b, err := s.head(ctx, name)
+			if err != nil {
+				return "", err
+			}
+			return b.etag, nil
+		},
+		Create: func(ctx context.Context) (string, error) { return replace(ctx, &found{}) },
+		Replace: func(ctx context.Context, version string) (string, error) {
+			return replace(ctx, &found{there: true, etag: version})
+		},
+	}.Prove(ctx)
+	if err == nil {
+		s.with(func() { s.proven = true })
+	}
+	return err
+}
+
+// proveLease returns an error if a server that is not one of Microsoft's gives our lease to somebody else.
+func (s *state) proveLease(ctx context.Context) error {
+	if s.server.IsAzure() {
+		return nil
+	}
+	another := leaseID("statecrypt")
+	err := s.lease(ctx, s.key, nil, map[string]string{"action": "acquire", "duration": "-1", "proposed-id": another})
+	if _, isTaken := errors.AsType[objects.TakenError](err); isTaken {
+		return nil
+	}
+	if err == nil {
+		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a lock that stays is shown
+		err = errors.New("the server gives a lease that somebody has to somebody else: two runs would both hold the lock. Keep the state elsewhere")
+	}
+	return err
+}

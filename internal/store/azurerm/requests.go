@@ -1,0 +1,390 @@
+package azurerm
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	azuresource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
+)
+
+// found is a blob without its content, as it was found.
+type found struct {
+	there    bool
+	etag     string
+	size     int64
+	leased   bool
+	metadata map[string]*string // with names in lower case, as the CLIs write them
+	tags     int64              // the number of index tags
+	tier     *blob.AccessTier   // the tier that somebody has set; nil for that of the account
+	frozen   bool               // whether a policy keeps it from being changed
+	changed  time.Time
+}
+
+// memory is what the program knows of the blob of a state.
+type memory struct {
+	mu      sync.Mutex
+	etag    string // of the state that was read or written last
+	content string // its version
+	last    *found // the blob at the last look at the lock
+	mine    string // the ID of the lease that was asked for
+	proven  bool   // whether the server has shown that it obeys conditions
+}
+
+// with calls f while nobody else uses the memory.
+func (m *memory) with(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+}
+
+// know records the state in the blob with an ETag.
+func (m *memory) know(etag, version string) { m.with(func() { m.etag, m.content = etag, version }) }
+
+// moved records that only the metadata of a blob were changed.
+func (m *memory) moved(from, to string) {
+	m.with(func() {
+		if m.etag == from {
+			m.etag = to
+		}
+	})
+}
+
+// version returns the version of the state in the blob with an ETag, if it is known.
+func (m *memory) version(etag string) (version string, known bool) {
+	m.with(func() { version, known = m.content, m.etag != "" && m.etag == etag })
+	return version, known
+}
+
+// takeLast returns the blob at the last look, once: another request may find another one.
+func (m *memory) takeLast() (b *found) {
+	m.with(func() { b, m.last = m.last, nil })
+	return b
+}
+
+// leaseFor returns the ID of our lease if the blob has it, and nil otherwise.
+func (m *memory) leaseFor(b *found) (lease *string) {
+	m.with(func() {
+		if by := holder(b); by != nil && m.mine != "" && leaseID(by.ID) == m.mine {
+			lease = to.Ptr(m.mine)
+		}
+	})
+	return lease
+}
+
+// download returns the content of a blob, and no ETag if there is none.
+func (c *container) download(ctx context.Context, name string) (data []byte, etag string, err error) {
+	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	defer cancel()
+	client, err := c.server.Blob(ctx, name, nil)
+	if err != nil {
+		return nil, "", c.failed(ctx, name, err)
+	}
+	data, answer, err := c.server.Download(ctx, client)
+	if isMissing(err) {
+		return nil, "", nil
+	}
+	return data, strong(answer.ETag), c.failed(ctx, name, err)
+}
+
+// head returns a blob without its content.
+func (c *container) head(ctx context.Context, name string) (*found, error) {
+	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	defer cancel()
+	client, err := c.server.Blob(ctx, name, nil)
+	if err != nil {
+		return nil, c.failed(ctx, name, err)
+	}
+	p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{CPKInfo: c.server.CustomerKey})
+	switch {
+	case isMissing(err):
+		return &found{}, nil
+	case err != nil:
+		return nil, c.failed(ctx, name, err)
+	case p.ETag == nil || p.BlobType == nil:
+		return nil, c.failed(ctx, name, web.Final("the answer is not from Azure Storage; check the proxy and blob_endpoint"))
+	}
+	b := &found{there: true, etag: strong(p.ETag), size: value(p.ContentLength), leased: value(p.LeaseStatus) == "locked",
+		metadata: map[string]*string{}, tags: value(p.TagCount), changed: value(p.LastModified),
+		frozen: value(p.LegalHold) || value(p.ImmutabilityPolicyExpiresOn).After(time.Now())}
+	for name, text := range p.Metadata {
+		b.metadata[strings.ToLower(name)] = text
+	}
+	if p.AccessTier != nil && !value(p.AccessTierInferred) {
+		b.tier = (*blob.AccessTier)(p.AccessTier)
+	}
+	return b, nil
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// strong returns an ETag in the form in which ETags are compared: a proxy that compresses answers may have made it
+// weak.
+func strong(etag *azcore.ETag) string {
+	if etag == nil {
+		return ""
+	}
+	return strings.TrimPrefix(string(*etag), "W/")
+}
+
+func isMissing(err error) bool {
+	status, code := azuresource.Refusal(err)
+	return status == http.StatusNotFound && code == "BlobNotFound"
+}
+
+// only returns the conditions under which b is still the blob that was found, for the holder of a lease.
+func (b *found) only(lease *string) *blob.AccessConditions {
+	is := &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(b.etag))}
+	if !b.there {
+		is = &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)} // without quotes, in which it would be an ETag
+	}
+	return &blob.AccessConditions{ModifiedAccessConditions: is, LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: lease}}
+}
+
+// put replaces the blob that was found, and returns the new ETag. It carries everything along that somebody has added
+// to the blob, because the service drops it: metadata, index tags, and a tier.
+func (s *state) put(ctx context.Context, name string, data []byte, b *found) (etag string, err error) {
+	ctx, cancel := objects.Within(ctx, s.server.Timeout(), len(data))
+	defer cancel()
+	client, err := s.server.Blob(ctx, name, nil)
+	if err != nil {
+		return "", s.failed(ctx, name, err)
+	}
+	o := &blockblob.UploadOptions{
+		Metadata: b.metadata, Tier: b.tier, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
+		CPKInfo: s.server.CustomerKey, CPKScopeInfo: s.scope, AccessConditions: b.only(s.leaseFor(b)),
+	}
+	if b.tags > 0 {
+		tags, err := client.GetTags(ctx, nil)
+		if err != nil {
+			return "", s.failed(ctx, name, err)
+		}
+		o.Tags = map[string]string{}
+		for _, t := range tags.BlobTagSet {
+			o.Tags[value(t.Key)] = value(t.Value)
+		}
+	}
+	answer, err := client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), o)
+	if err == nil && answer.ETag == nil {
+		err = web.Final("the answer does not say which version the blob has now (ETag); check the proxy and blob_endpoint")
+	}
+	return strong(answer.ETag), s.failed(ctx, name, err)
+}
+
+// snapshot has the service keep the state that a write replaces.
+func (s *state) snapshot(ctx context.Context, name string, b *found) error {
+	ctx, cancel := objects.Within(ctx, s.server.Timeout(), 0)
+	defer cancel()
+	client, err := s.server.Blob(ctx, name, nil)
+	if err == nil {
+		_, err = client.CreateSnapshot(ctx, &blob.CreateSnapshotOptions{
+			CPKInfo: s.server.CustomerKey, CPKScopeInfo: s.scope, AccessConditions: b.only(s.leaseFor(b)),
+		})
+	}
+	return s.failed(ctx, name, err)
+}
+
+// describe replaces the metadata of the blob that was found, and records its new ETag in b.
+func (s *state) describe(ctx context.Context, name string, b *found, lease *string) error {
+	ctx, cancel := objects.Within(ctx, s.server.Timeout(), 0)
+	defer cancel()
+	client, err := s.server.Blob(ctx, name, nil)
+	if err != nil {
+		return s.failed(ctx, name, err)
+	}
+	answer, err := client.SetMetadata(ctx, b.metadata, &blob.SetMetadataOptions{
+		CPKInfo: s.server.CustomerKey, CPKScopeInfo: s.scope, AccessConditions: b.only(lease),
+	})
+	if err == nil {
+		etag := strong(answer.ETag)
+		s.moved(b.etag, etag)
+		b.etag = etag
+	}
+	return s.failed(ctx, name, err)
+}
+
+// leasing turns requests for metadata into requests for a lease, which need other headers only. The package of the SDK
+// for leases would add Apache Arrow to the program.
+type leasing struct{}
+
+type leaseHeaders struct{}
+
+// Do implements [policy.Policy].
+func (leasing) Do(r *policy.Request) (*http.Response, error) {
+	headers, isLease := r.Raw().Context().Value(leaseHeaders{}).(map[string]string)
+	if !isLease {
+		return r.Next()
+	}
+	query := r.Raw().URL.Query()
+	query.Set("comp", "lease")
+	r.Raw().URL.RawQuery = query.Encode()
+	for name, text := range headers {
+		r.Raw().Header.Set("x-ms-lease-"+name, text)
+	}
+	if id := headers["proposed-id"]; id != "" {
+		r.Raw().Header.Set("x-ms-proposed-lease-id", id)
+		r.Raw().Header.Del("x-ms-lease-proposed-id")
+	}
+	answer, err := r.Next()
+	if err == nil && (answer.StatusCode == http.StatusCreated || answer.StatusCode == http.StatusAccepted) { // acquired, or broken
+		answer.StatusCode = http.StatusOK
+	}
+	return answer, err
+}
+
+// lease changes the lease of a blob. With a blob that was found, it requires that blob.
+func (s *state) lease(ctx context.Context, name string, b *found, headers map[string]string) error {
+	ctx, cancel := objects.Within(context.WithValue(ctx, leaseHeaders{}, headers), s.server.Timeout(), 0)
+	defer cancel()
+	client, err := s.server.Blob(ctx, name, nil)
+	if err == nil {
+		o := &blob.SetMetadataOptions{}
+		if b != nil {
+			o.AccessConditions = b.only(nil)
+		}
+		_, err = client.SetMetadata(ctx, nil, o)
+	}
+	return s.failed(ctx, name, err)
+}
+
+// isFrozen reports whether a policy keeps the blobs of the container from being changed.
+func (c *container) isFrozen(ctx context.Context) (bool, error) {
+	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	defer cancel()
+	client, err := c.server.Blob(ctx, "", url.Values{"restype": {"container"}})
+	var raw *http.Response
+	if err == nil {
+		_, err = client.GetProperties(policy.WithCaptureResponse(ctx, &raw), nil)
+	}
+	if status, _ := azuresource.Refusal(err); status != 0 { // whoever may use the blob alone is not told
+		return false, nil
+	}
+	if err != nil || raw == nil {
+		return false, c.failed(ctx, "", err)
+	}
+	return raw.Header.Get("x-ms-has-immutability-policy") == "true" || raw.Header.Get("x-ms-has-legal-hold") == "true", nil
+}
+
+// list returns the names of blobs that begin with a prefix. The service leaves out deleted blobs, versions and
+// snapshots.
+func (c *container) list(ctx context.Context, prefix string) (names []string, err error) {
+	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	defer cancel()
+	for marker := ""; ; {
+		query := url.Values{"restype": {"container"}, "comp": {"list"}, "prefix": {prefix}, "maxresults": {"1000"}}
+		if marker != "" {
+			query.Set("marker", marker)
+		}
+		client, err := c.server.Blob(ctx, "", query)
+		var data []byte
+		if err == nil {
+			data, err = c.server.Page(ctx, client)
+		}
+		if err != nil {
+			return nil, c.failed(ctx, prefix, err)
+		}
+		page, next, err := namesIn(data)
+		if err != nil {
+			return nil, c.failed(ctx, prefix, err)
+		}
+		names = append(names, page...)
+		if marker = next; marker == "" {
+			return names, nil
+		}
+	}
+}
+
+// namesIn returns the names of the blobs in a list, without folders, and the marker of the next page.
+func namesIn(data []byte) (names []string, next string, err error) {
+	var page struct {
+		Blobs struct {
+			Blob []struct {
+				Name struct {
+					Text    string `xml:",chardata"`
+					Encoded bool   `xml:",attr"`
+				}
+				Properties struct{ ResourceType string }
+			}
+		}
+		NextMarker string
+	}
+	if xml.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &page) != nil {
+		return nil, "", web.Final("the answer is no list of Azure Storage; check the proxy and blob_endpoint")
+	}
+	for _, b := range page.Blobs.Blob {
+		name := b.Name.Text
+		if decoded, err := url.PathUnescape(name); b.Name.Encoded && err == nil {
+			name = decoded
+		}
+		if b.Properties.ResourceType != "directory" {
+			names = append(names, name)
+		}
+	}
+	return names, page.NextMarker, nil
+}
+
+// otherError means that a condition is not met: the blob is not the one that the request names.
+type otherError struct{ error }
+
+// Unwrap returns the error that readers see.
+func (e otherError) Unwrap() error { return e.error }
+
+func isOther(err error) bool {
+	_, is := errors.AsType[otherError](err)
+	return is
+}
+
+// errTaken means that somebody else has the lease.
+var errTaken = objects.TakenError{Err: &store.HeldError{}}
+
+// failed returns the error of a request about a blob, in the form of an error of package store if one fits.
+func (c *container) failed(ctx context.Context, name string, err error) error {
+	status, code := azuresource.Refusal(err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case code == "ConditionNotMet" || code == "BlobAlreadyExists" || code == "BlobNotFound":
+		return otherError{store.ErrChanged}
+	case strings.HasPrefix(code, "LeaseIdMissing"):
+		return &store.HeldError{}
+	case code == "LeaseAlreadyPresent" || strings.HasPrefix(code, "LeaseIsBreaking"):
+		return errTaken
+	case strings.HasPrefix(code, "Lease"): // another one, or none any more
+		return store.ErrLost
+	}
+	explained := c.server.Explain(ctx, name, err)
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		explained = store.Denied(explained)
+	case status == 0 && web.Own(err) == nil || status == http.StatusTooManyRequests || status >= 500:
+		explained = &store.UnansweredError{Err: explained}
+	}
+	if strings.HasSuffix(name, objects.ProofSuffix) {
+		explained = fmt.Errorf("%q: %w", name, explained)
+	}
+	return c.Voice().Speak(explained)
+}

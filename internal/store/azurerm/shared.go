@@ -1,0 +1,26 @@
+package azurerm
+
+import (
+	"cmp"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// IsStateOf reports whether the state is the state of an azurerm backend with these arguments. That backend always
+// locks as we do.
+func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
+	text := func(name string, variables ...string) string {
+		if t, _ := arguments[name].(string); t != "" {
+			return t
+		}
+		t, _ := s.Environment().Get(variables...) // as for us
+		return t
+	}
+	cloud := func(name string) string { return cmp.Or(name, "public") }
+	isTheirs := s.server.Endpoint() == "" || s.server.IsAzure() // which their backend finds
+	return isTheirs && kind == "azurerm" && text("storage_account_name") == s.server.Account && text("container_name") == s.server.Container &&
+		text("key") == s.key && cloud(text("environment", "ARM_ENVIRONMENT")) == cloud(s.Settings.String("environment")) &&
+		text("metadata_host", "ARM_METADATA_HOST") == s.Settings.String("metadata_host"), nil
+}
+
+var _ store.Shared = (*state)(nil)
