@@ -388,7 +388,7 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 func describeJSON(err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		if strings.Contains(syntax.Error(), "max depth") { // this error can only be recognized by its text
-			return errors.New("it is nested too deeplylyly")
+			return errors.New("it is nested too deeply")
 		}
 		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
 	}

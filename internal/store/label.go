@@ -58,8 +58,8 @@ func Next(state []byte) ([]byte, error) {
 }
 
 // Identity returns a version that does not change if a server reformats the JSON of the state. For an envelope or a
-// sops file, it is derived from ciphertext that no other write produces. For a plaintext state with a serial, it depends on
-// the label. For any other file, it depends on the bytes.
+// sops file, it is derived from ciphertext that no other write produces. For a plaintext state with a serial, it
+// depends on the label. For any other file, it depends on the bytes.
 func Identity(file []byte) Version {
 	var sealed, mac []byte
 	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // text that is not JSON has no such members

@@ -27,7 +27,7 @@ func checkOutputs(outputs any) error {
 			return err
 		}
 		if nesting(output) > maxOutput {
-			return misplaced(where, "it is nested too deeplylyly")
+			return misplaced(where, "it is nested too deeply")
 		}
 		if !isType(typ) || !conforms(value, typ) {
 			return misplaced(where, "they write another value for its type")

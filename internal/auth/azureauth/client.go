@@ -79,7 +79,7 @@ func (e unknownHost) Unwrap() error { return e.error }
 // NonRetriable tells the SDK not to retry.
 func (unknownHost) NonRetriable() {}
 
-// Refusal returns the body of an error response, truncated after a megabyte or where it is nested too deeplylyly.
+// Refusal returns the body of an error response, truncated after a megabyte or where it is nested too deeply.
 // The SDK indents the JSON of each error response, which would turn kilobytes of brackets into hundreds of
 // megabytes.
 func Refusal(body io.ReadCloser) io.ReadCloser {

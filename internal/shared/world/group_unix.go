@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// stopDelay is how long a program that was told to stop may take to clean up. After Ctrl-C, everything must end within two
-// seconds. The command's WaitDelay is a separate limit, because it also covers reading a program's remaining
-// output after its exit.
+// stopDelay is how long a program that was told to stop may take to clean up. After Ctrl-C, everything must end
+// within two seconds. The command's WaitDelay is a separate limit, because it also covers reading a program's
+// remaining output after its exit.
 const stopDelay = time.Second
 
 // ownGroup puts a command into a new session. The command then has no terminal on which it could ask for

@@ -54,7 +54,8 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	})
 }
 
-// getDocument reads an API document of at most maxDocument bytes and decodes its JSON into the value that into points to.
+// getDocument reads an API document of at most maxDocument bytes and decodes its JSON into the value that into
+// points to.
 func (x *exchange) getDocument(ctx context.Context, from *url.URL, into any) error {
 	return x.get(ctx, from, mediaType, func(resp *http.Response) error {
 		_, err := readJSON(resp, maxDocument, errLong, into)
