@@ -34,7 +34,7 @@ func TestReadPathOrContents(t *testing.T) {
 			t.Errorf("%q: got %q, %v", text, got, err)
 		}
 	}
-	for text, want := range map[string]string{home: "regular file", large: "larger than 1 MiB"} {
+	for text, want := range map[string]string{home: "a folder, not a file", large: "larger than 1 MiB"} {
 		if _, err := ReadPathOrContents(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), home) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -13,7 +13,7 @@ func TestMayLead(t *testing.T) {
 		{"https://a", "https://b/x?y", ""},
 		{"http://a", "http://b", ""},
 		{"http://a", "https://b", ""},
-		{"https://a", "http://a", "http instead of https"},
+		{"https://a", "http://a", "http address instead of https"},
 		{"https://a", "ftp://a", "neither http nor https"},
 		{"http://a", "file:///a", "neither http nor https"},
 		{"https://a", "https:opaque", "neither http nor https"},
