@@ -25,13 +25,14 @@ func IsBeside(name string) bool {
 
 // LockRequests sends the requests for a lock object.
 type LockRequests interface {
-	// Get returns an object of at most limit bytes and its version, and no version if there is none.
+	// Get returns the object and its version, or an empty version if there is no object. The object may have at most
+	// limit bytes.
 	Get(ctx context.Context, name string, limit int64) (data []byte, version string, err error)
 
 	// Create stores a new object and returns its version. If the object exists already, Create returns a [TakenError].
 	Create(ctx context.Context, name string, data []byte) (version string, err error)
 
-	// Delete deletes the object if it is still this version.
+	// Delete deletes the object if it still has this version.
 	Delete(ctx context.Context, name, version string) error
 
 	// IsOwn reports whether the store is run by the cloud provider, so that its success reports can be trusted.
@@ -44,7 +45,7 @@ type LockRequests interface {
 // Beside is a lock in an object next to a state. Its mark is the version of that object.
 type Beside struct {
 	LockRequests
-	Name string // the name of the object
+	Name string // the name of the lock object
 }
 
 // Look returns the lock stored in the object.

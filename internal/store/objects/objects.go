@@ -34,14 +34,15 @@ func TimeFor(size int) time.Duration {
 
 // Requests sends the requests for a state object.
 type Requests interface {
-	// Get returns an object of at most limit bytes and its version, and no version if there is none.
+	// Get returns the object and its version, or an empty version if there is no object. The object may have at most
+	// limit bytes.
 	Get(ctx context.Context, name string, limit int64) (data []byte, version string, err error)
 
 	// Put replaces the object if it is still the version that was read. If read is empty, it creates the object. If
 	// the condition is not met, Put returns [store.ErrChanged].
 	Put(ctx context.Context, name string, data []byte, read string) (version string, err error)
 
-	// Delete deletes the object if it is still this version.
+	// Delete deletes the object if it still has this version.
 	Delete(ctx context.Context, name, version string) error
 
 	// Prove returns an error if the store ignores conditions.
