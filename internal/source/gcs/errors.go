@@ -68,7 +68,7 @@ func (r *Refusal) Unwrap() error { return r.err }
 // only if the object is missing, and not if the bucket is.
 func (o Object) Explain(resp *http.Response, does, right string) error {
 	c, err := complaintOf(resp)
-	if err != nil && resp.StatusCode < 500 { // for other errors, another attempt may get the reason
+	if err != nil && resp.StatusCode < 500 { // the body cannot be read; another attempt may succeed
 		return err
 	}
 	if resp.StatusCode == http.StatusNotFound {
@@ -94,7 +94,7 @@ func complaintOf(resp *http.Response) (complaint, error) {
 // enough, because it is the same for a missing bucket.
 func (c complaint) isNoObject(bucket, object string) bool {
 	rest, ok := strings.CutPrefix(c.message, "No such object: "+bucket+"/"+object)
-	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // the name may be followed by # and a generation
+	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // # and a generation may follow
 }
 
 // notFound returns the error for a 404. Only a missing object proves that there is no state.

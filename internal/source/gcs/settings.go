@@ -45,8 +45,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return newSettings(v, credentials.Env, name != "", readScope)
 }
 
-// newSettings returns the settings of a block. Access tokens get the given scope. If named is false, the block is the
-// only one and has no name.
+// newSettings returns the settings of a block. Access tokens get the given scope. A block with a name (named) does not
+// get its credentials from fileVar.
 func newSettings(v source.Grant, lookup attr.LookupEnv, named bool, scope string) (settings, error) {
 	s := settings{
 		access:        googleauth.New(v.Values, lookup, scope),

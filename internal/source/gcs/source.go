@@ -125,7 +125,7 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.Transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // redirects are not followed, so only the endpoint gets the token
+		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // no redirects: only the endpoint gets the token
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {UserAgent}}
 	if !l.keyless {

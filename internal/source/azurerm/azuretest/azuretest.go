@@ -61,7 +61,7 @@ type Server struct {
 	CustomerKey string                                            // the key that encrypts the blobs
 	Weak        bool                                              // whether ETags are weak, as after a proxy
 	Ignores     map[Condition]bool                                // conditions to ignore, as some emulators do
-	Before      func(w http.ResponseWriter, r *http.Request) bool // called first for each request; returns true if it has responded
+	Before      func(w http.ResponseWriter, r *http.Request) bool // called before the account or the manager; true if it has responded
 	SignIn      func(form url.Values) bool                        // reports whether to grant a token; nil means checking Secret
 
 	mu         sync.Mutex

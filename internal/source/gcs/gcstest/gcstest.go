@@ -471,7 +471,7 @@ func (x *exchange) remove(bucket, name string) {
 	}
 }
 
-// upload handles an upload in a single request, or the start of one in several requests.
+// upload handles uploads, in a single request or in several.
 // https://cloud.google.com/storage/docs/uploads-downloads#uploads
 func (x *exchange) upload(bucket string) {
 	if !x.allowed(bucket, "storage.objects.create") {
