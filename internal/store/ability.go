@@ -49,7 +49,7 @@ type Shared interface {
 	IsStateOf(kind string, arguments map[string]any) (same bool, err error)
 }
 
-// Renamer is a state whose lock users know by another ID than the one passed to Lock.
+// Renamer is a state whose lock has a different ID for users than the one passed to Lock.
 type Renamer interface {
 	// NameOf returns the ID that users see for our lock with this ID.
 	NameOf(id string) string

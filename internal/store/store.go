@@ -35,7 +35,7 @@ type Kind struct {
 	attr.Table
 
 	Named    string   // the attribute that names the state
-	Older    string   // where old versions remain, which the old keys still open
+	Older    string   // where old versions remain that the old keys can still decrypt
 	Counts   bool     // encrypting with another key increments the serial, as Terraform and OpenTofu do with this backend
 	Looks    bool     // some servers read the serial and lineage of a state, and refuse states without them
 	Withhold []string // environment variables with store credentials; the user's programs do not get them

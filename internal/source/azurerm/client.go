@@ -141,8 +141,8 @@ func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, erro
 	})
 }
 
-// listKeys returns the first access key of an account. It sends a POST request, which changes nothing. Except
-// for token requests, all other requests are GETs.
+// listKeys returns the first access key of an account. It sends a POST request, which changes nothing. All other
+// requests are GETs, except for token requests.
 // https://learn.microsoft.com/rest/api/storagerp/storage-accounts/list-keys
 func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.Access, of account) (string, error) {
 	options := a.ClientOptions()
@@ -179,9 +179,9 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 	return answer.Keys[0].Value, nil
 }
 
-// limitedTransport hides two parts of responses from the SDK: the challenge, with which a server could choose
-// the audience of the next token, and the rest of an error body that is too long or too deeply nested. It
-// also keeps net/http from decompressing without a limit; see [web.Decode].
+// limitedTransport hides two parts of responses from the SDK. One is the challenge, which would let a server choose
+// the audience of the next token. The other is the rest of an error body that is too long or too deeply nested.
+// limitedTransport also keeps net/http from decompressing without a limit; see [web.Decode].
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {

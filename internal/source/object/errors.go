@@ -26,7 +26,7 @@ type Words struct {
 	List              string // the permission without which a missing object causes an access error, such as "s3:ListBucket"
 	Decrypt           string // the permission for the store's encryption key, such as "kms:Decrypt"
 
-	CustomerKey string // the attribute with the key of SSE-C
+	CustomerKey string // the attribute with the SSE-C key
 	PathStyle   string // the attribute that moves the bucket name from the host to the path
 	Checksum    string // the attribute that turns off request checksums, for stores that may not support them
 	Writes      bool   // whether the request changes the bucket
@@ -72,7 +72,7 @@ const (
 	inTheWay = "ObjectParentIsFile ExistingObjectIsDirectory XMinioParentIsObject XMinioObjectExistsAsDirectory"
 )
 
-// Explain returns an error that explains err. The error and the errors that it wraps repeat no text from the store,
+// Explain translates an error from the store. The result, and the errors that it wraps, repeat no text from the store,
 // except for error codes and region names in their usual form.
 func (s Store) Explain(o Object, err error) error {
 	var status int
@@ -228,7 +228,7 @@ func (s Store) elsewhere(region string) string {
 	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
 }
 
-// strange returns the error message for a response that no store sends.
+// strange returns the error message for a response that does not come from a store.
 func (s Store) strange(status int) string {
 	return fmt.Sprintf("the answer is not one of %s (HTTP status %d); "+
 		"check the endpoint and proxies if there are any", s.Words.Store, status)

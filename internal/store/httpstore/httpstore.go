@@ -40,7 +40,7 @@ func Kind() store.Kind {
 	}
 }
 
-// backend is the server of one state.
+// backend is a server that stores one state.
 type backend struct {
 	client              http.Client
 	access              *httpsource.Access // the transport of client

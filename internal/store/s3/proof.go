@@ -83,8 +83,9 @@ func (s *state) proveMatch(ctx context.Context) error {
 	return nil
 }
 
-// proveRefusal checks that the store refuses a condition that is not met, sent in the given form. If the store does,
-// proveRefusal records that it obeys If-Match in this form. Otherwise, proveRefusal records that it never does.
+// proveRefusal checks that the store refuses a condition that is not met, sent in the given form. If the store
+// refuses, proveRefusal records that it obeys If-Match in this form. Otherwise, proveRefusal records that it never
+// obeys If-Match.
 func (s *state) proveRefusal(ctx context.Context, match form) error {
 	refused, _, err := s.try(ctx, condition{match: noObject, bare: match == bare})
 	if err == nil && !refused {

@@ -36,7 +36,7 @@ type table struct {
 	client   http.Client
 }
 
-// find finds the endpoint of the table, once.
+// find determines the table's endpoint on first use.
 func (t *table) find(ctx context.Context) error {
 	t.finding.Lock()
 	defer t.finding.Unlock()

@@ -189,7 +189,8 @@ func AwaitEnd(ctx context.Context, dir string) error {
 	return err
 }
 
-// ForeignError means that wrap did not create one of its own files or folders: it is a link, for example.
+// ForeignError means that the name of one of wrap's own files or folders belongs to a link, or to something else that
+// wrap did not create.
 type ForeignError struct{ path string }
 
 func foreign(at *os.Root, name string) error { return &ForeignError{filepath.Join(at.Name(), name)} }

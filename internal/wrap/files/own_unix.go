@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks a file until it is closed. If another process has the lock, lockFile waits if waits is true.
-// Otherwise it returns an error for which isHeld is true.
+// lockFile locks a file until it is closed. If another process has the lock and waits is true, lockFile waits. If
+// waits is false, it returns an error for which isHeld is true.
 func lockFile(f *os.File, waits bool) (err error) {
 	how := unix.LOCK_EX | unix.LOCK_NB
 	if waits {

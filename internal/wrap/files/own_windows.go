@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile locks a file until it is closed. If another process has the lock, lockFile waits if waits is true.
-// Otherwise it returns an error for which isHeld is true.
+// lockFile locks a file until it is closed. If another process has the lock and waits is true, lockFile waits. If
+// waits is false, it returns an error for which isHeld is true.
 func lockFile(f *os.File, waits bool) error {
 	how := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if waits {

@@ -89,7 +89,7 @@ type Blob struct {
 	Lease     string            // ID of the lease; "" if there is none
 	Broken    string            // ID of a lease that was broken
 	Version   string            // ID of the current version; "" if none are kept
-	Versions  map[string][]byte // :: ID → older version
+	Versions  map[string][]byte // older versions, by ID
 	Snapshots [][]byte
 	Tags      string // encoded like a URL query
 	Tier      string // access tier set on the blob

@@ -361,7 +361,7 @@ func crc32c(data []byte) string {
 }
 
 func md5sum(data []byte) string {
-	sum := md5.Sum(data) //nolint:gosec // see above
+	sum := md5.Sum(data) //nolint:gosec // Cloud Storage sends it too
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 

@@ -26,7 +26,7 @@ func StartReal(t *testing.T, buckets ...string) (origin string) {
 	args := []string{"-backend", "memory", "-data", data, "-scheme", "http", "-host", "127.0.0.1", "-port", address[len("127.0.0.1:"):],
 		"-public-host", address, "-log-level", "warn"}
 	servertest.Start(t, program, args).Await(t, func() bool {
-		resp, err := http.Get("http://" + address + "/_internal/healthcheck") //nolint:noctx // of a test
+		resp, err := http.Get("http://" + address + "/_internal/healthcheck") //nolint:noctx // only in a test
 		if err == nil {
 			resp.Body.Close()
 		}
