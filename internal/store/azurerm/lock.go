@@ -35,7 +35,7 @@ const undescribed = "lease-"
 
 // holder returns the lock on a blob, or nil if the blob has no lease. A description without a lease remains from an
 // earlier lock, and is ignored. A lease without a description can remain if a run ends between the two requests that
-// create a lock. It gets an ID of its own, so that users can release it.
+// create a lock. In that case, holder makes up an ID, so that users can release the lock.
 func holder(b *found) *store.Lock {
 	if b == nil || !b.leased {
 		return nil

@@ -32,7 +32,7 @@ func KindOver(n gcssource.Network) store.Kind {
 	}
 }
 
-// stateSuffix ends the name of every state object.
+// stateSuffix is the suffix of every state object's name.
 const stateSuffix = ".tfstate"
 
 // partSize is the object size, in bytes, above which an upload is split into several requests. Both CLIs use the same

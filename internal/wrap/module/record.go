@@ -23,10 +23,10 @@ const Username = "statecrypt"
 // Settings maps arguments of a backend "http" to their values.
 type Settings map[string]any
 
-// recordOf returns the record that init would write for a backend. Whenever Terraform needs its backend, it compares
-// the module with the record. It then uses the recorded backend, or refuses to run if the module names another one.
-// Therefore the child cannot use another backend, even if files change after wrap has checked them. Init compares the
-// settings, which wrap passes to it, and treats a missing argument as null. Other commands compare the recorded hash
+// recordOf returns the record that init would write for a backend. A missing argument counts as null. Whenever
+// Terraform needs its backend, it compares the module with the record. It then uses the recorded backend, or refuses
+// to run if the module names another one. Therefore the child cannot use another backend, even if files change after
+// wrap has checked them. Init compares the settings, which wrap passes to it. Other commands compare the recorded hash
 // with the hash of the module's block.
 func recordOf(kind string, settings Settings, hash uint64) string {
 	config, _ := json.Marshal(settings) // strings and numbers always encode

@@ -97,8 +97,8 @@ type Request struct {
 	Header            http.Header
 }
 
-// Upstream starts a backend whose handler is answer, which a test may replace at any time. It also returns a record of
-// the last request.
+// Upstream starts a backend whose handler is answer, which a test may replace at any time. It also returns the last
+// request that was not a GET or, before any such request, the last GET.
 func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request) {
 	t.Helper()
 	last = &Request{}

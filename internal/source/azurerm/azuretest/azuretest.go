@@ -286,7 +286,7 @@ func need(r *http.Request, isNew bool) right {
 	return right{"w", WriteAction}
 }
 
-// authorized reports whether a request has the permission. If not, it sends an error response.
+// authorized reports whether a request has the permission that it needs. If not, it sends an error response.
 func (s *Server) authorized(w http.ResponseWriter, r *http.Request, needs right) bool {
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	query := r.URL.Query()

@@ -53,8 +53,7 @@ type Service struct {
 // Condition is a set of request conditions.
 type Condition int
 
-// The first three are conditions that a service can ignore. The last is for a service that treats a condition as never
-// met.
+// The first three are conditions that a service can ignore. With NeverMet, a service treats a condition as never met.
 const (
 	OnCreate  Condition = 1 << iota // the object must not exist
 	OnReplace                       // the object must have this generation
