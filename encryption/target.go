@@ -66,8 +66,8 @@ type Opened struct {
 	meta   map[string][]byte // documents in the envelope, by key provider alias or address
 }
 
-// IsRenamed reports whether the file stores the metadata of a key provider under another name than
-// a file that is encrypted now. OpenTofu with the same settings cannot open it then.
+// IsRenamed reports whether the file stores the metadata of a key provider under a different name than the settings
+// now use. If so, OpenTofu cannot open the file with these settings.
 func (o *Opened) IsRenamed() bool {
 	e := o.target.encryption
 	keys := fileKeys{encryption: e, meta: o.meta, methods: o.target.methods}

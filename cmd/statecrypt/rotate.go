@@ -23,10 +23,10 @@ import (
 // rotation holds the settings for changing the key or format of files.
 type rotation struct {
 	from, to encryption.Target
-	again    bool // whether to encrypt files again even if they already have the new key
+	again    bool // whether to encrypt files again that already have the new key
 	alone    bool // whether there are no old settings
 	apart    bool // whether no file can be opened with both the old settings and the first new method
-	counts   bool // whether a state whose key changes gets the next serial
+	counts   bool // whether to increment the serial of a state when its key changes
 }
 
 // stateInBackend is used in messages instead of a file name.
@@ -74,7 +74,7 @@ func (c *call) rotate(ctx context.Context) error {
 		_, isStuck := errors.AsType[*states.StuckError](err)
 		held, isHeld := errors.AsType[*store.HeldError](err)
 		switch {
-		case isStuck: // nothing else went wrong
+		case isStuck: // the rotation itself succeeded
 		case isHeld && c.isGiven("prefix"):
 			if f.Result = resultHeld; held.By != nil {
 				err = errors.New(held.By.Describe())
@@ -100,8 +100,8 @@ func (c *call) rotate(ctx context.Context) error {
 	return err
 }
 
-// needed returns a function that looks at a state before taking its lock, and calls rotate only if necessary.
-// If there are many states, most may already have the new key, and some files are not states.
+// needed returns a function that first reads a state without its lock, and calls rotate only if necessary. If there
+// are many states, most may already have the new key, and some files may not be states.
 func (r rotation) needed(
 	kept *states.States, rotate func(ctx context.Context, name string) (finding, error),
 ) func(context.Context, string) (finding, error) {
@@ -114,7 +114,7 @@ func (r rotation) needed(
 			return finding{Result: resultFailed}, err
 		}
 		if kind, err := inspectFile(name, state); err != nil || kind.Kind != "encrypted" && kind.Kind != "state" {
-			return finding{Result: resultOther}, nil //nolint:nilerr // the user has not said that it is a state
+			return finding{Result: resultOther}, nil //nolint:nilerr // the user did not name this file as a state
 		}
 		if r.apart {
 			if _, err := r.from.Decrypt(ctx, state); err == nil {
@@ -146,7 +146,7 @@ func (c *call) rotation() (r rotation, err error) {
 		return r, fmt.Errorf("-from: %w", err)
 	}
 	old := c.backend
-	r.to, err = c.target(c.text("to")) // read last, because its backend is used
+	r.to, err = c.target(c.text("to")) // read last, so that its backend is the one used
 	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
 		c.say(yellow, "note:", `the block backend "http" of -from is not used; -to has none`)
 	}
@@ -223,8 +223,8 @@ func refusePlaintext(target encryption.Target) error {
 	return nil
 }
 
-// seal returns the new content of the file, or nil if the file already has the new key and need not be
-// encrypted again. It overwrites the memory of file.
+// seal returns the new content of the file, or nil if the file already has the new key and need not be encrypted
+// again. It overwrites the file's memory.
 func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, error) {
 	readers := states.Recipients(file)
 	opened, ofNew, err := r.open(ctx, file)
@@ -254,12 +254,12 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 	return sealed, nil
 }
 
-// isNew reports whether a file that the new settings opened is as they encrypt it: by their first method, and with the
-// names that OpenTofu looks for.
+// isNew reports whether the new settings would encrypt the file in the same way as it is now: with their first method,
+// and with the metadata names that OpenTofu expects.
 func isNew(opened *encryption.Opened) bool { return !opened.UsedFallback && !opened.IsRenamed() }
 
-// open decrypts a file, and reports whether it is as the new settings encrypt it. It overwrites the memory of
-// the file. It first tries the settings with which no key is derived in vain.
+// open decrypts a file, and reports whether it is already encrypted as the new settings would encrypt it. It
+// overwrites the file's memory. If r.apart is set, it tries the old settings first, so that no key is derived in vain.
 func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Opened, ofNew bool, err error) {
 	var errOld error
 	if r.apart {
@@ -296,7 +296,7 @@ func notOpened(errOld, errNew error) error {
 	return fault.List{fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
 }
 
-// isOfFile reports whether an error is about the file itself, rather than about a method that was tried.
+// isOfFile reports whether an error is about the file itself, and not about one of the methods tried.
 func isOfFile(err error) bool {
 	failed, ok := errors.AsType[*encryption.Error](err)
 	return ok && failed.Step == encryption.StepEnvelope && len(failed.Attempts) == 0

@@ -9,13 +9,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// document holds the members of all state formats. Other members are skipped.
+// document holds the members of every state format that this package reads. Other members are skipped.
 type document struct {
 	Version          *int            `json:"version"`
 	TerraformVersion string          `json:"terraform_version"`
 	Serial           int64           `json:"serial"`
 	Lineage          string          `json:"lineage"`
-	Sealed           json.RawMessage `json:"encryption_version"` // of an encrypted state; nil in others
+	Sealed           json.RawMessage `json:"encryption_version"` // only in an encrypted state; nil otherwise
 	Outputs          json.RawMessage `json:"-"`                  // JSON of format 4, a part of the file
 	Modules          json.RawMessage `json:"-"`                  // JSON of formats 1 to 3, a part of the file
 	Resources        json.RawMessage `json:"-"`                  // JSON of format 4, a part of the file
@@ -40,8 +40,8 @@ func errForm(key string) error {
 	return edited(fmt.Errorf("the state's %q are not in the form of its format version", key))
 }
 
-// edited adds advice to err for a state that Terraform and OpenTofu would not write. It adds none
-// if the state exceeds a limit of this package, because such a state may be genuine.
+// edited adds advice to err for a state that Terraform and OpenTofu would not write. If the state exceeds a limit of
+// this package, edited returns err unchanged, because the state may be genuine.
 func edited(err error) error {
 	if errors.Is(err, ErrCost) || errors.Is(err, ErrDigits) || errors.Is(err, errNesting) {
 		return err
@@ -49,8 +49,8 @@ func edited(err error) error {
 	return fmt.Errorf("%w; Terraform and OpenTofu write no such state: it was edited or damaged; restore an intact copy", err)
 }
 
-// checkVersion returns an error for a file that is not a state, or is a state in a later format. It
-// considers the decoding error only if that concerns the whole file or the version.
+// checkVersion returns an error if the file is not a state, or if its format is too new. It ignores a decoding error
+// unless that concerns the whole file or the version.
 func checkVersion(doc *document, decoding error) error {
 	wrong, _ := errors.AsType[*json.UnmarshalTypeError](decoding)
 	switch {

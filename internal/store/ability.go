@@ -49,13 +49,13 @@ type Shared interface {
 	IsStateOf(kind string, arguments map[string]any) (same bool, err error)
 }
 
-// Renamer is a state whose lock people name by another ID than the one that it was taken with.
+// Renamer is a state whose lock has a different ID for users than the one passed to Lock.
 type Renamer interface {
-	// NameOf returns the ID by which people name our lock that was taken with an ID.
+	// NameOf returns the ID that users see for our lock with this ID.
 	NameOf(id string) string
 }
 
-// Decorator is a state that adds something to another one.
+// Decorator is a state that wraps another state and adds something to it.
 type Decorator interface{ Unwrap() State }
 
 // As returns an ability of a state, or of a state it decorates.

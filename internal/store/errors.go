@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// These are the errors that any store may return, with the wording that users see.
+// These errors may come from any store. Users see their wording.
 var (
 	ErrChanged = errors.New("the state has changed since it was read: somebody else wrote it, and it stays as it is")
 	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody removed it or replaced the locked file " +
@@ -24,10 +24,10 @@ var (
 	ErrUnkept    = errors.New("the store answered that the state is written, but another state, or none, is there")
 	ErrUnremoved = errors.New("the store answered that the state is removed, but it is still there")
 
-	// ErrUnlisted means that this kind of store knows only one state.
+	// ErrUnlisted means that this kind of store cannot list states.
 	ErrUnlisted = errors.New("the states cannot be listed: the http backend knows one state only; name files in its place")
 
-	// ErrUnfinished means that the state was written, but its digest was not. It never counts as a lost response.
+	// ErrUnfinished means that the state was written, but its digest was not. It is never treated as a lost response.
 	ErrUnfinished = errors.New("the state was written, but not the data that belongs to it")
 )
 
@@ -36,7 +36,7 @@ func Denied(err error) error { return denied{err} }
 
 type denied struct{ error }
 
-// Unwrap returns the error itself and [ErrDenied].
+// Unwrap returns the original error and [ErrDenied].
 func (d denied) Unwrap() []error { return []error{d.error, ErrDenied} }
 
 // HeldError means that another run or user holds the lock.
@@ -52,7 +52,7 @@ func (e *HeldError) Error() string {
 	return e.By.Holder()
 }
 
-// AliveError means that a lock is released only when its process ends.
+// AliveError means that the lock belongs to a running process, and is released only when that process ends.
 type AliveError struct {
 	Process int   // 0 if unknown
 	By      *Lock // the description of the lock
@@ -105,7 +105,7 @@ func Proposed(command, id, otherwise string) string {
 
 var harmless = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z._:-]{0,99}$`)
 
-// UnansweredError means that a store did not respond, so another attempt may succeed.
+// UnansweredError means that a store did not respond properly, so another attempt may succeed.
 type UnansweredError struct{ Err error }
 
 func (e *UnansweredError) Error() string { return e.Err.Error() }
@@ -119,7 +119,7 @@ type AnswerError struct {
 	Status int
 	Body   []byte
 	Text   string
-	Err    error // the error of this package that the response means, or nil
+	Err    error // the error of this package that corresponds to the response, or nil
 }
 
 func (e *AnswerError) Error() string {
@@ -129,5 +129,5 @@ func (e *AnswerError) Error() string {
 	return e.Text
 }
 
-// Unwrap returns the error that the response means.
+// Unwrap returns Err.
 func (e *AnswerError) Unwrap() error { return e.Err }

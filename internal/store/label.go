@@ -62,7 +62,7 @@ func Next(state []byte) ([]byte, error) {
 // depends on the label. For any other file, it depends on the bytes.
 func Identity(file []byte) Version {
 	var sealed, mac []byte
-	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // text that is not JSON has no such members
+	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // a file that is not JSON has no members
 		switch jsonwalk.Fold(name) {
 		case "encrypted_data":
 			sealed = textOf(value)
@@ -88,8 +88,8 @@ func Identity(file []byte) Version {
 	return Digest(file)
 }
 
-// textOf returns the content of a JSON string, or nothing for other values. If possible, it does not copy the content,
-// because base64 text may be long.
+// textOf returns the content of a JSON string, or an empty slice for other values. It avoids a copy if it can, because
+// base64 text may be long.
 func textOf(value []byte) []byte {
 	if value[0] == '"' && !bytes.Contains(value, []byte(`\`)) {
 		return value[1 : len(value)-1]

@@ -35,7 +35,7 @@ type Kind struct {
 	attr.Table
 
 	Named    string   // the attribute that names the state
-	Older    string   // where old versions remain, which the old keys still open
+	Older    string   // where old versions remain that the old keys can still decrypt
 	Counts   bool     // encrypting with another key increments the serial, as Terraform and OpenTofu do with this backend
 	Looks    bool     // some servers read the serial and lineage of a state, and refuse states without them
 	Withhold []string // environment variables with store credentials; the user's programs do not get them
@@ -127,7 +127,7 @@ type Lock struct {
 	Created   string `json:",omitempty"` // Terraform and OpenTofu parse it as a time, and reject an empty string
 	Path      string
 
-	OfProcess bool `json:"-"` // whether the lock ends with its process, so that it cannot be left behind
+	OfProcess bool `json:"-"` // whether the lock ends with its process, and so cannot be left behind
 
 	text []byte // the JSON text from which the lock was parsed
 }
@@ -166,10 +166,11 @@ func NewLock(operation string) Lock {
 	return Lock{ID: UUID(random), Operation: operation, Who: Me(), Created: time.Now().UTC().Format(time.RFC3339)}
 }
 
-// UUID returns a UUID that depends on the first 16 bytes, for locks: the CLIs' are UUIDs, and Azure takes no others.
+// UUID returns a UUID derived from the first 16 bytes of its argument, for use as a lock ID. The CLIs use UUIDs, and
+// Azure accepts nothing else.
 func UUID(of []byte) string {
 	b := bytes.Clone(of[:16])
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: any way to make one
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8 allows any derivation
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
@@ -185,7 +186,7 @@ func Me() string {
 	return login + "@" + host
 }
 
-// At returns a copy of l with the given path, for stores that record it.
+// At returns a copy of l with the given path, for stores that record the path.
 func (l Lock) At(path string) Lock {
 	l.Path, l.text = path, nil
 	return l
@@ -201,8 +202,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Digest returns the SHA-256 digest of data in hexadecimal. It serves as the version in stores without their own
-// versions.
+// Digest returns the SHA-256 digest of data in hexadecimal. Stores without their own versions use it as the version.
 func Digest(data []byte) Version {
 	sum := sha256.Sum256(data)
 	return Version(hex.EncodeToString(sum[:]))

@@ -335,8 +335,9 @@ func (t *tail) excerpt(d Dialog) string {
 	return ""
 }
 
-// withoutUsage removes the usage text that many programs print beside the reason of a failure: the line that begins
-// with "Usage:", and the blank and indented lines and headings that follow it. A text of nothing else stays.
+// withoutUsage removes the usage text that many programs print together with the reason for a failure. It removes the
+// line that begins with "Usage:", and the blank lines, indented lines and headings after it. If nothing would be left,
+// it returns the text unchanged.
 func withoutUsage(said []byte) []byte {
 	var kept []byte
 	usage := false

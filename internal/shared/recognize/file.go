@@ -18,7 +18,7 @@ import (
 // stranger is a kind of file that users often name instead of a state.
 type stranger struct {
 	what, do string
-	by       []string // prefixes of the file, or lists of members in its JSON object; one of them must match
+	by       []string // file prefixes, or lists of JSON members; one of them must match
 }
 
 // strangers returns the kinds of files that are recognized by their first bytes. The first match wins.
@@ -67,7 +67,7 @@ const (
 // Stranger is an error that names the kind of a file that is neither a state nor a plan.
 type Stranger struct{ Err error }
 
-// Is returns a [Stranger] with the given kind and advice.
+// Is returns a [Stranger] error with the given kind and advice.
 func Is(kind, advice string) error { return Stranger{fault.With(errors.New(kind), advice)} }
 
 func (s Stranger) Error() string { return s.Err.Error() }
@@ -75,8 +75,8 @@ func (s Stranger) Error() string { return s.Err.Error() }
 // Unwrap returns the reason with its advice.
 func (s Stranger) Unwrap() error { return s.Err }
 
-// File returns a [Stranger] error for a file of a kind that users often name instead of a state, or nil for
-// an unknown file.
+// File returns a [Stranger] error for a kind of file that users often name instead of a state. It returns nil for any
+// other file.
 func File(file []byte) error {
 	start := startOf(file)
 	switch {
@@ -96,7 +96,7 @@ func File(file []byte) error {
 			return Is(s.what, s.do)
 		}
 	}
-	const tar = 257 // the offset of the magic bytes in the header of a tar archive
+	const tar = 257 // offset of the magic bytes in a tar header
 	switch {
 	case chunk.Match(start):
 		return Is("it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", "restore an intact copy")
@@ -129,8 +129,8 @@ func File(file []byte) error {
 	return Is("it is the output of a program, such as an error; did the program that should write the state fail?", "")
 }
 
-// besides returns an error for a JSON object that is preceded or followed by something else, or is encoded in
-// a JSON string. It returns nil for any other file.
+// besides returns an error for a JSON object with other content before or after it, or inside a JSON string. It
+// returns nil for any other file.
 func besides(file []byte) error {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
 		return Is(fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as the output of a program", line+2),
@@ -147,7 +147,7 @@ func besides(file []byte) error {
 	if !ok {
 		return nil
 	}
-	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a decoder of streams would copy the file
+	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a stream decoder would copy the file
 	switch {
 	case !json.Valid(object):
 		return nil
@@ -162,19 +162,19 @@ func besides(file []byte) error {
 // space lists the characters that may precede or follow a JSON value.
 const space = " \t\r\n"
 
-// void is the set of characters of a file in which nothing is written.
+// void lists the characters that count as no content: white space and the zero byte.
 const void = space + "\x00"
 
-// beginsWith reports whether a file begins with a text, after up to 4 KiB of white space.
+// beginsWith reports whether a file begins with the text in begin, after up to 4 KiB of white space.
 func beginsWith(file []byte, begin string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(startOf(file), space), []byte(begin))
 }
 
-// startOf returns the first 4 KiB of a file, which are enough to recognize its kind.
+// startOf returns the first 4 KiB of a file, which is enough to recognize its kind.
 func startOf(file []byte) []byte { return file[:min(len(file), 4<<10)] }
 
-// These patterns match files that users name by mistake. The pattern settingsBlock matches at the start of
-// any line, the others only at the start of the file.
+// These patterns match files that users name by mistake. settingsBlock matches at the start of any line, the others
+// only at the start of the file.
 var (
 	settingsBlock = lazyregexp.New(`(?m)^(key_provider|method|backend|terraform|encryption|provider|resource|data|variable|module|output|locals)\b` +
 		`[^"\n]*("[^\n]*)?\{`)
@@ -192,8 +192,8 @@ func isWord(file []byte) bool {
 	return len(word) >= least && !bytes.ContainsAny(word, " \t\r\n") && !bytes.ContainsAny(word[:1], `{["`)
 }
 
-// printed returns an error that describes a JSON object that users name instead of a state, such as a lock or
-// the output of a command or server. It returns nil for other objects.
+// printed returns an error for a JSON object that users name instead of a state, such as a lock or the output of a
+// command or server. It returns nil for other objects.
 func printed(file []byte) error {
 	var document map[string]json.RawMessage
 	if !beginsWith(file, "{") || json.Unmarshal(file, &document) != nil || len(document) == 0 {
@@ -242,8 +242,8 @@ var (
 	privateKey = lazyregexp.New(`(?i:AGE-SECRET-KEY-\w|-----BEGIN [A-Z ]*PRIVATE KEY)|AGE-PLUGIN-\w`)
 )
 
-// HoldsPrivateKey reports whether a text contains a private key or the beginning of one: an identity for age
-// or an age plugin, or a PEM private key. Errors must not repeat such a text.
+// HoldsPrivateKey reports whether text contains a private key, or the beginning of one: an identity for age or an age
+// plugin, or a PEM private key. Errors must not repeat such a text.
 func HoldsPrivateKey(text string) bool { return privateKey.MatchString(text) }
 
 // IsPEM reports whether text begins like a PEM block, such as a key, a certificate or a message.
@@ -259,8 +259,8 @@ func IsArmored(file []byte) bool {
 	return beginsWith(file, "-----BEGIN AGE ENCRYPTED FILE-----")
 }
 
-// IsRecipient reports whether a text begins like a public key that age can encrypt to: an age, plugin or SSH
-// key. No other kind of key begins like these.
+// IsRecipient reports whether text begins like a public key that age can encrypt to: an age, plugin or SSH key. No
+// other kind of key begins like this.
 func IsRecipient(text string) bool {
 	return strings.HasPrefix(text, "age1") || strings.HasPrefix(text, "ssh-")
 }
@@ -278,15 +278,14 @@ var page = lazyregexp.New(`^(\x{feff}|[ \t\r\n])*(?i)<(!doctype|html|\?xml|!--)`
 // IsWebPage reports whether a file begins like a web page or other XML.
 func IsWebPage(file []byte) bool { return page.Match(file) }
 
-// IsKubeconfig reports whether text, which should be the path of a kubeconfig, is the content of one,
-// possibly in base64.
+// IsKubeconfig reports whether text is the content of a kubeconfig, possibly in base64, instead of its path.
 func IsKubeconfig(text string) bool {
 	const encoded = "YXBpVmVyc2lvbj" // base64 of apiVersion
 	return strings.Contains(text, "apiVersion") || strings.HasPrefix(text, encoded) || IsContent(text)
 }
 
-// NoSSHKey returns a description of a file that is not an SSH private key, with advice. It returns an empty
-// string for a PEM key; it does not check the key's type and passphrase.
+// NoSSHKey returns a description of a file that is not an SSH private key, with advice. It returns an empty string for
+// any PEM key, and does not check the key's type or passphrase.
 func NoSSHKey(file []byte) string {
 	switch text := strings.TrimSpace(string(file)); {
 	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
@@ -316,8 +315,8 @@ func NotText(content []byte) string {
 	return ""
 }
 
-// IsUTF16 reports whether content is UTF-16 text: it begins with a byte order mark, or every other byte at
-// its beginning is 0.
+// IsUTF16 reports whether content is UTF-16 text. It looks for a byte order mark, or for zeros in every other byte at
+// the beginning.
 func IsUTF16(content []byte) bool {
 	if bytes.HasPrefix(content, []byte("\xff\xfe")) || bytes.HasPrefix(content, []byte("\xfe\xff")) {
 		return true

@@ -24,8 +24,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Backend returns the table of a block that tells in which container a program keeps a state, with the arguments of
-// the azurerm backends of both CLIs.
+// Backend returns the attributes of a backend block that names the container with the states. They are the arguments
+// of both CLIs' azurerm backends.
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "azurerm",
@@ -47,23 +47,23 @@ func Backend() attr.Table {
 	return t
 }
 
-// Network holds the settings of connections. The zero value uses the environment's.
+// Network holds connection settings. The zero value uses the settings from the environment.
 type Network struct {
 	Transport  policy.Transporter // carries every request
 	RetryDelay time.Duration      // the wait before the second attempt
 }
 
-// Server is the container in which a backend block keeps states, for a program that writes to it.
+// Server gives a program read and write access to the container of a backend block.
 type Server struct {
 	Account, Container string
-	CustomerKey        *blob.CPKInfo // nil for none
+	CustomerKey        *blob.CPKInfo // nil if there is none
 
 	at    *location
 	doors memo.Memo[string, *door]
 }
 
-// Connect returns the container of a backend block. It contacts no server. The SDK applies the policies to each
-// request before it signs it.
+// Connect returns the server for a backend block. It makes no network requests. The SDK applies the policies to each
+// request before signing it.
 func Connect(v attr.Values, n Network, limit int64, patience time.Duration, policies ...policy.Policy) (*Server, error) {
 	r := &run{transport: n.Transport, retryDelay: n.RetryDelay, policies: policies, writes: true}
 	if r.transport == nil {
@@ -79,10 +79,10 @@ func Connect(v attr.Values, n Network, limit int64, patience time.Duration, poli
 	return &Server{Account: l.account.name, Container: l.container, CustomerKey: l.grant.customerKey, at: l}, nil
 }
 
-// Timeout returns the time limit of a request.
+// Timeout returns the time limit for one request.
 func (s *Server) Timeout() time.Duration { return s.at.timeout }
 
-// Blob returns a client for a blob, and for the container if name is "".
+// Blob returns a client for a blob, or for the container if name is "".
 func (s *Server) Blob(ctx context.Context, name string, query url.Values) (*blockblob.Client, error) {
 	d, err := s.doors.Do(ctx, "", s.at.connect)
 	if err != nil {
@@ -91,7 +91,8 @@ func (s *Server) Blob(ctx context.Context, name string, query url.Values) (*bloc
 	return d.blob(name, query)
 }
 
-// Download returns the content of a blob, and the answer with its properties. Its limit is that of the server.
+// Download returns the content of a blob and the response with its properties. The content must not exceed the
+// server's limit.
 func (s *Server) Download(ctx context.Context, client *blockblob.Client) ([]byte, blob.DownloadStreamResponse, error) {
 	for try := 1; ; try++ {
 		data, answer, err := s.at.download(ctx, client)
@@ -101,9 +102,9 @@ func (s *Server) Download(ctx context.Context, client *blockblob.Client) ([]byte
 	}
 }
 
-const maxPage = 8 << 20 // bytes of a list of 1,000 blobs
+const maxPage = 8 << 20 // maximum size of a list of 1,000 blobs, in bytes
 
-// Page returns the answer to a request about the container that is no blob, such as a list.
+// Page returns the response to a request about the container, such as a list of blobs.
 func (s *Server) Page(ctx context.Context, client *blockblob.Client) ([]byte, error) {
 	var raw *http.Response
 	answer, err := client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), nil)
@@ -117,7 +118,7 @@ func (s *Server) Page(ctx context.Context, client *blockblob.Client) ([]byte, er
 	return web.Decode(answer.Body, raw.Header, raw.ContentLength, maxPage)
 }
 
-// Refusal returns the status and the code of an answer that is an error, and 0 if err is no such answer.
+// Refusal returns the status and the error code of an error response. If err is no such response, the status is 0.
 func Refusal(err error) (status int, code string) {
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
@@ -126,15 +127,15 @@ func Refusal(err error) (status int, code string) {
 	return answer.StatusCode, codeOf(answer)
 }
 
-// Explain returns an error about a blob whose text does not repeat answers of the service.
+// Explain translates an error about a blob. The result does not repeat text from the service.
 func (s *Server) Explain(ctx context.Context, name string, err error) error {
 	at := *s.at
 	at.blob = name
 	return at.explain(ctx, err)
 }
 
-// IsAzure reports whether requests go to one of Microsoft's own clouds, which keep the conditions of requests. Private
-// endpoints belong to them.
+// IsAzure reports whether requests go to one of Microsoft's clouds, including private endpoints. These obey request
+// conditions.
 func (s *Server) IsAzure() bool {
 	e := s.at.grant.endpoint
 	if e == nil {
@@ -143,11 +144,11 @@ func (s *Server) IsAzure() bool {
 	return e.Scheme == "https" && e.Port() == "" && ofAzure.MatchString(e.Hostname())
 }
 
-// ofAzure matches the hosts of storage accounts, also of those with a DNS zone.
+// ofAzure matches the hosts of storage accounts, including accounts with a DNS zone.
 var ofAzure = lazyregexp.New(`(?i)^[0-9a-z]{3,24}(-secondary)?\.((privatelink\.)?blob\.core\.(windows\.net|usgovcloudapi\.net|chinacloudapi\.cn)|` +
 	`z\d{1,2}\.(privatelink\.)?blob\.storage\.azure\.net)$`)
 
-// Endpoint returns the blob_endpoint of the block, and "" for Azure's own.
+// Endpoint returns the blob_endpoint of the block, or "" for Azure's default endpoint.
 func (s *Server) Endpoint() string {
 	if s.at.grant.endpoint == nil {
 		return ""
@@ -155,8 +156,7 @@ func (s *Server) Endpoint() string {
 	return s.at.grant.endpoint.String()
 }
 
-// codeOf returns the code of an error of the service. The code in the body is ignored, because a proxy may have written
-// it.
+// codeOf returns the service's error code. It ignores the code in the body, because a proxy may have written the body.
 func codeOf(answered *azcore.ResponseError) string {
 	if answered.RawResponse == nil {
 		return ""

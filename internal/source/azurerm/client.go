@@ -18,23 +18,22 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 )
 
-// looksUp reports whether the identity is only used to look up an access key, with which the blob is then
-// read.
+// looksUp reports whether the identity is used only to look up an access key, which is then used to read the blob.
 func (l *location) looksUp() bool {
 	return l.grant.accessKey == "" && l.grant.sas == "" && !l.grant.Bool("use_azuread_auth") && l.account.group != ""
 }
 
-// door makes clients for the blobs of a container, with one credential.
+// door creates clients for the blobs of a container. All clients use the same credential.
 type door struct {
-	container string                    // its URL
-	key       *blob.SharedKeyCredential // nil for the next fields
-	sas       string                    // "" for the next field
+	container string                    // the container's URL
+	key       *blob.SharedKeyCredential // if nil, sas or identity is used
+	sas       string                    // if empty, identity is used
 	identity  azcore.TokenCredential
 	options   blockblob.ClientOptions
 }
 
-// blob returns a client for a blob, and for the container if name is "". Slashes in the name are encoded, as in the
-// backend; the service accepts both forms.
+// blob returns a client for a blob, or for the container if name is "". Slashes in the name are encoded, as in the
+// backend. The service accepts both forms.
 func (d *door) blob(name string, query url.Values) (*blockblob.Client, error) {
 	at := d.container
 	if name != "" {
@@ -142,8 +141,8 @@ func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, erro
 	})
 }
 
-// listKeys returns the first access key of an account. It sends a POST request, which changes nothing. Except
-// for token requests, all other requests are GETs.
+// listKeys returns the first access key of an account. It sends a POST request, which changes nothing. All other
+// requests are GETs, except for token requests.
 // https://learn.microsoft.com/rest/api/storagerp/storage-accounts/list-keys
 func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.Access, of account) (string, error) {
 	options := a.ClientOptions()
@@ -180,9 +179,9 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 	return answer.Keys[0].Value, nil
 }
 
-// limitedTransport hides two parts of responses from the SDK: the challenge, with which a server could choose
-// the audience of the next token, and the rest of an error body that is too long or too deeply nested. It
-// also keeps net/http from decompressing without a limit; see [web.Decode].
+// limitedTransport hides two parts of responses from the SDK. One is the challenge, which would let a server choose
+// the audience of the next token. The other is the rest of an error body that is too long or too deeply nested.
+// limitedTransport also keeps net/http from decompressing without a limit; see [web.Decode].
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {

@@ -22,7 +22,7 @@ type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
 
-// Frozen is the reason why a blob cannot be changed.
+// Frozen is the error message for a blob that cannot be changed.
 const Frozen = "an immutability policy or a legal hold keeps the blob, or its container, from being changed, so that neither a lock nor " +
 	"a state can be written; keep the state in another container"
 
@@ -70,8 +70,7 @@ func (l *location) explain(limited context.Context, err error) error {
 	}
 }
 
-// refused translates a storage account error. It explains a fixed list of error codes, and does not show any
-// others.
+// refused translates a storage account error. It explains known error codes, and does not show any others.
 // https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes
 func (l *location) refused(answered *azcore.ResponseError) error {
 	code := codeOf(answered)
@@ -163,7 +162,7 @@ func (l *location) lookupRefused(status int) error {
 	}, status, "", "").Err()
 }
 
-// itself returns a text about an identity that looks up no key.
+// itself returns advice for using an identity directly, without looking up a key.
 func (l *location) itself() string {
 	if l.writes {
 		return "the identity itself writes the blob (role Storage Blob Data Contributor)"

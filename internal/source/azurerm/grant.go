@@ -20,7 +20,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// grant holds the values of one credentials block, completed by the environment.
+// grant holds the values of one credentials block, with missing values taken from the environment.
 type grant struct {
 	source.Grant
 	accessKey, sas string // at most one is set
@@ -29,8 +29,8 @@ type grant struct {
 	access         azureauth.Access
 }
 
-// expired returns the expiry of a shared access signature that expired more than clockSkew ago, or an empty
-// string for any other. The expiry may be just a date.
+// expired returns the expiry time of a shared access signature that expired more than clockSkew ago. For any other
+// signature, it returns an empty string. The expiry may be just a date.
 func expired(sas string) string {
 	values, err := url.ParseQuery(sas)
 	if err != nil {
@@ -44,7 +44,7 @@ func expired(sas string) string {
 	return ""
 }
 
-// clockSkew is the largest clock error that is assumed for this machine.
+// clockSkew is how far this machine's clock is assumed to be wrong at most.
 const clockSkew = 24 * time.Hour
 
 // choose returns the grant for the block called name.
@@ -56,7 +56,7 @@ func choose(credentials source.Credentials, name string) (grant, error) {
 	return newGrant(v, credentials.Env)
 }
 
-// newGrant returns the grant with the values of a block.
+// newGrant returns a grant with the values of a block.
 func newGrant(v source.Grant, env attr.LookupEnv) (g grant, err error) {
 	g = grant{Grant: v, accessKey: v.String("access_key")}
 	if g.accessKey == "" {
@@ -128,8 +128,8 @@ func checkEndpoint(text string) error {
 	return err
 }
 
-// serves reports whether an endpoint belongs to an account. The account is either the first part of the host
-// or the path, as in https://127.0.0.1:10000/devstoreaccount1.
+// serves reports whether an endpoint belongs to an account. The account name is either the first label of the host or
+// the path, as in https://127.0.0.1:10000/devstoreaccount1.
 func serves(endpoint *url.URL, account string) bool {
 	first, _, _ := strings.Cut(endpoint.Hostname(), ".")
 	path := strings.Trim(endpoint.Path, "/")

@@ -1,6 +1,6 @@
-// Package azurerm reads a state that Terraform's azurerm backend has written to Azure Storage. The state is
-// in one blob, which is read with one request. Keys, signatures and tokens are only sent to Azure's own
-// hosts, or to the blob_endpoint in the same block.
+// Package azurerm reads a state that Terraform's azurerm backend has written to Azure Storage. The state is in one
+// blob, which is read with one request. Keys, signatures and tokens are only sent to Azure's own hosts, or to the
+// blob_endpoint in the same block.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/azure
 // https://github.com/hashicorp/terraform/tree/main/internal/backend/remote-state/azure

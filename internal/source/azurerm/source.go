@@ -29,7 +29,7 @@ import (
 
 const (
 	defaultTimeout = 300 // seconds, as in the backend
-	maxTries       = 3   // how often a download that is cut off is attempted; the SDK counts other attempts
+	maxTries       = 3   // attempts if a download is cut off; the SDK counts other retries itself
 )
 
 // run holds the clouds, identities and access keys that the sources of one configured provider share. Clouds
@@ -37,9 +37,9 @@ const (
 type run struct {
 	credentials source.Credentials
 	transport   policy.Transporter // sends all requests
-	retryDelay  time.Duration      // wait before the second attempt; 0 leaves it to the SDK
+	retryDelay  time.Duration      // the wait before the second attempt; 0 leaves it to the SDK
 	policies    []policy.Policy    // applied to each request before it is signed
-	writes      bool               // whether more than reads is asked for, which errors say
+	writes      bool               // whether the program also writes, which changes error messages
 
 	clouds     memo.Memo[string, azureauth.Cloud]
 	identities memo.Memo[string, azcore.TokenCredential]
@@ -61,7 +61,7 @@ var (
 	versionID     = lazyregexp.New(`^[0-9A-Za-z:.-]+$`)
 )
 
-// isGroup reports whether s can be the name of a resource group.
+// isGroup reports whether s is a valid resource group name.
 func isGroup(s string) bool {
 	return utf8.RuneCountInString(s) <= 90 && !strings.HasSuffix(s, ".") && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_().-", r)
@@ -101,7 +101,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, nil
 }
 
-// locate returns the blob of a request, with the credentials that choose returns. They have a name.
+// locate returns the blob of a request, with the credentials that choose returns. name is the name of those
+// credentials.
 func (r *run) locate(req source.Request, name string, choose func() (grant, error)) (*location, error) {
 	l := &location{
 		run: r, credentials: name, container: req.String("container_name"),
@@ -148,7 +149,7 @@ func (l *location) checkLookup(req source.Request) error {
 	return nil
 }
 
-// CheckBlobName returns an error for a name that is not valid for a blob, or that the service or a proxy can take for
+// CheckBlobName returns an error if name is not a valid blob name, or if the service or a proxy might read it as
 // another path.
 func CheckBlobName(name string) error {
 	parts := strings.Split(name, "/")
@@ -199,8 +200,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// fetch downloads the blob. If a download is cut off, it starts again, with at most maxTries attempts in
-// total.
+// fetch downloads the blob. If a download is cut off, fetch starts again, up to maxTries attempts in total.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	d, err := l.connect(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 }
 
-// snapshot returns the state in a blob that was downloaded.
+// snapshot returns the state in a downloaded blob.
 func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse, err error) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse, err
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }
 
-// download returns the content of a blob, and the answer with its properties.
+// download returns the content of a blob and the response with its properties.
 func (l *location) download(ctx context.Context, client *blockblob.Client) (data []byte, answer blob.DownloadStreamResponse, err error) {
 	var raw *http.Response
 	answer, err = client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
@@ -246,7 +246,7 @@ func (l *location) download(ctx context.Context, client *blockblob.Client) (data
 		return nil, answer, err
 	}
 	if raw == nil || answer.Body == nil || answer.BlobType == nil {
-		return nil, answer, errNoStorage // every answer of Azure Storage has a blob type
+		return nil, answer, errNoStorage // every Azure Storage response has a blob type
 	}
 	defer answer.Body.Close()
 	data, err = web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
@@ -256,7 +256,7 @@ func (l *location) download(ctx context.Context, client *blockblob.Client) (data
 	return data, answer, err
 }
 
-const maxRevision = 200 // bytes of a revision
+const maxRevision = 200 // maximum length of a revision, in bytes
 
 func revision(version *string, etag *azcore.ETag) string {
 	switch {

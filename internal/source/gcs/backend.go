@@ -16,8 +16,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Backend returns the table of a block that tells in which bucket a program keeps a state, with the arguments of the
-// gcs backends of both CLIs.
+// Backend returns the attributes of a backend block that names the bucket with the states. They are the arguments of
+// both CLIs' gcs backends.
 func Backend() attr.Table {
 	return attr.Table{
 		Name: "gcs",
@@ -29,7 +29,7 @@ func Backend() attr.Table {
 	}
 }
 
-// Server is the place in which a backend block keeps states, for a program that writes there.
+// Server gives a program read and write access to the bucket of a backend block.
 type Server struct {
 	Network
 	Bucket string
@@ -38,16 +38,17 @@ type Server struct {
 	settings settings
 }
 
-// Network is the way to a server.
+// Network holds the connection settings for a server.
 type Network struct {
-	Patience web.Patience   // the limits of a request and its repetitions
-	Roots    *x509.CertPool // nil for the system's certificates
+	Patience web.Patience   // the limits for a request and its retries
+	Roots    *x509.CertPool // nil means the system's certificates
 }
 
 // Usual returns the network with limits like those of Google's own clients.
 func Usual() Network { return Network{Patience: patience()} }
 
-// Connect returns the place of a backend block, whose tokens have this scope. It contacts no server.
+// Connect returns the server for a backend block. Access tokens get the given scope. Connect makes no network
+// requests.
 func Connect(v attr.Values, scope string, n Network) (*Server, error) {
 	env := v.Environment()
 	s, err := newSettings(source.Grant{Values: v, Found: true, Env: env}, env, false, scope)
@@ -57,22 +58,22 @@ func Connect(v attr.Values, scope string, n Network) (*Server, error) {
 	return &Server{n, v.String("bucket"), &run{patience: n.Patience, roots: n.Roots}, s}, nil
 }
 
-// Client signs in, once, and returns the client.
+// Client returns the client. It signs in on first use.
 func (s *Server) Client(ctx context.Context) (*Client, error) { return s.at("", 0).client(ctx) }
 
-// URL returns the URL of the JSON API that has these names below the bucket, such as "o" and the name of an object.
+// URL returns a JSON API URL for the bucket, followed by the given path elements, such as "o" and an object name.
 func (s *Server) URL(q url.Values, names ...string) *url.URL {
 	return s.settings.at(q, append([]string{"b", s.Bucket}, names...)...)
 }
 
-// UploadURL returns the URL that takes new objects.
+// UploadURL returns the JSON API URL for uploading objects.
 func (s *Server) UploadURL(q url.Values) *url.URL {
 	u := s.URL(q, "o")
-	u.Path, u.RawPath = "/upload/storage/v1/b/"+s.Bucket+"/o", "" // the name of a bucket needs no escaping
+	u.Path, u.RawPath = "/upload/storage/v1/b/"+s.Bucket+"/o", "" // bucket names need no escaping
 	return u
 }
 
-// Endpoint returns the endpoint in the block, and "" for Google's own.
+// Endpoint returns the endpoint in the block, or "" for Google's own.
 func (s *Server) Endpoint() string {
 	if s.IsOwn() {
 		return ""
@@ -80,7 +81,7 @@ func (s *Server) Endpoint() string {
 	return source.Public(s.settings.endpoint)
 }
 
-// IsOwn reports whether requests go to the servers of the cloud, or to one of its private endpoints.
+// IsOwn reports whether requests go to Google's servers or to a private endpoint for them.
 func (s *Server) IsOwn() bool { return s.settings.isOwn() }
 
 func (s settings) isOwn() bool {
@@ -98,8 +99,8 @@ func (s *Server) IsAt(endpoint, universe string) bool {
 		strings.EqualFold(theirs.at(nil).String(), ours.at(nil).String())
 }
 
-// Get returns the live generation of an object of at most limit bytes. If keyless is true, the object is not encrypted
-// with the customer-supplied key.
+// Get returns the live generation of an object, which may have at most limit bytes. If keyless is true, the object is
+// not encrypted with the customer-supplied key.
 func (s *Server) Get(ctx context.Context, object string, limit int64, keyless bool) (*source.Snapshot, error) {
 	l := s.at(object, limit)
 	l.keyless = keyless

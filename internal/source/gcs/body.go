@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// readBody returns the content of an object, at most limit bytes, and verifies its checksum.
+// readBody returns an object's content, which may have at most limit bytes, and verifies its checksum.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	want, checked, err := checksum(resp.Header)
 	if err != nil {
@@ -21,8 +21,8 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The checksum covers the stored object. An object that is stored with gzip is sent with gzip; any other
-	// object may have been compressed for the transfer.
+	// The checksum covers the stored object. An object stored with gzip is sent as it is. Any other object may have
+	// been compressed for the transfer.
 	if checked && want != sent.Sum32() && want != crc32.Checksum(data, castagnoli()) {
 		return nil, web.Again("the answer was damaged on its way: its checksum does not match")
 	}

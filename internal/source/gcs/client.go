@@ -11,10 +11,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// Client holds the tokens and connections that all requests with one block of credentials share.
+// Client holds the tokens and connections shared by all requests with one credentials block.
 type Client struct {
 	Transport *http.Transport
-	Key       http.Header // the headers of requests for objects that a customer-supplied key encrypts
+	Key       http.Header // the request headers for objects encrypted with a customer-supplied key
 
 	bearer *googleauth.Bearer
 }

@@ -15,7 +15,7 @@ import (
 
 const maxRefusal = 64 << 10 // size limit for the part of an error response that is read, in bytes
 
-// complaint is Cloud Storage's response to a failed request. It is compared with known messages, but never
+// complaint is Cloud Storage's response to a failed request. Its text is compared with known messages, but never
 // shown.
 type complaint struct {
 	reason  string // such as "notFound"; "" if there is only text
@@ -45,14 +45,14 @@ func readComplaint(body []byte) complaint {
 	return c
 }
 
-// Object is an object that a request is about.
+// Object names the object of a request.
 type Object struct {
 	Bucket, Name string
-	Generation   string // "" for the live generation
+	Generation   string // "" means the live generation
 }
 
-// Refusal is the error for an answer of Cloud Storage that is not a success, and does not say that the object is
-// missing.
+// Refusal is the error for an unsuccessful response from Cloud Storage. If the object is missing, the error is a
+// [source.MissingError] instead.
 type Refusal struct {
 	Status int
 	err    error
@@ -63,12 +63,12 @@ func (r *Refusal) Error() string { return r.err.Error() }
 // Unwrap returns the reason.
 func (r *Refusal) Unwrap() error { return r.err }
 
-// Explain returns the error for an answer that is not a success. The request does something, such as reading the
-// object, for which the account needs a right. Only a missing object, and not a missing bucket, leads to a
-// [source.MissingError].
+// Explain returns the error for an unsuccessful response. The argument does names the failed action, such as "reading
+// the object", and right names the permission that the account needs for it. Explain returns a [source.MissingError]
+// only if the object is missing, and not if the bucket is.
 func (o Object) Explain(resp *http.Response, does, right string) error {
 	c, err := complaintOf(resp)
-	if err != nil && resp.StatusCode < 500 { // another attempt may get the reason
+	if err != nil && resp.StatusCode < 500 { // the body cannot be read; another attempt may succeed
 		return err
 	}
 	if resp.StatusCode == http.StatusNotFound {
@@ -94,7 +94,7 @@ func complaintOf(resp *http.Response) (complaint, error) {
 // enough, because it is the same for a missing bucket.
 func (c complaint) isNoObject(bucket, object string) bool {
 	rest, ok := strings.CutPrefix(c.message, "No such object: "+bucket+"/"+object)
-	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // # and a generation may follow the name
+	return ok && (rest == "" || rest[0] == '#') && (c.reason == "" || c.reason == "notFound") // # and a generation may follow
 }
 
 // notFound returns the error for a 404. Only a missing object proves that there is no state.
@@ -115,7 +115,7 @@ func (o Object) notFound(c complaint) error {
 		"storage_custom_endpoint in {credentials}")
 }
 
-// refusal returns the error for a status that is not a success.
+// refusal returns the error for an unsuccessful status.
 func (c complaint) refusal(code int, does, right string) error {
 	words, status := c.explain(), web.Status(code)
 	return answers.Find([]answers.Row{

@@ -1,6 +1,5 @@
-// Package gcs reads a state that Terraform's gcs backend has written to Google Cloud Storage. It sends one
-// GET request for the object, using the JSON API, and the requests for signing in. It does not list, write or
-// lock anything.
+// Package gcs reads a state that Terraform's gcs backend has written to Google Cloud Storage. It sends one GET request
+// for the object, using the JSON API, after the sign-in requests. It does not list, write or lock anything.
 //
 // https://github.com/opentofu/opentofu/tree/v1.12.6/internal/backend/remote-state/gcs
 // https://cloud.google.com/storage/docs/json_api/v1/objects/get

@@ -16,20 +16,20 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// fileVar is the variable with which Google's own clients find the credentials file.
+// fileVar is the environment variable that names the credentials file for Google's own clients.
 const fileVar = "GOOGLE_APPLICATION_CREDENTIALS"
 
 const (
 	// https://developers.google.com/identity/protocols/oauth2/scopes#storage
 	readScope = "https://www.googleapis.com/auth/devstorage.read_only"
-	// allScope is required to impersonate another account. The tokens of that account have readScope.
+	// allScope is required to impersonate another account, whose tokens then have readScope.
 	allScope = "https://www.googleapis.com/auth/cloud-platform"
 )
 
 // settings holds a block's credentials and the address of the service.
 type settings struct {
 	access        googleauth.Access
-	encryptionKey string // key in base64, or the path of a file that contains it
+	encryptionKey string // the key in base64, or the path of a file that contains the key
 	endpoint      *url.URL
 	universe      string
 	lookup        attr.LookupEnv
@@ -45,7 +45,8 @@ func choose(credentials source.Credentials, name string) (settings, error) {
 	return newSettings(v, credentials.Env, name != "", readScope)
 }
 
-// newSettings returns the settings of a block, which has a name or is the only one. The scope is that of the tokens.
+// newSettings returns the settings of a block. Access tokens get the given scope. A block with a name (named) does not
+// get its credentials from fileVar.
 func newSettings(v source.Grant, lookup attr.LookupEnv, named bool, scope string) (settings, error) {
 	s := settings{
 		access:        googleauth.New(v.Values, lookup, scope),
@@ -86,9 +87,8 @@ func parseEndpoint(text, universe string) (*url.URL, error) {
 	return u, nil
 }
 
-// address returns the URL of an object's content. Like Google's clients, it drops the text after the
-// endpoint's last slash. This makes /storage/v1/ and /storage/v1/b, which the backend's documentation
-// requires, equivalent.
+// address returns the URL of an object's content. Like Google's clients, it drops the text after the endpoint's last
+// slash. As a result, /storage/v1/ is equivalent to /storage/v1/b, which the backend's documentation requires.
 func (s settings) address(bucket, object, generation string) *url.URL {
 	q := url.Values{"alt": {"media"}}
 	if generation != "" {
@@ -97,9 +97,9 @@ func (s settings) address(bucket, object, generation string) *url.URL {
 	return s.at(q, "b", bucket, "o", object)
 }
 
-// at returns the URL of the JSON API that has these names below its base. Like Google's clients, it leaves out the text
-// after the last slash of the endpoint, so that /storage/v1/ and /storage/v1/b, which the backend's documentation
-// requires, are equivalent.
+// at returns a JSON API URL that ends with the given path elements. Like Google's clients, it drops the text after the
+// endpoint's last slash. As a result, /storage/v1/ is equivalent to /storage/v1/b, which the backend's documentation
+// requires.
 func (s settings) at(q url.Values, names ...string) *url.URL {
 	u := *s.endpoint
 	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")

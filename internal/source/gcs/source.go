@@ -22,13 +22,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// run holds the clients that the sources of one configured provider share.
+// run holds the clients shared by the sources of one configured provider.
 type run struct {
 	credentials source.Credentials
 	patience    web.Patience
 	roots       *x509.CertPool // nil means the system's certificates
 
-	clients memo.Memo[string, *Client] // clients by name of the block
+	clients memo.Memo[string, *Client] // by the name of the credentials block
 }
 
 func start(s source.Settings) source.Open { return newRun(s).open }
@@ -91,7 +91,7 @@ func ObjectName(prefix, workspace string) string {
 	return path.Join(strings.TrimLeft(prefix, "/"), cmp.Or(workspace, "default")+".tfstate")
 }
 
-// IsObjectName reports whether an object can have this name.
+// IsObjectName reports whether s is a valid object name.
 // https://cloud.google.com/storage/docs/objects#naming
 func IsObjectName(s string) bool {
 	return len(s) <= 1024 && utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
@@ -100,7 +100,7 @@ func IsObjectName(s string) bool {
 func (l *location) String() string {
 	s := "gs://" + l.bucket + "/" + l.object
 	if l.generation != "" {
-		s += "#" + l.generation // the notation of gcloud
+		s += "#" + l.generation // gcloud uses the same notation
 	}
 	if l.name != "" {
 		s += fmt.Sprintf(" with the credentials %q", l.name)
@@ -125,7 +125,7 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	}
 	x := &exchange{location: l, transport: c.Transport}
 	asks := web.Wire{
-		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // redirects are not followed, so only the endpoint gets the token
+		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // no redirects: only the endpoint gets the token
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {UserAgent}}
 	if !l.keyless {
@@ -135,10 +135,10 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	return x.snapshot, err
 }
 
-// UserAgent is the name of this program in requests.
+// UserAgent is the User-Agent header of all requests.
 const UserAgent = "terraform-provider-statecrypt"
 
-// client returns the client of the location.
+// client returns the client for the location's credentials. It signs in on first use.
 func (l *location) client(ctx context.Context) (*Client, error) {
 	c, err := l.clients.Do(ctx, l.name, func(ctx context.Context) (*Client, error) { return newClient(ctx, l.settings, l.roots) })
 	if err != nil {

@@ -18,20 +18,19 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// Words are the parts of error messages that differ between stores. A word is empty if the store lacks the
-// feature.
+// Words holds the parts of error messages that differ between stores. A field is empty if the store lacks the feature.
 type Words struct {
 	Store, Short string // names of the store, such as "Alibaba Cloud OSS" and "OSS"
 
 	Read, ReadVersion string // permissions, such as "s3:GetObject" and "s3:GetObjectVersion"
-	List              string // the permission without which the store reports a missing object as an access error, such as "s3:ListBucket"
+	List              string // the permission without which a missing object causes an access error, such as "s3:ListBucket"
 	Decrypt           string // the permission for the store's encryption key, such as "kms:Decrypt"
 
-	CustomerKey string // the attribute with the key of SSE-C
-	PathStyle   string // the attribute that puts the bucket behind the host, "" if there is none
-	Checksum    string // the attribute that leaves out the checksum of a request, "" if it has none or the store knows them
+	CustomerKey string // the attribute with the SSE-C key
+	PathStyle   string // the attribute that moves the bucket name from the host to the path
+	Checksum    string // the attribute that turns off request checksums, for stores that may not support them
 	Writes      bool   // whether the request changes the bucket
-	Trust       string // advice about an unknown authority, such as "set custom_ca_bundle in {credentials}"
+	Trust       string // advice for an unknown certificate authority, such as "set custom_ca_bundle in {credentials}"
 
 	// Reasons maps further error codes to their meanings. It takes precedence over the codes in this package.
 	Reasons map[string]string
@@ -57,24 +56,24 @@ type Answer struct {
 
 func (a *Answer) Error() string { return a.text }
 
-// IsFull reports whether the store has no room for the object, whatever the rights.
+// IsFull reports whether the store has no space or quota left for the object.
 func (a *Answer) IsFull() bool {
 	return a.Status == http.StatusInsufficientStorage || slices.Contains(strings.Fields(full), a.Code)
 }
 
-// IsInTheWay reports whether another object is in the way: the store has folders, and a key cannot be an object and a
-// folder.
+// IsInTheWay reports whether the key conflicts with another object: the store has folders, and a key cannot name both
+// an object and a folder.
 func (a *Answer) IsInTheWay() bool { return slices.Contains(strings.Fields(inTheWay), a.Code) }
 
-// These are error codes of stores that are full, and of stores in which an object is a file, and so cannot be a folder
-// for others.
+// These are the error codes of stores that are full, and of stores that keep objects as files, so that an object's key
+// cannot also be a folder.
 const (
 	full     = "QuotaExceeded XMinioStorageFull XMinioAdminBucketQuotaExceeded"
 	inTheWay = "ObjectParentIsFile ExistingObjectIsDirectory XMinioParentIsObject XMinioObjectExistsAsDirectory"
 )
 
-// Explain returns an error that explains err. Apart from error codes and names of regions in their
-// usual form, neither the error nor the errors that it wraps repeat text of the store.
+// Explain translates an error from the store. The result, and the errors that it wraps, repeat no text from the store,
+// except for error codes and region names in their usual form.
 func (s Store) Explain(o Object, err error) error {
 	var status int
 	var header http.Header
@@ -109,7 +108,7 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 		text = s.known(o, status, code, message, region)
 	}
 	switch {
-	case text != "" && !aCode.MatchString(code): // the status has a meaning of its own
+	case text != "" && !aCode.MatchString(code): // the status alone has a meaning
 		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, text, status)
 	case text != "":
 		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
@@ -167,7 +166,7 @@ const (
 	tooLarge = "the store, or a proxy in front of it, accepts no object of this size; have its limit raised"
 )
 
-// refused adds the advice for stores that do not support checksums to a text.
+// refused adds advice to text for stores that do not support checksums.
 func (s Store) refused(text string) string {
 	if s.Words.Checksum != "" {
 		text += "; if the store supports no checksums, set " + s.Words.Checksum + " = true"
@@ -229,7 +228,7 @@ func (s Store) elsewhere(region string) string {
 	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
 }
 
-// strange returns the error message for a response that no store sends.
+// strange returns the error message for a response that does not come from a store.
 func (s Store) strange(status int) string {
 	return fmt.Sprintf("the answer is not one of %s (HTTP status %d); "+
 		"check the endpoint and proxies if there are any", s.Words.Store, status)

@@ -1,6 +1,7 @@
-// Package azurerm keeps a state in a blob of Azure Storage, like the azurerm backends of Terraform and OpenTofu: in the
-// same blob, with the same lease as a lock, and the same description of its holder. Unlike them, it creates only a blob
-// that is missing, replaces only the state that was read, and relies on no condition that a server may ignore.
+// Package azurerm keeps a state in a blob of Azure Storage. It uses the same blob, the same lease as a lock, and the
+// same description of the lock holder as the azurerm backends of Terraform and OpenTofu. Unlike them, it never
+// overwrites an existing blob when it creates one, replaces only the state that was read, and does not rely on
+// conditions that a server may ignore.
 package azurerm
 
 import (
@@ -19,7 +20,7 @@ import (
 // Kind returns the azurerm store.
 func Kind() store.Kind { return KindOver(azuresource.Network{}) }
 
-// KindOver returns [Kind] over another network.
+// KindOver returns the same kind as [Kind], but with another network.
 func KindOver(n azuresource.Network) store.Kind {
 	return store.Kind{
 		Table: azuresource.Backend(), Named: "key", Older: "versions, snapshots and deleted blobs that the account keeps", Counts: true,
@@ -28,11 +29,11 @@ func KindOver(n azuresource.Network) store.Kind {
 	}
 }
 
-// container is a container that has states.
+// container is a container that holds states.
 type container struct {
 	store.Settings
 	server *azuresource.Server
-	scope  *blob.CPKScopeInfo // nil for none
+	scope  *blob.CPKScopeInfo // nil if the block sets none
 }
 
 func open(s store.Settings, n azuresource.Network) (store.Store, error) {
@@ -50,10 +51,10 @@ func open(s store.Settings, n azuresource.Network) (store.Store, error) {
 // Close does nothing, because a lock outlives its process.
 func (*container) Close() error { return nil }
 
-// Properties returns the facts about the container.
+// Properties returns the properties of the container.
 func (*container) Properties() store.Properties { return store.Properties{HasLocks: true} }
 
-// State returns the blob with a name.
+// State returns the state in the blob called key.
 func (c *container) State(key string) (store.State, error) {
 	if err := cmp.Or(azuresource.CheckBlobName(key), azuresource.CheckBlobName(key+objects.ProofSuffix)); err != nil {
 		return nil, c.Errorf("key", "%w", err)
@@ -65,13 +66,13 @@ func (c *container) State(key string) (store.State, error) {
 	return s, nil
 }
 
-// List returns the names of blobs that are no proofs.
+// List returns the names of the blobs that may hold states.
 func (c *container) List(ctx context.Context, prefix string) ([]string, error) {
 	names, err := c.list(ctx, prefix)
 	return slices.DeleteFunc(names, objects.IsBeside), err
 }
 
-// state is the state in one blob. Its lock is a lease of the same blob.
+// state is the state in one blob. Its lock is a lease on that blob.
 type state struct {
 	*objects.State
 	*container
@@ -87,8 +88,8 @@ func (s *state) String() string {
 	return text
 }
 
-// Ready returns an error if a policy keeps the blob from being changed, and proves the conditions that locks and writes
-// rely on.
+// Ready returns an error if a policy prevents changes to the blob, or if the server ignores the conditions that locks
+// and writes rely on.
 func (s *state) Ready(ctx context.Context) error {
 	if err := s.checkPolicies(ctx); err != nil {
 		return err
@@ -96,7 +97,8 @@ func (s *state) Ready(ctx context.Context) error {
 	return s.State.Ready(ctx)
 }
 
-// Get returns the state, and the digest of its content as its version: the ETag of a blob changes with each lock.
+// Get returns the state and its version. The version is a digest of the content, because the ETag of a blob changes
+// whenever the lock is taken or released.
 func (s *state) Get(ctx context.Context, name string, _ int64) (data []byte, version string, err error) {
 	data, etag, err := s.download(ctx, name)
 	if err != nil || len(data) == 0 {
@@ -107,7 +109,7 @@ func (s *state) Get(ctx context.Context, name string, _ int64) (data []byte, ver
 	return data, version, nil
 }
 
-// Put replaces the state if it is still the version that was read. A blob that is empty has no state.
+// Put replaces the state if it is still the version that was read. An empty blob counts as no state.
 func (s *state) Put(ctx context.Context, name string, data []byte, read string) (version string, err error) {
 	for try := 0; ; try++ {
 		b := s.takeLast()
@@ -140,7 +142,7 @@ func (s *state) Put(ctx context.Context, name string, data []byte, read string) 
 	}
 }
 
-// versionOf returns the version of the state in a blob, which it downloads if the blob is not one that is known.
+// versionOf returns the version of the state in blob b. If the version is not known yet, versionOf downloads the blob.
 func (s *state) versionOf(ctx context.Context, name string, b *found) (string, error) {
 	if !b.there || b.size == 0 {
 		return "", nil
@@ -150,13 +152,13 @@ func (s *state) versionOf(ctx context.Context, name string, b *found) (string, e
 	}
 	_, version, err := s.Get(ctx, name, s.Limit)
 	if _, known := s.version(b.etag); err == nil && !known {
-		err = otherError{store.ErrChanged} // since b was found
+		err = otherError{store.ErrChanged} // the blob has changed since b was found
 	}
 	return version, err
 }
 
-// Delete empties the blob if it has still this version: the lock is a lease of the blob, and would end with it. An
-// empty blob is no state for both CLIs.
+// Delete empties the blob if it still has this version. Deleting the blob would also delete its lease, and with it the
+// lock. Both CLIs treat an empty blob as no state.
 func (s *state) Delete(ctx context.Context, name, version string) error {
 	_, err := s.Put(ctx, name, nil, version)
 	return err

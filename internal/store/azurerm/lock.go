@@ -15,13 +15,13 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// lockMetadata is the name of the metadata with the description of the lock, in base64.
+// lockMetadata is the name of the metadata entry that describes the lock, in base64.
 const lockMetadata = "terraformlockid"
 
 var uuid = lazyregexp.New(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// leaseID returns the ID of the lease for a lock: its own ID, which is a UUID if a CLI has made it, and otherwise a
-// UUID that depends on it.
+// leaseID returns the lease ID for a lock. Azure requires a UUID. The CLIs' lock IDs are UUIDs and are used as they
+// are; for any other ID, leaseID derives a UUID.
 func leaseID(id string) string {
 	if uuid.MatchString(id) {
 		return strings.ToLower(id)
@@ -30,17 +30,17 @@ func leaseID(id string) string {
 	return store.UUID(sum[:])
 }
 
-// undescribed is the beginning of the ID of a lock without a description. The rest is the ETag of the blob.
+// undescribed is the ID prefix of a lock without a description. The blob's ETag follows.
 const undescribed = "lease-"
 
-// holder returns the holder of the lease of a blob, and nil if there is no lease. A description without a lease is left
-// from an earlier lock. A lease without a description gets an ID, so that it can be named: a run may have ended between
-// the two requests that make a lock.
+// holder returns the lock on a blob, or nil if the blob has no lease. A description without a lease remains from an
+// earlier lock, and is ignored. A lease without a description can remain if a run ends between the two requests that
+// create a lock. In that case, holder makes up an ID, so that users can release the lock.
 func holder(b *found) *store.Lock {
 	if b == nil || !b.leased {
 		return nil
 	}
-	text, _ := base64.StdEncoding.DecodeString(value(b.metadata[lockMetadata])) // nothing is no lock
+	text, _ := base64.StdEncoding.DecodeString(value(b.metadata[lockMetadata])) // an empty text is not a lock
 	if lock, ok := store.ParseLock(text); ok && lock.ID != "" {
 		return &lock
 	}
@@ -48,11 +48,11 @@ func holder(b *found) *store.Lock {
 		Operation: "an operation that the blob does not name"}
 }
 
-// leaseOf is the lock of a state: an infinite lease of its blob, and a description in the metadata. Its mark is the ID
-// of the lease, or the ID of a lease without a description.
+// leaseOf is the lock on a state: an infinite lease on its blob, and a description in the metadata. Its mark is the
+// lease ID or, for a lease without a description, the ID that holder returns.
 type leaseOf struct{ *state }
 
-// Look returns the holder of the lease.
+// Look returns the lock and its mark.
 func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err error) {
 	b, err := l.head(ctx, l.key)
 	if err != nil {
@@ -69,9 +69,9 @@ func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err err
 	return by, leaseID(by.ID), nil
 }
 
-// Add takes the lease, and describes its holder. A request for a lease that is ours already succeeds.
+// Add acquires the lease, and writes the lock description. It also succeeds if the lease is already ours.
 func (l leaseOf) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
-	if lock.ID == "" { // two of them would have one lease
+	if lock.ID == "" { // two locks without an ID would share one lease
 		return "", errors.New("the lock has no ID, so its lease would not be told from others")
 	}
 	if err := l.Prove(ctx); err != nil {
@@ -84,7 +84,7 @@ func (l leaseOf) Add(ctx context.Context, lock store.Lock) (mark string, err err
 			return mark, nil
 		}
 		by := holder(l.takeLast())
-		isNew := by != nil && strings.HasPrefix(by.ID, undescribed) // the holder may be about to describe itself
+		isNew := by != nil && strings.HasPrefix(by.ID, undescribed) // the holder may be about to write the description
 		_, isTaken := errors.AsType[objects.TakenError](err)
 		if try == objects.MaxTries || !isOther(err) && !(isTaken && isNew) {
 			return "", err
@@ -121,15 +121,16 @@ func (l leaseOf) add(ctx context.Context, lock store.Lock, mark string) (err err
 	if err == nil {
 		err = l.describeAs(ctx, b, lock, mark)
 	}
-	if err != nil { // nobody would use the lease
+	if err != nil { // nobody would release the lease later
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
-		_ = l.lease(ctx, l.key, nil, map[string]string{"action": "release", "id": mark}) // it may not be there
+		_ = l.lease(ctx, l.key, nil, map[string]string{"action": "release", "id": mark}) // there may be no lease
 	}
 	return err
 }
 
-// describeAs writes the description of our lock into the metadata of a blob that was found before we had the lease.
+// describeAs writes the description of our lock into the blob's metadata. b is the blob as it was found before the
+// lease was acquired.
 func (l leaseOf) describeAs(ctx context.Context, b *found, lock store.Lock, mark string) error {
 	for try := 0; ; try++ {
 		text := base64.StdEncoding.EncodeToString(lock.JSON())
@@ -141,14 +142,14 @@ func (l leaseOf) describeAs(ctx context.Context, b *found, lock store.Lock, mark
 		if b, err = l.head(ctx, l.key); err != nil {
 			return err
 		}
-		if by := holder(b); by != nil && by.ID == lock.ID { // only the answer was lost
+		if by := holder(b); by != nil && by.ID == lock.ID { // the write succeeded, and only its response was lost
 			return nil
 		}
 	}
 }
 
-// Drop ends the lease, and then removes its description. Nothing depends on a description without a lease. Drop breaks
-// a lease that has no description, or the description of another run's lock, which the user names.
+// Drop releases the lease, and then removes the description, which has no effect without a lease. If the lease has no
+// description or is another run's, Drop breaks it, because the user has named that lock.
 func (l leaseOf) Drop(ctx context.Context, mark string) error {
 	b := l.takeLast()
 	if b == nil {
@@ -167,16 +168,16 @@ func (l leaseOf) Drop(ctx context.Context, mark string) error {
 		return err
 	}
 	if delete(b.metadata, lockMetadata); !strings.HasPrefix(mark, undescribed) {
-		_ = l.describe(ctx, l.key, b, nil) // the next holder replaces it
+		_ = l.describe(ctx, l.key, b, nil) // the next holder replaces the description anyway
 	}
 	return nil
 }
 
-// errFrozen is the error for a blob that nobody can change.
+// errFrozen means that a policy prevents changes to the blob.
 var errFrozen = errors.New(azuresource.Frozen)
 
-// checkPolicies returns an error if an immutability policy or a legal hold keeps the blob, or its container, from being
-// changed. Who may not look at the container is not told about it.
+// checkPolicies returns an error if an immutability policy or a legal hold prevents changes to the blob. It ignores
+// the container's policies if the credentials do not allow reading them.
 func (s *state) checkPolicies(ctx context.Context) error {
 	b, err := s.head(ctx, s.key)
 	if err == nil && !b.frozen {
@@ -188,7 +189,7 @@ func (s *state) checkPolicies(ctx context.Context) error {
 	return err
 }
 
-// Prove returns an error if the server ignores conditions. Those of Microsoft's clouds do not.
+// Prove returns an error if the server ignores conditions. It does not test Microsoft's servers, which obey them.
 func (s *state) Prove(ctx context.Context) error {
 	var proven bool
 	if s.with(func() { proven = s.proven }); proven || s.server.IsAzure() {
@@ -221,7 +222,7 @@ func (s *state) Prove(ctx context.Context) error {
 	return err
 }
 
-// proveLease returns an error if a server that is not one of Microsoft's gives our lease to somebody else.
+// proveLease returns an error if the server grants our lease to a second holder. It does not test Microsoft's servers.
 func (s *state) proveLease(ctx context.Context) error {
 	if s.server.IsAzure() {
 		return nil
@@ -232,7 +233,7 @@ func (s *state) proveLease(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a lock that stays is shown
+		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a remaining lock is reported later
 		err = errors.New("the server gives a lease that somebody has to somebody else: two runs would both hold the lock. Keep the state elsewhere")
 	}
 	return err

@@ -25,40 +25,40 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// found is a blob without its content, as it was found.
+// found describes a blob, without its content, at the time of a request.
 type found struct {
 	there    bool
 	etag     string
 	size     int64
 	leased   bool
-	metadata map[string]*string // with names in lower case, as the CLIs write them
-	tags     int64              // the number of index tags
-	tier     *blob.AccessTier   // the tier that somebody has set; nil for that of the account
-	frozen   bool               // whether a policy keeps it from being changed
+	metadata map[string]*string // the names are in lower case, as the CLIs write them
+	tags     int64              // number of index tags
+	tier     *blob.AccessTier   // the tier set on the blob; nil means the account's default
+	frozen   bool               // whether a policy prevents changes
 	changed  time.Time
 }
 
-// memory is what the program knows of the blob of a state.
+// memory records facts about a state's blob between requests.
 type memory struct {
 	mu      sync.Mutex
-	etag    string // of the state that was read or written last
-	content string // its version
-	last    *found // the blob at the last look at the lock
-	mine    string // the ID of the lease that was asked for
-	proven  bool   // whether the server has shown that it obeys conditions
+	etag    string // the ETag of the state that was last read or written
+	content string // the version of that state
+	last    *found // the blob when the lock was last read
+	mine    string // the lease ID that we last requested
+	proven  bool   // whether the server is known to obey conditions
 }
 
-// with calls f while nobody else uses the memory.
+// with calls f with the mutex held.
 func (m *memory) with(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()
 }
 
-// know records the state in the blob with an ETag.
+// know records the version of the state in the blob with this ETag.
 func (m *memory) know(etag, version string) { m.with(func() { m.etag, m.content = etag, version }) }
 
-// moved records that only the metadata of a blob were changed.
+// moved records that a metadata change gave the blob a new ETag.
 func (m *memory) moved(from, to string) {
 	m.with(func() {
 		if m.etag == from {
@@ -67,19 +67,19 @@ func (m *memory) moved(from, to string) {
 	})
 }
 
-// version returns the version of the state in the blob with an ETag, if it is known.
+// version returns the version of the state in the blob with this ETag, if it is known.
 func (m *memory) version(etag string) (version string, known bool) {
 	m.with(func() { version, known = m.content, m.etag != "" && m.etag == etag })
 	return version, known
 }
 
-// takeLast returns the blob at the last look, once: another request may find another one.
+// takeLast returns the blob as it was last found, and forgets it, because the blob may change before another request.
 func (m *memory) takeLast() (b *found) {
 	m.with(func() { b, m.last = m.last, nil })
 	return b
 }
 
-// leaseFor returns the ID of our lease if the blob has it, and nil otherwise.
+// leaseFor returns our lease ID if we hold the lease on b, or nil otherwise.
 func (m *memory) leaseFor(b *found) (lease *string) {
 	m.with(func() {
 		if by := holder(b); by != nil && m.mine != "" && leaseID(by.ID) == m.mine {
@@ -89,7 +89,7 @@ func (m *memory) leaseFor(b *found) (lease *string) {
 	return lease
 }
 
-// download returns the content of a blob, and no ETag if there is none.
+// download returns the content and the ETag of a blob. If there is no blob, the ETag is an empty string.
 func (c *container) download(ctx context.Context, name string) (data []byte, etag string, err error) {
 	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
 	defer cancel()
@@ -104,7 +104,7 @@ func (c *container) download(ctx context.Context, name string) (data []byte, eta
 	return data, strong(answer.ETag), c.failed(ctx, name, err)
 }
 
-// head returns a blob without its content.
+// head returns the properties of a blob.
 func (c *container) head(ctx context.Context, name string) (*found, error) {
 	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
 	defer cancel()
@@ -140,8 +140,7 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// strong returns an ETag in the form in which ETags are compared: a proxy that compresses answers may have made it
-// weak.
+// strong returns an ETag in the form used for comparisons. A proxy that compresses responses may have made it weak.
 func strong(etag *azcore.ETag) string {
 	if etag == nil {
 		return ""
@@ -154,17 +153,18 @@ func isMissing(err error) bool {
 	return status == http.StatusNotFound && code == "BlobNotFound"
 }
 
-// only returns the conditions under which b is still the blob that was found, for the holder of a lease.
+// only returns request conditions that require the blob to be unchanged since it was found. If the blob is leased,
+// lease is the lease ID.
 func (b *found) only(lease *string) *blob.AccessConditions {
 	is := &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(b.etag))}
 	if !b.there {
-		is = &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)} // without quotes, in which it would be an ETag
+		is = &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)} // quotes would make it an ETag
 	}
 	return &blob.AccessConditions{ModifiedAccessConditions: is, LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: lease}}
 }
 
-// put replaces the blob that was found, and returns the new ETag. It carries everything along that somebody has added
-// to the blob, because the service drops it: metadata, index tags, and a tier.
+// put replaces blob b if it is unchanged, and returns the new ETag. It sends the blob's metadata, index tags and tier
+// again, because the service would otherwise drop them.
 func (s *state) put(ctx context.Context, name string, data []byte, b *found) (etag string, err error) {
 	ctx, cancel := objects.Within(ctx, s.server.Timeout(), len(data))
 	defer cancel()
@@ -193,7 +193,7 @@ func (s *state) put(ctx context.Context, name string, data []byte, b *found) (et
 	return strong(answer.ETag), s.failed(ctx, name, err)
 }
 
-// snapshot has the service keep the state that a write replaces.
+// snapshot creates a snapshot of blob b, before a write replaces its content.
 func (s *state) snapshot(ctx context.Context, name string, b *found) error {
 	ctx, cancel := objects.Within(ctx, s.server.Timeout(), 0)
 	defer cancel()
@@ -206,7 +206,7 @@ func (s *state) snapshot(ctx context.Context, name string, b *found) error {
 	return s.failed(ctx, name, err)
 }
 
-// describe replaces the metadata of the blob that was found, and records its new ETag in b.
+// describe replaces the metadata of blob b, and records the new ETag in b.
 func (s *state) describe(ctx context.Context, name string, b *found, lease *string) error {
 	ctx, cancel := objects.Within(ctx, s.server.Timeout(), 0)
 	defer cancel()
@@ -225,8 +225,8 @@ func (s *state) describe(ctx context.Context, name string, b *found, lease *stri
 	return s.failed(ctx, name, err)
 }
 
-// leasing turns requests for metadata into requests for a lease, which need other headers only. The package of the SDK
-// for leases would add Apache Arrow to the program.
+// leasing turns metadata requests into lease requests, which differ only in the query and the headers. The SDK's own
+// lease package would add Apache Arrow to the program.
 type leasing struct{}
 
 type leaseHeaders struct{}
@@ -248,13 +248,13 @@ func (leasing) Do(r *policy.Request) (*http.Response, error) {
 		r.Raw().Header.Del("x-ms-lease-proposed-id")
 	}
 	answer, err := r.Next()
-	if err == nil && (answer.StatusCode == http.StatusCreated || answer.StatusCode == http.StatusAccepted) { // acquired, or broken
+	if err == nil && (answer.StatusCode == http.StatusCreated || answer.StatusCode == http.StatusAccepted) { // acquired or broken
 		answer.StatusCode = http.StatusOK
 	}
 	return answer, err
 }
 
-// lease changes the lease of a blob. With a blob that was found, it requires that blob.
+// lease sends a lease request for a blob. If b is not nil, the blob must be unchanged since b was found.
 func (s *state) lease(ctx context.Context, name string, b *found, headers map[string]string) error {
 	ctx, cancel := objects.Within(context.WithValue(ctx, leaseHeaders{}, headers), s.server.Timeout(), 0)
 	defer cancel()
@@ -269,7 +269,7 @@ func (s *state) lease(ctx context.Context, name string, b *found, headers map[st
 	return s.failed(ctx, name, err)
 }
 
-// isFrozen reports whether a policy keeps the blobs of the container from being changed.
+// isFrozen reports whether a policy prevents changes to the container's blobs.
 func (c *container) isFrozen(ctx context.Context) (bool, error) {
 	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
 	defer cancel()
@@ -278,7 +278,7 @@ func (c *container) isFrozen(ctx context.Context) (bool, error) {
 	if err == nil {
 		_, err = client.GetProperties(policy.WithCaptureResponse(ctx, &raw), nil)
 	}
-	if status, _ := azuresource.Refusal(err); status != 0 { // whoever may use the blob alone is not told
+	if status, _ := azuresource.Refusal(err); status != 0 { // the credentials may allow access to the blob only
 		return false, nil
 	}
 	if err != nil || raw == nil {
@@ -287,8 +287,7 @@ func (c *container) isFrozen(ctx context.Context) (bool, error) {
 	return raw.Header.Get("x-ms-has-immutability-policy") == "true" || raw.Header.Get("x-ms-has-legal-hold") == "true", nil
 }
 
-// list returns the names of blobs that begin with a prefix. The service leaves out deleted blobs, versions and
-// snapshots.
+// list returns the names of the blobs that begin with prefix. Deleted blobs, versions and snapshots are not listed.
 func (c *container) list(ctx context.Context, prefix string) (names []string, err error) {
 	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
 	defer cancel()
@@ -316,7 +315,7 @@ func (c *container) list(ctx context.Context, prefix string) (names []string, er
 	}
 }
 
-// namesIn returns the names of the blobs in a list, without folders, and the marker of the next page.
+// namesIn returns the blob names in a list response, without folders, and the marker of the next page.
 func namesIn(data []byte) (names []string, next string, err error) {
 	var page struct {
 		Blobs struct {
@@ -345,10 +344,10 @@ func namesIn(data []byte) (names []string, next string, err error) {
 	return names, page.NextMarker, nil
 }
 
-// otherError means that a condition is not met: the blob is not the one that the request names.
+// otherError means that a condition is not met, because the blob has changed.
 type otherError struct{ error }
 
-// Unwrap returns the error that readers see.
+// Unwrap returns the error that users see.
 func (e otherError) Unwrap() error { return e.error }
 
 func isOther(err error) bool {
@@ -356,10 +355,10 @@ func isOther(err error) bool {
 	return is
 }
 
-// errTaken means that somebody else has the lease.
+// errTaken means that another run has the lease.
 var errTaken = objects.TakenError{Err: &store.HeldError{}}
 
-// failed returns the error of a request about a blob, in the form of an error of package store if one fits.
+// failed translates an error about a blob into an error of package store, if one fits.
 func (c *container) failed(ctx context.Context, name string, err error) error {
 	status, code := azuresource.Refusal(err)
 	switch {
@@ -373,7 +372,7 @@ func (c *container) failed(ctx context.Context, name string, err error) error {
 		return &store.HeldError{}
 	case code == "LeaseAlreadyPresent" || strings.HasPrefix(code, "LeaseIsBreaking"):
 		return errTaken
-	case strings.HasPrefix(code, "Lease"): // another one, or none any more
+	case strings.HasPrefix(code, "Lease"): // the lease is not ours or has ended
 		return store.ErrLost
 	}
 	explained := c.server.Explain(ctx, name, err)

@@ -1,5 +1,5 @@
-// Package gcs keeps a state in a bucket of Google Cloud Storage, like the gcs backends of Terraform and OpenTofu: with
-// the same objects and the same lock. Unlike them, it replaces only the generation that was read.
+// Package gcs keeps a state in a Google Cloud Storage bucket. It uses the same objects and the same lock as the gcs
+// backends of Terraform and OpenTofu. Unlike them, it replaces only the generation that was read.
 package gcs
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// writeScope is the scope of tokens that may also write.
+// writeScope is the OAuth scope for reading and writing objects.
 // https://developers.google.com/identity/protocols/oauth2/scopes#storage
 const writeScope = "https://www.googleapis.com/auth/devstorage.read_write"
 
 // Kind returns the gcs store.
 func Kind() store.Kind { return KindOver(gcssource.Usual()) }
 
-// KindOver returns [Kind] over another network.
+// KindOver returns the same kind as [Kind], but with another network.
 func KindOver(n gcssource.Network) store.Kind {
 	return store.Kind{
 		Table: gcssource.Backend(), Named: "prefix", Older: "versions and deleted objects that the bucket keeps", Counts: true,
@@ -32,22 +32,23 @@ func KindOver(n gcssource.Network) store.Kind {
 	}
 }
 
-// stateSuffix is the end of the name of each object with a state.
+// stateSuffix is the suffix of every state object's name.
 const stateSuffix = ".tfstate"
 
-// partSize is the number of bytes above which an object is sent in several requests, as both CLIs do it.
+// partSize is the object size, in bytes, above which an upload is split into several requests. Both CLIs use the same
+// size.
 const partSize = 16 << 20
 
-// bucket is a bucket that has states.
+// bucket is a bucket that holds states.
 type bucket struct {
 	store.Settings
 	server *gcssource.Server
-	part   int // bytes of a request
+	part   int // the size of one part, in bytes
 
-	warn sync.Once // the warning about a connection that is not encrypted
+	warn sync.Once // for the warning about an unencrypted connection
 
 	mu     sync.Mutex
-	proven bool // whether the conditions and the rules of the bucket were tested
+	proven bool // whether conditions and the bucket's retention rules were tested
 }
 
 func open(s store.Settings, n gcssource.Network) (store.Store, error) {
@@ -61,10 +62,10 @@ func open(s store.Settings, n gcssource.Network) (store.Store, error) {
 // Close does nothing, because a lock outlives its process.
 func (*bucket) Close() error { return nil }
 
-// Properties returns the facts about the bucket.
+// Properties returns the properties of the bucket.
 func (*bucket) Properties() store.Properties { return store.Properties{HasLocks: true} }
 
-// State returns the state of the default workspace below a prefix, or the state in an object that List has named.
+// State returns the state in the default workspace of a prefix. The name may also be an object name returned by List.
 func (b *bucket) State(name string) (store.State, error) {
 	object := name
 	if name == b.String("prefix") || !strings.HasSuffix(name, stateSuffix) {
@@ -83,7 +84,7 @@ func (b *bucket) State(name string) (store.State, error) {
 	return s, nil
 }
 
-// List returns the names of objects with states.
+// List returns the names of the state objects.
 func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	names, err := b.list(ctx, prefix)
 	if own := b.String("prefix"); slices.Contains(names, own) && strings.HasSuffix(own, stateSuffix) {
@@ -96,9 +97,9 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 type state struct {
 	*bucket
 	*objects.State
-	proof string // the object on which conditions are tested
+	proof string // the name of the proof object
 
-	kept error // the reason why the lock that was created last cannot be deleted
+	kept error // why the newest lock cannot be deleted, or nil
 }
 
 func (s *state) String() string {
@@ -109,7 +110,8 @@ func (s *state) String() string {
 	return text
 }
 
-// Lock takes the lock. Only the answer to its creation may tell that the bucket does not let it go.
+// Lock takes the lock. If the bucket does not allow the lock to be deleted, only the response to its creation shows
+// that.
 func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	s.kept = nil
 	err := s.State.Lock(ctx, lock)
@@ -119,11 +121,11 @@ func (s *state) Lock(ctx context.Context, lock store.Lock) error {
 	return err
 }
 
-// IsStateOf reports whether the state is the default workspace of a gcs backend with these arguments. There is no
-// error, because every such backend has the same lock.
+// IsStateOf reports whether a gcs backend with these arguments has this state in its default workspace. The error is
+// always nil, because every gcs backend takes the same lock.
 func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err error) {
 	text := func(name string) string { t, _ := arguments[name].(string); return t }
-	// If their backend names no endpoint, the variables name it, as they do for us.
+	// If their backend sets no endpoint, it uses the environment variables, as we do.
 	endpoint, universe := text("storage_custom_endpoint"), text("universe_domain")
 	if endpoint == "" {
 		endpoint, _ = s.Environment().Get("GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT")

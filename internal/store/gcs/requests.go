@@ -21,12 +21,11 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// requests sends the requests about a state and its lock. It implements [objects.Requests] and
-// [objects.LockRequests].
+// requests sends the requests for a state and its lock. It implements [objects.Requests] and [objects.LockRequests].
 type requests struct{ *state }
 
-// Get returns an object. A server that is not Google's may not say of what is missing whether it is the object, so the
-// bucket is listed then.
+// Get returns an object. A server other than Google's may return 404 without saying whether the object or the bucket
+// is missing. In that case, Get lists the bucket to find out.
 func (r requests) Get(ctx context.Context, name string, limit int64) (data []byte, generation string, err error) {
 	r.warnOfExposure(ctx)
 	within, cancel := objects.Within(ctx, r.Patience, 0)
@@ -47,13 +46,13 @@ func (r requests) Get(ctx context.Context, name string, limit int64) (data []byt
 	return snapshot.Data, snapshot.Revision, nil
 }
 
-// Put replaces the state if it is still the generation that was read.
+// Put replaces the state if its generation is still the one that was read.
 func (r requests) Put(ctx context.Context, name string, data []byte, read string) (string, error) {
 	made, err := r.put(ctx, name, data, cmp.Or(read, noObject), true)
 	return made.Generation, err
 }
 
-// Create creates a lock.
+// Create creates a lock object.
 func (r requests) Create(ctx context.Context, name string, data []byte) (string, error) {
 	made, err := r.put(ctx, name, data, noObject, false)
 	if errors.Is(err, store.ErrChanged) {
@@ -73,8 +72,7 @@ func (r requests) Create(ctx context.Context, name string, data []byte) (string,
 const defaultHold = "the bucket puts a hold on each new object, so that no lock can be released; switch off its default event-based " +
 	"hold, and release the holds on its objects"
 
-// put stores an object under the condition that it is this generation, and tries again if another request was under
-// way.
+// put stores an object if its current generation is match. If another request is in progress, put tries again.
 func (r requests) put(ctx context.Context, name string, data []byte, match string, ofState bool) (done stored, err error) {
 	for try := 0; ; try++ {
 		done, err = r.upload(ctx, name, data, match, ofState)
@@ -90,8 +88,8 @@ func (r requests) put(ctx context.Context, name string, data []byte, match strin
 	}
 }
 
-// Delete deletes an object if it is this generation. On servers that are not Google's, which may ignore the condition,
-// Delete does not repeat a request that may have succeeded.
+// Delete deletes an object if it still has this generation. Servers other than Google's may ignore the condition.
+// There, Delete does not repeat a request that may have succeeded.
 func (r requests) Delete(ctx context.Context, name, generation string) error {
 	for try := 0; ; try++ {
 		own := r.server.IsOwn()
@@ -114,11 +112,11 @@ func (r requests) Delete(ctx context.Context, name, generation string) error {
 	}
 }
 
-// IsOwn reports whether Google's servers answer.
+// IsOwn reports whether requests go to Google's servers.
 func (r requests) IsOwn(context.Context) (bool, error) { return r.server.IsOwn(), nil }
 
-// Prove tests, once, whether the bucket lets locks be deleted, and whether a server that is not Google's obeys
-// conditions.
+// Prove tests whether locks in the bucket can be deleted. If the server is not Google's, it also tests whether the
+// server obeys conditions. A successful test is not repeated.
 func (r requests) Prove(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,14 +146,14 @@ func (r requests) Prove(ctx context.Context) error {
 	return nil
 }
 
-// rules are the rules of a bucket that keep its objects.
+// rules holds the bucket settings that can prevent objects from being deleted.
 type rules struct {
 	RetentionPolicy       *struct{ RetentionPeriod string }
 	DefaultEventBasedHold bool
 }
 
-// checkRules returns an error if a rule of the bucket keeps each object for a time. Accounts that may only use objects
-// cannot read the rules.
+// checkRules returns an error if the bucket does not let new objects be deleted. It returns nil if the account is not
+// allowed to read these settings.
 func (b *bucket) checkRules(ctx context.Context) error {
 	var rules rules
 	err := b.send(ctx, request{
@@ -178,13 +176,13 @@ func (b *bucket) checkRules(ctx context.Context) error {
 	return nil
 }
 
-// page is an answer to a request for a list.
+// page is one page of a list response.
 type page struct {
 	Items         []struct{ Name string }
 	NextPageToken string
 }
 
-// list returns the names of all objects that begin with a prefix.
+// list returns the names of all objects that begin with prefix.
 func (b *bucket) list(ctx context.Context, prefix string) (names []string, err error) {
 	query := url.Values{"prefix": {prefix}, "fields": {"items/name,nextPageToken"}}
 	for {
@@ -211,18 +209,18 @@ type request struct {
 	to     *url.URL
 	header http.Header
 	body   []byte
-	object string // the object that the request is about; "" for the bucket
-	once   bool   // whether the request is not repeated
+	object string // the name of the object; "" if the request is about the bucket
+	once   bool   // whether to send the request only once
 	taken  func(*http.Response) (done bool)
-	does   string // such as "writing the object"
-	right  string // the rest of an advice to grant the right to do so
+	does   string // what the request does, such as "writing the object"
+	right  string // the required permission, as in "grant ..."
 }
 
-// maxAnswer is the largest answer to a request, in bytes: a page of a list has up to 1,000 names of 1,024 bytes.
+// maxAnswer is the maximum response size, in bytes. A list page has up to 1,000 names of 1,024 bytes.
 const maxAnswer = 8 << 20
 
-// send sends a request, and decodes the answer into a value, unless that is nil. It sends no credentials to another
-// place, because it follows no redirect.
+// send sends a request, and decodes the response into answer unless that is nil. It follows no redirects, so
+// credentials go only to the configured server.
 func (b *bucket) send(ctx context.Context, r request, answer any) error {
 	b.warnOfExposure(ctx)
 	within, cancel := objects.Within(ctx, b.Patience, len(r.body))
@@ -264,20 +262,20 @@ func (b *bucket) send(ctx context.Context, r request, answer any) error {
 	}))
 }
 
-// warnOfExposure warns, once, if others can read what is sent.
+// warnOfExposure warns once if the connection is not encrypted.
 func (b *bucket) warnOfExposure(ctx context.Context) {
 	if netfail.IsExposed(b.server.URL(nil), nil) {
 		b.warn.Do(func() { notice.Show(ctx, "warning: "+web.Unencrypted("storage_custom_endpoint begins with http").Text) })
 	}
 }
 
-// isRefused reports whether err is an answer with this status.
+// isRefused reports whether err is a response with this status.
 func isRefused(err error, status int) bool {
 	refusal, ok := errors.AsType[*gcssource.Refusal](err)
 	return ok && refusal.Status == status
 }
 
-// failed returns the error about one object, in the form of an error of package store if one fits.
+// failed translates an error about an object into an error of package store, if one fits.
 func (b *bucket) failed(ctx context.Context, name string, err error) error {
 	refusal, refused := errors.AsType[*gcssource.Refusal](err)
 	_, missing := source.IsMissing(err)
@@ -297,7 +295,7 @@ func (b *bucket) failed(ctx context.Context, name string, err error) error {
 	return b.Voice().Speak(err)
 }
 
-// isBusy reports whether the same request may be answered otherwise later.
+// isBusy reports whether the same request may succeed later.
 func isBusy(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 }

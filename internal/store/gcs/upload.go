@@ -25,7 +25,7 @@ import (
 // noObject is the generation of an object that does not exist.
 const noObject = "0"
 
-// stored is the description of an object that was stored.
+// stored is the service's description of a stored object.
 type stored struct {
 	Generation              string
 	RetentionExpirationTime string
@@ -35,8 +35,8 @@ type stored struct {
 
 const contentType = "application/json"
 
-// upload stores an object under the condition that it is this generation: in one request, or in parts if it is large.
-// The keys of the block are for states alone, as both CLIs have it.
+// upload stores an object if its current generation is match. It sends a large object in parts, and any other in one
+// request. Like both CLIs, it uses the block's encryption keys only for states.
 // https://cloud.google.com/storage/docs/uploads-downloads#uploads
 func (b *bucket) upload(ctx context.Context, name string, data []byte, match string, ofState bool) (done stored, err error) {
 	client, err := b.server.Client(ctx)
@@ -81,7 +81,7 @@ func (b *bucket) upload(ctx context.Context, name string, data []byte, match str
 	return done, err
 }
 
-// inParts returns the body of a request with the description of an object and its content.
+// inParts returns a multipart request body, and sets its content type in header.
 func inParts(header http.Header, parts ...[]byte) ([]byte, error) {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -99,8 +99,8 @@ func inParts(header http.Header, parts ...[]byte) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// uploadParts begins an upload with r, and sends the parts of an object. After a request without an answer, it asks
-// which bytes have arrived; if the last part has, the upload has succeeded.
+// uploadParts starts an upload with the request r, and sends the object in parts. If a request gets no response,
+// uploadParts asks which bytes have arrived. If all have arrived, the upload has succeeded.
 func (b *bucket) uploadParts(ctx context.Context, r request, data []byte) (done stored, err error) {
 	var session *url.URL
 	r.taken = func(resp *http.Response) bool {
@@ -138,13 +138,13 @@ func (b *bucket) uploadParts(ctx context.Context, r request, data []byte) (done 
 	}
 }
 
-// sendPart sends a part of an object, or asks which bytes have arrived if there is none. It returns the number of bytes
-// that have arrived, or the description of the whole object.
+// sendPart sends one part of an object. If part is nil, it only asks which bytes have arrived. It returns the number
+// of bytes that have arrived or, once the upload is complete, the description of the object.
 func (b *bucket) sendPart(ctx context.Context, r request, part []byte, position string) (done stored, arrived int, err error) {
 	r.header = http.Header{"Content-Range": {position}}
 	r.body, r.once = part, part != nil
 	r.taken = func(resp *http.Response) bool {
-		if resp.StatusCode != http.StatusPermanentRedirect { // which means here that more is to come
+		if resp.StatusCode != http.StatusPermanentRedirect { // the service expects more parts
 			return false
 		}
 		if last, ok := strings.CutPrefix(resp.Header.Get("Range"), "bytes=0-"); ok {

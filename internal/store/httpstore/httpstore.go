@@ -40,7 +40,7 @@ func Kind() store.Kind {
 	}
 }
 
-// backend is the server of one state.
+// backend is a server that stores one state.
 type backend struct {
 	client              http.Client
 	access              *httpsource.Access // the transport of client
@@ -102,7 +102,7 @@ func (b *backend) Properties() store.Properties {
 	return store.Properties{HasLocks: b.lock.url != nil, Retries: b.retries(), Unkept: b.unkept()}
 }
 
-// doubts returns probable mistakes in the settings, for the end of an error message.
+// doubts returns a description of probable mistakes in the settings, to be added to an error message.
 func (b *backend) doubts() string {
 	return httpsource.Doubts(errors.New(""), b.values).Error()
 }
@@ -123,7 +123,7 @@ func (b *backend) answered(status int, challenge string) string {
 	}, status, "", "").Text
 }
 
-// retries returns the retry arguments that are set, by name.
+// retries returns the retry arguments that the block sets, by name.
 func (b *backend) retries() map[string]int64 {
 	set := map[string]int64{}
 	for _, name := range []string{"retry_max", "retry_wait_min", "retry_wait_max"} {
@@ -162,8 +162,8 @@ func mistake(v attr.Values, name, what string) error {
 	return source.Grant{Values: v, Found: true}.Errorf(name, "%s", what)
 }
 
-// checkRedirect returns an error if a redirect leads to another server, because the credentials would be sent there, or
-// if it turns a write into a read.
+// checkRedirect returns an error if a redirect leads to another server, which would receive the credentials, or if it
+// turns a write into a read.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > web.MaxRedirects:
@@ -210,8 +210,8 @@ func (b *backend) unkept() error {
 		b.write.method, b.otherMethod("see its log"))
 }
 
-// otherMethod returns the advice to write with PUT, followed by other advice. If the method already is PUT, it returns
-// only the other advice.
+// otherMethod returns advice to write with PUT, followed by the advice in otherwise. If the method is already PUT, it
+// returns otherwise alone.
 func (b *backend) otherMethod(otherwise string) string {
 	if b.write.method == http.MethodPut {
 		return otherwise
@@ -316,7 +316,8 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	return nil
 }
 
-// notTerraforms returns the error for an answer to a lock or its release that the protocol of Terraform does not have.
+// notTerraforms returns the error for a response to a lock or unlock request that does not follow Terraform's
+// protocol.
 func (b *backend) notTerraforms(to endpoint, a *answer) error {
 	text := fmt.Sprintf("the backend answered %s to a %s, and in Terraform's protocol, only 200 is a lock, or its release; check "+
 		"lock_address, unlock_address and their methods", web.Status(a.status), to.method)
@@ -328,7 +329,7 @@ func (b *backend) notTerraforms(to endpoint, a *answer) error {
 	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
 }
 
-// send sends a request, and returns an error for an answer that is no success.
+// send sends a request. It returns an error if the response does not report success.
 func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	a, err := b.ask(ctx, to, id, body)
 	if err == nil && !a.succeeded() {
@@ -361,11 +362,11 @@ type answer struct {
 	status    int
 	body      []byte
 	challenge string // see recognize.Challenge
-	isWebDAV  bool   // whether the answer has a lock of WebDAV
+	isWebDAV  bool   // whether the response contains a WebDAV lock
 }
 
-// isOfTerraform reports whether the answer is the success of a lock, or of its release: servers of files answer 201 if
-// they have made an empty file for their lock, and 204 to a release.
+// isOfTerraform reports whether the response grants or releases a lock in Terraform's protocol. A plain file server
+// instead responds with 201 if it has created an empty file to lock it, and with 204 to an unlock request.
 func (a *answer) isOfTerraform() bool { return a.status == http.StatusOK && !a.isWebDAV }
 
 func (a *answer) succeeded() bool { return a.status < 300 }

@@ -12,42 +12,43 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// These are the ends of the names of objects beside a state.
+// These suffixes name the objects next to a state: its lock and its proof.
 const (
 	LockSuffix  = ".tflock"
 	ProofSuffix = LockSuffix + "-proof"
 )
 
-// IsBeside reports whether an object is a lock or a proof, or stands for a folder.
+// IsBeside reports whether name belongs to a lock, a proof, or a folder marker.
 func IsBeside(name string) bool {
 	return strings.HasSuffix(name, LockSuffix) || strings.HasSuffix(name, ProofSuffix) || strings.HasSuffix(name, "/")
 }
 
-// LockRequests sends the requests about the object of a lock.
+// LockRequests sends the requests for a lock object.
 type LockRequests interface {
-	// Get returns an object of at most limit bytes and its version, and no version if there is none.
+	// Get returns the object and its version, or an empty version if there is no object. The object may have at most
+	// limit bytes.
 	Get(ctx context.Context, name string, limit int64) (data []byte, version string, err error)
 
-	// Create stores an object that must not exist, and returns its version. If it exists, the error is a [TakenError].
+	// Create stores a new object and returns its version. If the object exists already, Create returns a [TakenError].
 	Create(ctx context.Context, name string, data []byte) (version string, err error)
 
-	// Delete deletes the object if it is still this version.
+	// Delete deletes the object if it still has this version.
 	Delete(ctx context.Context, name, version string) error
 
-	// IsOwn reports whether the cloud's own servers answer, which keep what they say.
+	// IsOwn reports whether the store is run by the cloud provider, so that its success reports can be trusted.
 	IsOwn(ctx context.Context) (bool, error)
 
 	// Prove returns an error if the store ignores conditions.
 	Prove(ctx context.Context) error
 }
 
-// Beside is a lock in an object beside a state. Its mark is the version of the object.
+// Beside is a lock in an object next to a state. Its mark is the version of that object.
 type Beside struct {
 	LockRequests
-	Name string // the name of the object
+	Name string // the name of the lock object
 }
 
-// Look returns the lock in the object.
+// Look returns the lock stored in the object.
 func (b Beside) Look(ctx context.Context) (by *store.Lock, mark string, err error) {
 	data, version, err := b.Get(ctx, b.Name, source.MaxLock)
 	if err != nil || version == "" {
@@ -57,8 +58,8 @@ func (b Beside) Look(ctx context.Context) (by *store.Lock, mark string, err erro
 	return by, version, err
 }
 
-// Add creates the object. On servers other than the cloud's own, which may ignore conditions, it first looks for a
-// lock.
+// Add creates the lock object. Servers other than the cloud provider's may ignore conditions, so Add first checks them
+// for an existing lock.
 func (b Beside) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
 	own, err := b.IsOwn(ctx)
 	if err != nil {
@@ -75,7 +76,7 @@ func (b Beside) Add(ctx context.Context, lock store.Lock) (mark string, err erro
 	return b.Create(ctx, b.Name, lock.JSON())
 }
 
-// Drop removes the object. On servers other than the cloud's own, it checks that the object is gone.
+// Drop removes the lock object. On servers other than the cloud provider's, Drop checks that the object is gone.
 func (b Beside) Drop(ctx context.Context, mark string) error {
 	own, err := b.IsOwn(ctx)
 	if err == nil {
@@ -91,20 +92,20 @@ func (b Beside) Drop(ctx context.Context, mark string) error {
 	return err
 }
 
-// ProofText is the content of an object beside the lock, on which a store shows that it obeys conditions. The object
-// stays.
+// ProofText is the content of the proof object, which is used to test whether a store obeys conditions. The object is
+// not deleted afterwards.
 const ProofText = "statecrypt has shown here that this store refuses to replace an object that must not be there. You may delete it.\n"
 
-// Trial stores the object of the proof under conditions. If the store refuses a condition, the error is
-// [store.ErrChanged].
+// Trial writes the proof object under conditions. Its functions return [store.ErrChanged] if the store refuses a
+// condition.
 type Trial struct {
-	Look    func(ctx context.Context) (version string, err error) // returns the version of the object
-	Create  func(ctx context.Context) (version string, err error) // requires that there is no object
+	Look    func(ctx context.Context) (version string, err error) // returns the object's version
+	Create  func(ctx context.Context) (version string, err error) // fails if the object exists
 	Replace func(ctx context.Context, version string) (next string, err error)
 }
 
-// Prove returns an error if the store ignores conditions, or refuses a condition that is met. A test with the lock
-// would come too late, because a store that ignores conditions would replace the lock of another run.
+// Prove returns an error if the store ignores conditions, or refuses a condition that is met. It must run before the
+// lock is taken: a store that ignores conditions would overwrite another run's lock.
 func (t Trial) Prove(ctx context.Context) error {
 	version, err := t.Create(ctx)
 	if err == nil { // the object did not exist before
@@ -130,8 +131,9 @@ func (t Trial) Prove(ctx context.Context) error {
 	return nil
 }
 
-// replace replaces a version that is there, and returns it. If the store refuses, another run may have replaced it just
-// before; of several runs that try at once, one succeeds in each round.
+// replace overwrites the current version of the proof object, and returns the version that it overwrote. The store may
+// refuse because another run has just replaced the object, so replace tries again. Of several runs that try at once,
+// one succeeds in each round.
 func (t Trial) replace(ctx context.Context, version string) (old string, err error) {
 	const most = 50
 	for range most {

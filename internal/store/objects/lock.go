@@ -10,42 +10,42 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// Slot stores a lock: in an object beside the state, in a lease, or in an item of a table. A mark identifies each lock
-// there.
+// Slot stores a lock: in an object next to the state, in a lease, or in a table item. Each stored lock has a mark that
+// identifies it.
 type Slot interface {
-	// Look returns the lock and its mark, and nil if nobody has the lock.
+	// Look returns the lock and its mark, or nil if the slot is free.
 	Look(ctx context.Context) (by *store.Lock, mark string, err error)
 
-	// Add stores a lock, and returns its mark. If there is a lock already, the error is a [TakenError].
+	// Add stores a lock and returns its mark. If there is a lock already, Add returns a [TakenError].
 	Add(ctx context.Context, lock store.Lock) (mark string, err error)
 
 	// Drop removes the lock with this mark.
 	Drop(ctx context.Context, mark string) error
 }
 
-// TakenError means that there is a lock already. Its text is shown if no look finds the holder.
+// TakenError means that there is a lock already. Its text is shown only if the holder cannot be found.
 type TakenError struct{ Err error }
 
 func (e TakenError) Error() string { return e.Err.Error() }
 
-// Lock is the lock in one slot, and the memory of whether it is ours.
+// Lock is the lock in one slot. It remembers whether this process holds the lock.
 type Lock struct {
 	Slot
 
-	// ByMark tells that people, and other programs, name a lock by its mark in place of the ID of its holder.
+	// ByMark means that users and other programs identify a lock by its mark, not by the lock ID.
 	ByMark bool
 
 	mu   sync.Mutex
-	held *held // nil if we do not have the lock
+	held *held // nil if we do not hold the lock
 }
 
-// held is our lock.
+// held is a lock that we hold.
 type held struct {
 	store.Lock
 	mark string
 }
 
-// shown returns a lock with the ID by which people name it.
+// shown returns a copy of the lock with the ID that users see.
 func (l *Lock) shown(by store.Lock, mark string) *store.Lock {
 	if l.ByMark {
 		by = by.At(by.Path)
@@ -54,7 +54,7 @@ func (l *Lock) shown(by store.Lock, mark string) *store.Lock {
 	return &by
 }
 
-// is reports whether a lock has an ID, which may be the one that people use.
+// is reports whether id identifies the lock. It may be the lock ID or the ID that users see.
 func (l *Lock) is(by *store.Lock, mark, id string) bool {
 	return by != nil && (by.ID == id || l.ByMark && mark == id)
 }
@@ -74,7 +74,7 @@ func (l *Lock) take(ctx context.Context, lock store.Lock) error {
 			l.held = &held{lock, mark}
 			return nil
 		}
-		if ctx.Err() != nil { // the lock may be there, and nobody would use it
+		if ctx.Err() != nil { // the request may have succeeded, and nobody would release the lock
 			return errors.Join(context.Cause(ctx), l.takeBack(ctx, lock.ID))
 		}
 		taken, isTaken := errors.AsType[TakenError](err)
@@ -94,13 +94,13 @@ func (l *Lock) take(ctx context.Context, lock store.Lock) error {
 		case try == MaxTries:
 			return taken.Err
 		}
-		if err := Pause(ctx); err != nil { // the other lock was released meanwhile
+		if err := Pause(ctx); err != nil { // the other lock has been released
 			return err
 		}
 	}
 }
 
-// takeBack removes a lock whose requester has stopped waiting.
+// takeBack removes our lock after the caller has stopped waiting for it.
 func (l *Lock) takeBack(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -111,7 +111,7 @@ func (l *Lock) takeBack(ctx context.Context, id string) error {
 	return err
 }
 
-// giveBack releases the lock with an ID, which may be the lock of another run. It reports whether the lock was ours.
+// giveBack releases the lock with this ID, even if it belongs to another run. It reports whether the lock was ours.
 func (l *Lock) giveBack(ctx context.Context, id string) (ours bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,8 +137,8 @@ func (l *Lock) giveBack(ctx context.Context, id string) (ours bool, err error) {
 	return ours, err
 }
 
-// remove removes the lock with this mark. If the lock is gone after an error, an answer was lost, and remove returns
-// nil.
+// remove removes the lock with this mark. If an attempt fails but the lock is gone, only the response was lost, and
+// remove returns nil.
 func (l *Lock) remove(ctx context.Context, id, mark string) error {
 	for try := 0; ; try++ {
 		err := l.Drop(ctx, mark)
@@ -159,7 +159,7 @@ func (l *Lock) remove(ctx context.Context, id, mark string) error {
 	}
 }
 
-// mayChange returns an error if somebody else has the lock, or ours is gone.
+// mayChange returns an error if another run holds the lock, or if we have lost ours.
 func (l *Lock) mayChange(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +175,7 @@ func (l *Lock) mayChange(ctx context.Context) error {
 	return nil
 }
 
-// Locks are the locks of a state, in the order in which they are taken.
+// Locks holds the locks of a state, in the order in which they are taken.
 type Locks []*Lock
 
 // Take takes all locks, or none if one fails.
@@ -199,7 +199,7 @@ func (l Locks) GiveBack(ctx context.Context, id string) (err error) {
 	for i, one := range slices.Backward(l) {
 		ours, failed := one.giveBack(ctx, id)
 		if i > 0 && !ours && errors.Is(failed, store.ErrMissing) {
-			continue // the holder of the other lock ended before it took this one
+			continue // the holder's run ended before it took this lock
 		}
 		err = errors.Join(err, failed)
 		if failed != nil && !ours {
@@ -209,7 +209,8 @@ func (l Locks) GiveBack(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// Holder returns the holder of one of the locks, and [store.ErrHolderUnknown] if there are no locks.
+// Holder returns the first lock that it finds, or nil if all are free. If the state has no locks, it returns
+// [store.ErrHolderUnknown].
 func (l Locks) Holder(ctx context.Context) (by *store.Lock, err error) {
 	err = store.ErrHolderUnknown
 	for _, one := range slices.Backward(l) {
@@ -224,7 +225,7 @@ func (l Locks) Holder(ctx context.Context) (by *store.Lock, err error) {
 	return nil, err
 }
 
-// MayChange returns an error if somebody else has one of the locks, or one of ours is gone.
+// MayChange returns an error if another run holds one of the locks, or if we have lost one of ours.
 func (l Locks) MayChange(ctx context.Context) error {
 	for _, one := range l {
 		if err := one.mayChange(ctx); err != nil {
@@ -234,7 +235,7 @@ func (l Locks) MayChange(ctx context.Context) error {
 	return nil
 }
 
-// NameOf returns the ID by which people name our lock with this ID.
+// NameOf returns the ID that users see for our lock with this ID.
 func (l Locks) NameOf(id string) string {
 	for _, one := range l {
 		one.mu.Lock()

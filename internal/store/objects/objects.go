@@ -1,6 +1,6 @@
-// Package objects has the parts that stores of objects in clouds share: a state in one object, a lock in another object
-// or elsewhere, the proof that a store obeys conditions, and the rule for lost answers: after a request that may have
-// succeeded, the object is looked at once more.
+// Package objects holds the code that cloud object stores share: a state in one object, a lock in another object or
+// elsewhere, and a test that the store obeys conditions. After a request whose response was lost, the store is asked
+// whether the request has succeeded.
 package objects
 
 import (
@@ -11,13 +11,14 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// MaxTries is the number of repetitions of a request that competes with another process.
+// MaxTries is how many times a request is repeated if it conflicts with another process.
 const MaxTries = 5
 
-// Pause gives another process 100 ms to finish.
+// Pause waits 100 ms, so that another process can finish.
 func Pause(ctx context.Context) error { return store.Pause(ctx, 100*time.Millisecond) }
 
-// Within limits the time of one request that sends size bytes, including its repetitions.
+// Within returns a context with a time limit for one request, including retries. The limit grows with size, the number
+// of bytes to send.
 func Within(ctx context.Context, patience time.Duration, size int) (context.Context, context.CancelFunc) {
 	if patience <= 0 {
 		return ctx, func() {}
@@ -25,38 +26,39 @@ func Within(ctx context.Context, patience time.Duration, size int) (context.Cont
 	return context.WithTimeoutCause(ctx, patience+TimeFor(size), &store.UnansweredError{Err: errors.New("the store takes too long")})
 }
 
-// TimeFor returns the longest time in which size bytes are sent.
+// TimeFor returns the time allowed for sending size bytes.
 func TimeFor(size int) time.Duration {
 	const slowest = 100 << 10 // bytes per second
 	return time.Duration(size/slowest) * time.Second
 }
 
-// Requests sends the requests about the object of a state.
+// Requests sends the requests for a state object.
 type Requests interface {
-	// Get returns an object of at most limit bytes and its version, and no version if there is none.
+	// Get returns the object and its version, or an empty version if there is no object. The object may have at most
+	// limit bytes.
 	Get(ctx context.Context, name string, limit int64) (data []byte, version string, err error)
 
-	// Put replaces the object if it is still the version that was read, or creates it if that is "". If it is another
-	// version, the error is [store.ErrChanged].
+	// Put replaces the object if it is still the version that was read. If read is empty, it creates the object. If
+	// the condition is not met, Put returns [store.ErrChanged].
 	Put(ctx context.Context, name string, data []byte, read string) (version string, err error)
 
-	// Delete deletes the object if it is still this version.
+	// Delete deletes the object if it still has this version.
 	Delete(ctx context.Context, name, version string) error
 
 	// Prove returns an error if the store ignores conditions.
 	Prove(ctx context.Context) error
 }
 
-// State is a state in one object. It has the methods of [store.State], except for String.
+// State is a state in one object. It implements [store.State], except for String.
 type State struct {
 	Requests Requests
-	Name     string // the name of the object
-	Path     string // the name of the state in locks
-	Limit    int64  // the most bytes of the object
+	Name     string // the object name
+	Path     string // the path recorded in locks
+	Limit    int64  // the maximum object size, in bytes
 	Locks    Locks
 }
 
-// Read treats an empty object as no state, as both CLIs do.
+// Read returns the state. Like both CLIs, it treats an empty object as no state.
 func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 	data, version, err := s.Requests.Get(ctx, s.Name, s.Limit)
 	if len(data) == 0 {
@@ -74,8 +76,8 @@ func (s *State) Write(ctx context.Context, data []byte, read store.Version) (sto
 	return store.Version(next), err
 }
 
-// Remove deletes the object if it is still the version that was read. Not every store knows conditions for that, so
-// Remove also reads the object first.
+// Remove deletes the object if it is still the version that was read. Some stores have no conditional delete, so
+// Remove first reads the object and compares the version.
 func (s *State) Remove(ctx context.Context, read store.Version) error {
 	err := s.MayChange(ctx)
 	if err == nil {
@@ -96,7 +98,7 @@ func (s *State) Unchanged(ctx context.Context, read store.Version) error {
 	return err
 }
 
-// MayChange proves the conditions that a write relies on, and checks the locks.
+// MayChange returns an error if the store ignores conditions, or if the locks do not allow a write.
 func (s *State) MayChange(ctx context.Context) error {
 	if err := s.Requests.Prove(ctx); err != nil {
 		return err
@@ -104,7 +106,7 @@ func (s *State) MayChange(ctx context.Context) error {
 	return s.Locks.MayChange(ctx)
 }
 
-// Ready proves the conditions that locks and writes rely on.
+// Ready returns an error if the store ignores the conditions that locks and writes rely on.
 func (s *State) Ready(ctx context.Context) error { return s.Requests.Prove(ctx) }
 
 // Lock takes the locks.
@@ -115,8 +117,8 @@ func (s *State) Lock(ctx context.Context, lock store.Lock) error {
 // Unlock releases the locks with this ID.
 func (s *State) Unlock(ctx context.Context, id string) error { return s.Locks.GiveBack(ctx, id) }
 
-// Holder returns the holder of one of the locks.
+// Holder returns a lock on the state, or nil if there is none.
 func (s *State) Holder(ctx context.Context) (*store.Lock, error) { return s.Locks.Holder(ctx) }
 
-// NameOf returns the ID by which people name our lock with this ID.
+// NameOf returns the ID that users see for our lock with this ID.
 func (s *State) NameOf(id string) string { return s.Locks.NameOf(id) }

@@ -11,9 +11,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// hasRoom returns an error if the store has folders, and the key of the state is one: there are objects below it, and
-// no state. Such a store refuses the state after the resources have changed. Whether it has folders is tested with an
-// object below the proof. After a refusal, hasRoom removes the proof, so that the next run tests this again.
+// hasRoom returns an error if the state's key is already a folder in the store: there are objects below the key, but
+// no state. Such a store would refuse the state only after the resources have changed. To find out whether the store
+// has folders, hasRoom writes an object below the proof object. If the store refuses, hasRoom removes the proof
+// object, so that the next run tests this again.
 func (s *state) hasRoom(ctx context.Context) error {
 	below, err := s.list(ctx, s.key+"/")
 	if errors.Is(err, store.ErrDenied) || err == nil && len(below) == 0 {
@@ -31,12 +32,12 @@ func (s *state) hasRoom(ctx context.Context) error {
 	probe := s.key + objects.ProofSuffix + "/-"
 	_, err = s.put(ctx, probe, []byte(objects.ProofText), condition{lock: true})
 	if answer, ok := errors.AsType[*object.Answer](err); ok && answer.IsInTheWay() {
-		_ = s.removeOnce(ctx, s.key+objects.ProofSuffix, "") // without the right, the next run does not test it again
+		_ = s.removeOnce(ctx, s.key+objects.ProofSuffix, "") // if this is not permitted, the next run does not repeat the test
 		return fmt.Errorf("there is the object %s below the key of the state, and on this store, a key cannot be an object and a folder; "+
 			"choose another key", outside.Quoted(below[0], 300))
 	}
 	if err == nil {
-		_ = s.removeOnce(ctx, probe, "") // without the right, it stays there, and does no harm
+		_ = s.removeOnce(ctx, probe, "") // if this is not permitted, the object stays, but does no harm
 	}
-	return nil // there are no folders, or they cannot be tested
+	return nil // there are no folders, or the test failed
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// requests sends the requests about a state and its lock. It implements [objects.Requests] and
-// [objects.LockRequests].
+// requests sends the requests for a state and its lock. It implements [objects.Requests] and [objects.LockRequests].
 type requests struct{ *state }
 
 func (r requests) Get(ctx context.Context, key string, limit int64) (data []byte, etag string, err error) {
@@ -26,7 +25,8 @@ func (r requests) Get(ctx context.Context, key string, limit int64) (data []byte
 	return c.Data, c.ETag, nil
 }
 
-// Create puts a lock. Without a proof, another run may have replaced it at once.
+// Create creates a lock object. If it is unproven that the store obeys conditions, another run may have replaced the
+// lock at once, so Create reads it back.
 func (r requests) Create(ctx context.Context, key string, lock []byte) (etag string, err error) {
 	etag, err = r.put(ctx, key, lock, condition{none: true, lock: true})
 	if err == nil && r.unproven {

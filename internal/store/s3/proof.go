@@ -15,8 +15,8 @@ import (
 // noObject is an ETag that no object has.
 const noObject = `"00000000000000000000000000000000-0"`
 
-// prove tests whether the store obeys conditions, before anything depends on them. A test with the lock itself would
-// come too late, because a store that ignores conditions would replace the lock of another run.
+// prove tests whether the store obeys conditions. It must run before the lock is taken: a store that ignores
+// conditions would overwrite another run's lock.
 func (s *state) prove(ctx context.Context) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (s *state) prove(ctx context.Context) error {
 	}
 	refused, unknown, err := s.try(ctx, condition{none: true})
 	switch {
-	case err == nil && unknown: // the store does not know the condition, or another setting in the block
+	case err == nil && unknown: // the store does not support the condition, or another setting in the block
 		_, _, err = s.try(ctx, condition{})
 	case err == nil && !refused: // the object did not exist before
 		if refused, unknown, err = s.try(ctx, condition{none: true}); err == nil {
@@ -83,8 +83,9 @@ func (s *state) proveMatch(ctx context.Context) error {
 	return nil
 }
 
-// proveRefusal checks that the store refuses a condition that is not met, sent in the given form. If the store does,
-// proveRefusal records that it obeys If-Match in this form. Otherwise, proveRefusal records that it never does.
+// proveRefusal checks that the store refuses a condition that is not met, sent in the given form. If the store
+// refuses, proveRefusal records that it obeys If-Match in this form. Otherwise, proveRefusal records that it never
+// obeys If-Match.
 func (s *state) proveRefusal(ctx context.Context, match form) error {
 	refused, _, err := s.try(ctx, condition{match: noObject, bare: match == bare})
 	if err == nil && !refused {
@@ -96,8 +97,8 @@ func (s *state) proveRefusal(ctx context.Context, match form) error {
 	return err
 }
 
-// try writes the proof object again, under a condition. It reports whether the store refused the condition, and whether
-// it does not know the condition.
+// try writes the proof object with a condition. It reports whether the store refused the write because of the
+// condition, and whether the store does not support the condition.
 func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, err error) {
 	how.lock = true
 	var answer *object.Answer

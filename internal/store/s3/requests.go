@@ -58,7 +58,7 @@ type condition struct {
 	match string // the ETag that the object must have; "" for any ETag
 	bare  bool   // whether to send match without quotes
 	none  bool   // whether the object must not exist
-	lock  bool   // whether the object is stored next to a state, and gets the lock tags
+	lock  bool   // whether the object belongs to a lock or a proof, and gets the lock tags
 }
 
 // put writes an object in one request, and returns its ETag.
@@ -126,7 +126,7 @@ func (b *bucket) tags(ofLock bool) *string {
 }
 
 // remove deletes an object if it has this ETag. If the store refuses although the object still has this ETag, remove
-// finds out which form of If-Match the store obeys, unless this is known. It then tries again without the quotes or
+// finds out which form of If-Match the store obeys, unless this is known. It then tries again, without the quotes or
 // without a condition. If the store obeys If-Match with quotes, remove returns the refusal.
 func (s *state) remove(ctx context.Context, key, etag string) error {
 	if _, err := s.client(ctx); err != nil {
@@ -242,7 +242,7 @@ func isConflict(answer *object.Answer) bool {
 	return answer != nil && answer.Status == http.StatusConflict && !answer.IsInTheWay()
 }
 
-// failed returns the error about one object, in the form of an error of package store if one fits.
+// failed translates an error about an object into an error of package store, if one fits.
 func (b *bucket) failed(ctx context.Context, key string, err error) error {
 	answer, ok := errors.AsType[*object.Answer](err)
 	switch {

@@ -36,7 +36,7 @@ func KindOver(n object.Network) store.Kind {
 	}
 }
 
-// bucket is a bucket that has states.
+// bucket is a bucket that holds states.
 type bucket struct {
 	store.Settings
 	server   *s3source.Server
@@ -46,12 +46,12 @@ type bucket struct {
 
 	mu      sync.Mutex
 	known   *awss3.Client
-	proven  bool // whether the store refuses writes whose condition is not met, or need not be tested
+	proven  bool // whether the store is known to obey conditions, or needs no test
 	match   form // the form of If-Match that the store accepts
-	noneOff bool // whether the store does not know If-None-Match
+	noneOff bool // whether the store does not support If-None-Match
 }
 
-// form is the way to make sure that an object is still the version that was read.
+// form is a way to make sure that an object has not changed since it was read.
 type form int
 
 const (
@@ -114,7 +114,7 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	return slices.DeleteFunc(keys, objects.IsBeside), err
 }
 
-// client returns the client. It connects on first use, and records properties of the store.
+// client returns the S3 client. On first use, it connects and records properties of the store.
 func (b *bucket) client(ctx context.Context) (*awss3.Client, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,8 +224,7 @@ func (b *bucket) conditions() (match form, noneOff bool) {
 	return b.match, b.noneOff
 }
 
-// isOtherwise reports whether err means that a condition is not met: the object does not exist, or is not the version
-// that the condition names.
+// isOtherwise reports whether err means that a condition is not met, because the object is missing or has changed.
 func isOtherwise(err error, how condition) bool {
 	answer, _ := errors.AsType[*object.Answer](err)
 	_, missing := source.IsMissing(err)

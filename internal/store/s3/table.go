@@ -36,7 +36,7 @@ type table struct {
 	client   http.Client
 }
 
-// find finds the endpoint of the table, once.
+// find determines the table's endpoint on first use.
 func (t *table) find(ctx context.Context) error {
 	t.finding.Lock()
 	defer t.finding.Unlock()
@@ -66,7 +66,8 @@ type item struct {
 
 const tableTries = 5
 
-// call sends a request, and repeats it if another try may succeed. The caller must check the effect.
+// call sends a request, and repeats it if another try may succeed. A request may have succeeded even though its
+// response was lost, so the caller must check the result.
 func (t *table) call(ctx context.Context, operation string, arguments map[string]any) (found item, err error) {
 	if err := t.find(ctx); err != nil {
 		return found, err

@@ -14,7 +14,7 @@ type form struct {
 	answer func(file string) *answer
 }
 
-// forms returns the ways to grow a response in its own format, and refusals that replace it.
+// forms returns the ways to make a response grow in its own format, and error responses to send instead.
 func (a answer) forms() []form {
 	refusal := answer{status: http.StatusForbidden, header: http.Header{"Content-Type": {"application/json"}},
 		body: []byte(`{"code":"no","message":"m","error":{"code":403,"message":"m","errors":[{"message":"m"}]},"errors":["m"]}`)}
@@ -37,7 +37,7 @@ func (a answer) own() (all []form) {
 	return append(all, a.headers())
 }
 
-// headers makes the response headers grow. In the generated file, each header is a line.
+// headers makes the response headers grow. In the generated file, each line is a header.
 func (a answer) headers() form {
 	g := Grammar{"headers", with(unlimited("length of names", "length of values"), Production{"headers", 4000}), func(n Counts) string {
 		var b strings.Builder
@@ -56,13 +56,13 @@ func (a answer) headers() form {
 	}}
 }
 
-// longer returns a grammar for bytes of any format.
+// longer returns a grammar that adds bytes to a text of any format.
 func longer(text string) Grammar {
 	return Grammar{"bytes", unlimited("length"), func(n Counts) string { return text + word(n["length"]) }}
 }
 
-// InJSON makes the existing JSON content grow. It also adds members that no reader knows, to the first object or to all
-// objects.
+// InJSON returns grammars that make JSON content grow. They repeat what is there, and add unknown members to the first
+// object or to all objects.
 func InJSON(text string) []Grammar {
 	var value any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -89,8 +89,8 @@ func strangers(n Counts) string {
 		`,"z":` + nested(n["depth"], `[{"a":`, "1", "}]")
 }
 
-// write encodes JSON. It repeats the elements of each list the given number of times, makes each string longer, and
-// adds members to the top object (here) and to all objects inside it (below).
+// write encodes a JSON value. It repeats the elements of each list, lengthens each string, and adds members to the top
+// object (here) and to all objects inside it (below).
 func write(value any, elements, longer int, here, below string) string {
 	switch v := value.(type) {
 	case map[string]any:
@@ -120,7 +120,8 @@ func write(value any, elements, longer int, here, below string) string {
 	return string(text)
 }
 
-// InXML has the content of the first element grow, and what no reader knows in it.
+// InXML returns grammars that make XML content grow. They repeat the content of the first element, or add unknown
+// elements to it.
 func InXML(text string) []Grammar {
 	end := strings.LastIndex(text, "</")
 	name, _, _ := strings.Cut(strings.TrimPrefix(text[max(end, 0):], "</"), ">")

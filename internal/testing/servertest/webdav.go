@@ -56,8 +56,8 @@ webdav.sqlite-db-name = "%[1]s/locks"
 	return serving(t, port, program, "-D", "-f", config, "-m", beside(t, program, "lighttpd"))
 }
 
-// StartNginx starts a server of files with the module dav-ext, whose binary STATECRYPT_NGINX names, and returns its
-// URL. It ends with the test.
+// StartNginx starts a WebDAV server with nginx and its dav-ext module, and returns its URL. STATECRYPT_NGINX names the
+// binary. The server is stopped at the end of the test.
 func StartNginx(t *testing.T) string {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_NGINX")
@@ -87,8 +87,8 @@ http {
 	return serving(t, port, program, "-e", "stderr", "-p", dir, "-c", config)
 }
 
-// StartRclone starts a server of files, whose binary STATECRYPT_RCLONE names, and returns its URL.
-// It ends with the test.
+// StartRclone starts a WebDAV server with rclone, and returns its URL. STATECRYPT_RCLONE names the binary. The server
+// is stopped at the end of the test.
 func StartRclone(t *testing.T) string {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_RCLONE")
@@ -96,8 +96,8 @@ func StartRclone(t *testing.T) string {
 	return serving(t, port, program, "serve", "webdav", filepath.Join(folder(t), "files"), "--addr", "127.0.0.1:"+port)
 }
 
-// folder returns a new folder that contains a folder "files". Everybody may write there, because the server may run as
-// another user.
+// folder returns a new folder that contains a folder "files". Everyone may write to both, because the server may run
+// as another user.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -122,7 +122,8 @@ func write(t *testing.T, dir, config string) (path string) {
 	return path
 }
 
-// beside returns the folder with a program's modules, where Debian installs it.
+// beside returns the folder with a program's modules, as Debian installs it: next to the folder of the program. If
+// there is none, the test is skipped.
 func beside(t *testing.T, program, name string) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", name)
@@ -137,7 +138,7 @@ func serving(t *testing.T, port, program string, args ...string) string {
 	t.Helper()
 	url := "http://127.0.0.1:" + port
 	Start(t, program, args).Await(t, func() bool {
-		resp, err := http.Get(url) //nolint:gosec,noctx // the test ends it with the server
+		resp, err := http.Get(url) //nolint:gosec,noctx // the request ends with the server
 		if err != nil {
 			return false
 		}

@@ -1,5 +1,5 @@
-// Package files opens the user's regular files, wrap's own files in a module, which must not be links, and temporary
-// files.
+// Package files opens three kinds of files: the user's regular files, temporary files, and wrap's own files in a
+// module. The last kind must not be links.
 package files
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// Directory is a folder for wrap's own files. Path belongs to the user and may contain the user's links. The names
-// below it belong to wrap, and none of them may be a link, because an untrusted module may contain links to the user's
+// Directory is a folder for wrap's own files. Path belongs to the user, and may contain the user's links. The names
+// below Path belong to wrap. None of them may be a link, because in an untrusted module, it could lead to the user's
 // files.
 type Directory struct {
 	Path  string
@@ -43,7 +43,7 @@ func (d Directory) File(name string) string {
 	return filepath.Join(append(append([]string{d.Path}, d.below...), name)...)
 }
 
-// Open opens the folder. If the folder does not exist, Open creates it if makes is true, and returns [fs.ErrNotExist]
+// Open opens the folder. If the folder does not exist, Open creates it if makes is true, or returns [fs.ErrNotExist]
 // otherwise.
 func (d Directory) Open(makes bool) (*os.Root, error) {
 	if makes {
@@ -122,7 +122,7 @@ func openOwn(at *os.Root, name string, flag int) (*os.File, error) {
 
 // ReadOwn reads a file of at most 1 MiB. The file must not be a link.
 func ReadOwn(at *os.Root, name string) ([]byte, error) {
-	const most = 1 << 20 // bytes; these files are small
+	const most = 1 << 20 // in bytes; these files are small
 	f, err := openOwn(at, name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func ReadOwn(at *os.Root, name string) ([]byte, error) {
 	return content, err
 }
 
-// LockOwn locks the folder until the returned file is closed. Other callers wait for the lock, as await describes. If
-// the folder is not writable, LockOwn returns nil and no error.
+// LockOwn locks the folder until the returned file is closed. If another process has the lock, LockOwn waits. If the
+// folder is not writable, it returns nil and no error.
 func LockOwn(ctx context.Context, at *os.Root) (*os.File, error) {
 	const name = "lock"
 	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -152,9 +152,9 @@ func LockOwn(ctx context.Context, at *os.Root) (*os.File, error) {
 	return await(ctx, f, "another run of init works in "+outside.Quoted(at.Name(), 300))
 }
 
-// await locks a file until it is closed, and returns it. If another process has locked the file, await shows a notice
-// that says why, and waits for the end of that process. If ctx ends first, it returns an error, and the file will be
-// closed. A file that cannot be locked is returned without a lock.
+// await locks f and returns it; closing f releases the lock. If another process has locked the file, await shows a
+// notice with the reason, why, and waits until that process ends. If ctx ends first, await returns an error, and f
+// will be closed. If the file cannot be locked at all, await returns f without a lock.
 func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 	if err := lockFile(f, false); !isHeld(err) {
 		return f, nil
@@ -177,19 +177,20 @@ func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 	}
 }
 
-// AwaitEnd waits for the end of a program that a killed run has started, if the folder of that run, dir, is marked;
-// see await.
+// AwaitEnd waits for a program that a killed run has started, if the mark in dir, the folder of that run, shows that
+// the program is still running.
 func AwaitEnd(ctx context.Context, dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait
+	f, err := os.OpenFile(filepath.Join(dir, alive), os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a pipe would wait
 	if err != nil {
-		return nil //nolint:nilerr // the folder has no mark, or has gone
+		return nil //nolint:nilerr // the folder has no mark, or is gone
 	}
 	f, err = await(ctx, f, "a program of a run that was killed works in "+outside.Quoted(dir, 300))
-	_ = f.Close() // nil has nothing to close
+	_ = f.Close() // closing a nil file is harmless
 	return err
 }
 
-// ForeignError means that one of wrap's own files or folders is a link or something else that wrap did not create.
+// ForeignError means that the name of one of wrap's own files or folders belongs to a link, or to something else that
+// wrap did not create.
 type ForeignError struct{ path string }
 
 func foreign(at *os.Root, name string) error { return &ForeignError{filepath.Join(at.Name(), name)} }
@@ -215,7 +216,7 @@ func (t *Temporary) Open() error {
 	if err == nil {
 		t.Dir, err = os.MkdirTemp(parent, temporaryName)
 	}
-	if err != nil { // not wrapped, because callers would mistake the cause for a file error
+	if err != nil { // not wrapped, because callers would mistake it for an error about a file
 		why := keyfile.Reason(err).Error()
 		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
 	}
@@ -225,8 +226,8 @@ func (t *Temporary) Open() error {
 
 func (t *Temporary) Remove() {
 	_ = os.RemoveAll(t.Dir)
-	_ = t.kept.Close()      // Close accepts a nil file
-	_ = os.RemoveAll(t.Dir) // for systems that do not remove open files
+	_ = t.kept.Close()      // closing a nil file is harmless
+	_ = os.RemoveAll(t.Dir) // some systems cannot remove open files
 }
 
 // NoteAbandoned warns about temporary folders left behind by killed runs.

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks a file until it is closed. If another process has the lock, it waits, or returns an error for which
-// isHeld is true.
+// lockFile locks a file until it is closed. If another process has the lock and waits is true, lockFile waits. If
+// waits is false, it returns an error for which isHeld is true.
 func lockFile(f *os.File, waits bool) (err error) {
 	how := unix.LOCK_EX | unix.LOCK_NB
 	if waits {
@@ -26,7 +26,7 @@ func lockFile(f *os.File, waits bool) (err error) {
 
 func isHeld(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }
 
-// alive is the name of the file that a process keeps locked in a folder as long as it lives.
+// alive is the name of a file in a folder. The process that uses the folder keeps the file locked.
 const alive = "alive"
 
 // Mark marks a folder as in use by this process until the returned file is closed. It returns nil if it cannot create
@@ -53,7 +53,7 @@ func TakeAbandoned(dir string, do func()) {
 		return
 	}
 	opened, err := f.Stat()
-	if named, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(opened, named) { // nobody else has removed it
+	if named, gone := os.Lstat(path); err == nil && gone == nil && os.SameFile(opened, named) { // the file has not been replaced
 		do()
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile locks a file until it is closed. If another process has the lock, it waits, or returns an error for which
-// isHeld is true.
+// lockFile locks a file until it is closed. If another process has the lock and waits is true, lockFile waits. If
+// waits is false, it returns an error for which isHeld is true.
 func lockFile(f *os.File, waits bool) error {
 	how := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if waits {
@@ -23,7 +23,7 @@ func isHeld(err error) bool {
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING)
 }
 
-// alive is the name of the file that a process keeps open in a folder while the process is alive.
+// alive is the name of a file in a folder. The process that uses the folder keeps the file open.
 const alive = "alive"
 
 // Mark marks a folder as in use by this process until the returned file is closed.
@@ -32,8 +32,8 @@ func Mark(dir string) *os.File {
 	return f
 }
 
-// TakeAbandoned calls do if a folder was marked by a process that has ended: a file that a process has open cannot be
-// removed, and only one caller removes the mark. So do may remove the folder.
+// TakeAbandoned calls do if the folder was marked by a process that has since exited. An open file cannot be removed,
+// so a mark that can be removed is abandoned. Only one caller can remove it, so do may remove the folder.
 func TakeAbandoned(dir string, do func()) {
 	if os.Remove(filepath.Join(dir, alive)) == nil {
 		do()

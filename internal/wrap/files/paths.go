@@ -12,8 +12,8 @@ import (
 // MaxState is the maximum size, in bytes, of a state or of any other request or response body.
 const MaxState = 512 << 20
 
-// Join returns path relative to dir, without cleaning the result: after a link, ".." leads somewhere else than the text
-// suggests.
+// Join joins dir and a relative path without cleaning the result, because ".." after a link does not lead to the
+// folder that contains the link. It returns an absolute path unchanged.
 func Join(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -53,7 +53,7 @@ func ReadUpTo(limit int64, path string) ([]byte, error) {
 	return meter.Read(f, -1, limit)
 }
 
-// ExpectFile returns an error if path does not lead to a regular file. It follows links.
+// ExpectFile returns an error if path is not a regular file. It follows links.
 func ExpectFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

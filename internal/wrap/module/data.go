@@ -21,12 +21,12 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 )
 
-// OwnData returns the path of the data directory under wrap, relative to the module. The name contains the module ID.
-// The directory holds the modules and providers shared by all runs, and a record only while init runs. Init installs
-// providers there. Without wrap, Terraform and OpenTofu do not see them, but a plugin cache serves both.
+// OwnData returns the path of the data directory under wrap, relative to the module. Its name contains the module ID.
+// It holds the modules and providers shared by all runs. A record is there only while init runs. Terraform and
+// OpenTofu do not see these providers without wrap, but a plugin cache serves both.
 func (m *Module) OwnData() string { return files.OwnFolder + "/" + m.ID() }
 
-// ID returns a text that identifies the module on this machine.
+// ID returns a string that identifies the module on this machine.
 func (m *Module) ID() string {
 	sum := sha256.Sum256([]byte(m.Dir))
 	return hex.EncodeToString(sum[:8])
@@ -46,7 +46,7 @@ func (m *Module) CheckOwn() error {
 	return err
 }
 
-// HideBackend makes init -backend=false find no state until end is called.
+// HideBackend prevents init -backend=false from finding a state, until end is called.
 func (m *Module) HideBackend(ctx context.Context) (end func(), err error) {
 	end, err = m.Lock(ctx)
 	if err == nil {
@@ -55,22 +55,23 @@ func (m *Module) HideBackend(ctx context.Context) (end func(), err error) {
 	return end, err
 }
 
-// Lock makes other runs that initialize the module wait, until end is called. The function end also removes the
-// record. If wrap was killed while init ran, Lock waits for the end of that init, which still uses the directory.
+// Lock locks the module until end is called, so that other runs wait before they initialize it. The end function also
+// removes the record. If wrap was killed while init ran, that init still uses the directory, so Lock waits until it
+// ends.
 func (m *Module) Lock(ctx context.Context) (end func(), err error) {
 	at, err := m.own().Open(true)
 	if err != nil {
 		return func() {}, err
 	}
 	lock, err := files.LockOwn(ctx, at)
-	orphans, _ := fs.Glob(at.FS(), runPrefix+"*/"+settingsName) // others with settings have the lock
+	orphans, _ := fs.Glob(at.FS(), runPrefix+"*/"+settingsName) // a live run with settings would have the lock
 	for _, orphan := range orphans {
 		if err == nil {
 			err = files.AwaitEnd(ctx, m.own().File(filepath.Dir(orphan)))
 		}
 	}
 	if err != nil {
-		_ = errors.Join(lock.Close(), at.Close()) // nil has nothing to close
+		_ = errors.Join(lock.Close(), at.Close()) // closing a nil file is harmless
 		return func() {}, err
 	}
 	return func() {
@@ -79,13 +80,13 @@ func (m *Module) Lock(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// RunData is the data directory of one run, with the record of its backend, which no other run sees. Descendants of the
-// child inherit the path of the directory. The path is relative to the module, so in another module, there is no record
-// at this path. Without a record, Terraform and OpenTofu refuse to run, even if wrap is in use there too.
+// RunData is the data directory of one run. It contains the record of the run's backend, and no other run uses it.
+// Descendants of the child inherit the path of the directory, which is relative to the module. In another module, they
+// find no record at this path, so Terraform and OpenTofu refuse to run there, even if wrap is in use.
 type RunData struct {
 	Record
 	Path  string   // the path of the data directory, relative to the module
-	Alive *os.File // shows others that the run is still active, while the child has the file open
+	Alive *os.File // a file that marks the run as active as long as wrap or the child has it open
 
 	module    *Module
 	run       files.Directory
@@ -95,7 +96,7 @@ type RunData struct {
 
 const (
 	runPrefix    = "run-"
-	settingsName = "backend.json" // in the directory of a run of init
+	settingsName = "backend.json" // in the run directory, if the run is an init
 )
 
 // Begin creates the data directory of a run, and removes the directories of killed runs.
@@ -134,8 +135,8 @@ func cannotBegin(err error) error {
 func (d *RunData) Remove() {
 	dir := d.run.File("")
 	err := os.RemoveAll(dir)
-	_ = d.Alive.Close() // nil has nothing to close
-	if err != nil {     // on systems on which an open file stays
+	_ = d.Alive.Close() // closing a nil file is harmless
+	if err != nil {     // some systems cannot remove open files
 		files.TakeAbandoned(dir, func() { _ = os.RemoveAll(dir) })
 	}
 	d.end()
@@ -147,8 +148,8 @@ func (d *RunData) Forget() {
 	_ = os.Remove(d.run.File(recordName))
 }
 
-// Check returns an error if, after the run, the record does not name the proxy. The record still exists if the child
-// did not request its state, or used another backend.
+// Check returns an error if the record does not name the proxy after the run. The record still exists if the child did
+// not request its state, or used another backend.
 func (d *RunData) Check() error {
 	err := d.Record.Check()
 	if d.forgotten.Load() && errors.Is(err, fs.ErrNotExist) {
@@ -157,8 +158,8 @@ func (d *RunData) Check() error {
 	return err
 }
 
-// Initialize makes this child use the data directory shared by all runs, and locks it for other runs. It returns the
-// name of a file for -backend-config.
+// Initialize prepares the data directory shared by all runs for this child, and locks it until the run ends. It
+// returns the file name for -backend-config.
 func (d *RunData) Initialize(ctx context.Context) (config string, err error) {
 	if d.end, err = d.module.Lock(ctx); err != nil {
 		return "", err
@@ -179,11 +180,12 @@ func writeSettings(path string, s Settings) error {
 	return err
 }
 
-// Asked runs a command of the program with a data directory in the folder dir. It returns the exit code, and what the
-// program says about errors.
+// Asked runs a command of the program in the folder dir, with the given data directory. It returns the exit code and
+// the program's error output.
 type Asked func(dir, data string, words ...string) (code int, said string, err error)
 
-// Share links to the modules and providers of all runs, and writes the record for a program that has run init.
+// Share prepares the data directory for a command other than init. It adds links to the shared modules and providers,
+// and writes the record.
 func (d *RunData) Share(ctx context.Context, run Asked) error {
 	var err error
 	for _, name := range []string{"modules", "providers", "plugin_path"} {
@@ -206,8 +208,8 @@ func (d *RunData) cannotFill(err error) error {
 		"check that the disk has room, and that no other program changes the folder")
 }
 
-// link makes path lead to target, which is relative to the folder of path. If the user cannot create symbolic links on
-// this system, link creates hard links to the files instead.
+// link creates a symbolic link at path to target, which is relative to the folder of path. If the user cannot create
+// symbolic links on this system, link creates hard links to the files instead.
 func link(target, path string) error {
 	if os.Symlink(target, path) == nil {
 		return nil
@@ -225,13 +227,14 @@ func secondNames(from, path string) error {
 		if e.IsDir() {
 			return os.Mkdir(to, 0o700) //nolint:gosec // inside the new folder of this run
 		}
-		return os.Link(at, to) //nolint:gosec // likewise
+		return os.Link(at, to) //nolint:gosec // inside the new folder of this run
 	})
 }
 
-// hash returns the hash of the module's block, as the program computes it. It makes the program initialize a module
-// that has only the block, and no state. The folder is inside the module, so that a version manager chooses the same
-// program. If the program writes no record, hash returns 0, and the program will ask for init.
+// hash returns the hash that the program computes for the module's backend block. To get it, hash runs init in a
+// module that has only this block, and no state. That module is in a folder inside the real module, so that a version
+// manager chooses the same program. If the program writes no record, hash returns 0, and the program will ask for
+// init.
 func (d *RunData) hash(run Asked) (uint64, error) {
 	const data = "data"
 	dir := d.run.File("block")

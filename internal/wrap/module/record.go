@@ -17,17 +17,17 @@ import (
 
 const recordName = "terraform.tfstate"
 
-// Username is the name in the settings of each run. The password tells runs apart.
+// Username is the user name in every run's settings. The password differs between runs.
 const Username = "statecrypt"
 
 // Settings maps arguments of a backend "http" to their values.
 type Settings map[string]any
 
-// recordOf returns the record that init would write for a backend. Whenever Terraform needs its backend, it compares
-// the module with the record. It uses the recorded backend, or refuses to run if the module names another one.
-// Therefore the child cannot use another backend, even if files change after wrap has checked them. An absent argument
-// is null. Init compares the settings, which wrap passes to it. Other commands compare the recorded hash with the hash
-// of the module's block.
+// recordOf returns the record that init would write for a backend. A missing argument counts as null. Whenever
+// Terraform needs its backend, it compares the module with the record. It then uses the recorded backend, or refuses
+// to run if the module names another one. Therefore the child cannot use another backend, even if files change after
+// wrap has checked them. Init compares the settings, which wrap passes to it. Other commands compare the recorded hash
+// with the hash of the module's block.
 func recordOf(kind string, settings Settings, hash uint64) string {
 	config, _ := json.Marshal(settings) // strings and numbers always encode
 	return fmt.Sprintf(`{"version":3,"serial":1,"lineage":"00000000-0000-0000-0000-000000000000",`+
@@ -90,31 +90,31 @@ func (r Recorded) LacksAddress() bool {
 	return r.Backend.Type == "http" && r.Backend.Config["address"] == nil
 }
 
-// EmptyLeft empties the record of the user if that names the proxy of an init -leave that was killed, and reports
-// whether it has done so. An init -leave that goes on has the lock.
+// EmptyLeft empties the user's record if it names the proxy of an init -leave that was killed. It reports whether it
+// has emptied the record. It does nothing while an init -leave is running, which holds the lock.
 func (m *Module) EmptyLeft() (emptied bool, err error) {
 	found, err := ReadRecord(m.Data)
 	config := found.Backend.Config
 	address, _ := config["address"].(string)
 	if err != nil || config["username"] != Username || config["client_ca_certificate_pem"] == nil || !strings.HasPrefix(address, "https://127.0.0.1:") {
-		return false, nil //nolint:nilerr // others report errors of this record
+		return false, nil //nolint:nilerr // other callers report errors in this record
 	}
 	now, expire := context.WithCancel(context.Background())
-	expire() // so that nothing is waited for
+	expire() // do not wait for the lock
 	end, err := m.Lock(now)
 	if err != nil {
-		return false, nil //nolint:nilerr // the run goes on
+		return false, nil //nolint:nilerr // the other run is still active
 	}
 	defer end()
 	return true, m.Empty(context.Background())
 }
 
-// Empty writes a record without settings into the data directory of the user. With it, Terraform asks for init.
+// Empty replaces the user's record with a record without settings, so that Terraform asks for init.
 func (m *Module) Empty(ctx context.Context) error {
 	return Record{files.Directory{Path: m.Data}, Settings{}}.Write(ctx, 0)
 }
 
-// ReadRecord reads the record in the data directory of the user. Without one, the error is [fs.ErrNotExist].
+// ReadRecord reads the record in the user's data directory. It returns [fs.ErrNotExist] if there is none.
 func ReadRecord(data string) (Recorded, error) {
 	return parseRecord(keyfile.Read(filepath.Join(data, recordName)))
 }

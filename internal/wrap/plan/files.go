@@ -25,8 +25,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
 
-// Files replaces encrypted or checked files with copies for the child. The copies are in a private folder, where nobody
-// else can replace them, and are removed after the child exits.
+// Files gives the child copies of the files that must be decrypted or checked first. The copies are in a private
+// folder, where other users cannot replace them. They are removed after the child exits.
 type Files struct {
 	Keys      states.Keys
 	Settings  string          // the name of the settings file
@@ -35,18 +35,18 @@ type Files struct {
 	Line      *cmdline.Line
 	Say       func(text string)
 	temporary files.Temporary
-	applied   string // the copy of the plan to apply, which names the backend of this run
+	applied   string // the copy of the plan to apply, which contains the backend of this run
 
 	destination string // the path where the user wants the plan; an empty string means no plan is saved
 	made        string // the path where the child writes that plan
-	encryptOnly bool   // the plan settings have recipients but no identity, so they cannot open the plans they encrypt
+	encryptOnly bool   // whether the settings can encrypt plans but not open them again
 }
 
 // Prepare opens the files named on the command line, and makes the child use copies of them.
 func (p *Files) Prepare(ctx context.Context) error {
 	open := p.opener()
 	for at, name := range p.Line.Args {
-		stdin := name == "-" && p.Line.Name == "state push" // other commands read a file with the name "-"
+		stdin := name == "-" && p.Line.Name == "state push" // for other commands, "-" is a file name
 		if open != nil && !stdin {
 			if err := p.copy(ctx, &p.Line.Args[at], open); err != nil {
 				return err
@@ -95,8 +95,8 @@ func (p *Files) opener() func(context.Context, string) ([]byte, error) {
 	return nil
 }
 
-// checked returns a plan that may be applied. It replaces the empty backend saved in the plan with the backend of this
-// run.
+// checked returns a plan that may be applied. The saved plan has an empty backend, which checked replaces with the
+// backend of this run.
 func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
 	content, err := p.opened(ctx, name)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *Files) checked(ctx context.Context, name string) ([]byte, error) {
 	return plan.with(p.Backend)
 }
 
-// opened opens a plan or a state. It accepts plaintext, unless the settings encrypt plans.
+// opened reads and decrypts a plan or a state. It accepts plaintext, unless the settings encrypt plans.
 func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
 	content, err := p.read(name)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *Files) read(name string) ([]byte, error) {
 	return files.ReadUpTo(p.Limit, path)
 }
 
-// targets returns the targets that may be able to open a file, the most likely one first.
+// targets returns the targets that may be able to decrypt a file, the most likely one first.
 func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) {
 	sealed := kind == encryption.KindEncrypted
 	if (sealed || kind == encryption.KindPlan) && len(p.Keys.Plan.Methods()) > 0 {
@@ -153,9 +153,9 @@ func (p *Files) targets(kind encryption.FileKind) (targets []encryption.Target) 
 	return targets
 }
 
-// intercept makes the child write its plan to a private file. wrap then removes the backend from the plan, and encrypts
-// it if there is a plan block. intercept only allows replacing an older plan. It removes the older plan first, so that
-// nobody applies it instead of the new one if the run fails.
+// intercept makes the child write its plan to a private file. After the run, wrap removes the backend from the plan,
+// and encrypts the plan if there is a plan block. intercept refuses to replace any file except an older plan. It
+// removes that plan first, so that nobody applies it by mistake if the run fails.
 func (p *Files) intercept(ctx context.Context) error {
 	if p.Line.Name != "plan" || !p.Line.Has("out") {
 		return nil
@@ -201,7 +201,7 @@ func (p *Files) intercept(ctx context.Context) error {
 	return nil
 }
 
-// rehearse encrypts an empty plan, to find failures before a real plan is made.
+// rehearse encrypts an empty plan, so that any failure shows before the real plan is made.
 func (p *Files) rehearse(ctx context.Context) error {
 	var plan bytes.Buffer
 	archive := zip.NewWriter(&plan)
@@ -218,8 +218,8 @@ func (p *Files) notSaved(name string, err error) error {
 	return fmt.Errorf("the plan %s cannot be saved: %w", outside.Quoted(name, 300), keyfile.Explain(files.Join(p.Line.Dir, name), err))
 }
 
-// locate returns the path of a plan, with links resolved. It returns an error if the path is not a regular file, such
-// as /dev/null.
+// locate returns the path of a plan, with links resolved. It returns an error for anything but a regular file, such as
+// /dev/null.
 func (p *Files) locate(name string) (string, error) {
 	path, err := files.Resolve(p.Line.Dir, name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -293,7 +293,8 @@ func (p *Files) kept(ctx context.Context, content []byte) ([]byte, error) {
 
 var plainWord = lazyregexp.New(`^[0-9A-Za-z_./@:,+=-]+$`)
 
-// apply returns a shell command that applies the plan. FILE replaces names that would need quotation marks.
+// apply returns a shell command that applies the plan. A name that would need quoting is replaced by a placeholder
+// such as FILE.
 func (p *Files) apply() string {
 	inShell := func(word, otherwise string) string {
 		if plainWord.MatchString(word) {

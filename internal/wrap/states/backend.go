@@ -15,7 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// Backend is the place of a module's state in a store.
+// Backend is a module's state in a store.
 type Backend struct {
 	store.State
 	store.Properties
@@ -24,15 +24,15 @@ type Backend struct {
 
 	recorded module.Recorded // the backend that the module used without wrap
 	unread   error           // the error from reading the record
-	unlocked bool            // whether the user asked for no lock
+	unlocked bool            // whether the user turned locking off
 	say      func(text string)
 
-	open   atomic.Bool // whether the file read last is not an OpenTofu envelope
-	plain  atomic.Bool // whether the file read last was a plaintext state
+	open   atomic.Bool // whether the last file read is not an OpenTofu envelope
+	plain  atomic.Bool // whether the last file read was a plaintext state
 	sealed atomic.Bool // whether an encrypted state has replaced a plaintext state
 }
 
-// Read reads the state, and records whether programs without wrap can also use it.
+// Read reads the state, and records whether programs can use it without wrap.
 func (b *Backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	state, version, err := b.State.Read(ctx)
 	if err == nil {
@@ -43,7 +43,8 @@ func (b *Backend) Read(ctx context.Context) ([]byte, store.Version, error) {
 	return state, version, err
 }
 
-// Write writes an encrypted state, unless [Backend.mayEncrypt] forbids it. No other function encrypts a state in place.
+// Write writes an encrypted state, unless [Backend.mayEncrypt] returns an error. Only Write may replace a plaintext
+// state with an encrypted one.
 func (b *Backend) Write(ctx context.Context, sealed []byte, read store.Version) (store.Version, error) {
 	if err := b.mayEncrypt(); err != nil {
 		return "", err
@@ -55,13 +56,14 @@ func (b *Backend) Write(ctx context.Context, sealed []byte, read store.Version) 
 	return next, err
 }
 
-// mayEncrypt returns an error if a state would be encrypted in place without a lock that keeps out users without wrap.
+// mayEncrypt returns an error if Write would encrypt the state in place, but no lock keeps out users who work without
+// wrap.
 func (b *Backend) mayEncrypt() error {
 	if !b.open.Load() {
 		return nil
 	}
 	err := b.unread
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // without a record, the block tells which lock other users take
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // without a record, the block shows which lock other users take
 		_, err = b.succeeds(b.recorded)
 	}
 	if err == nil && b.unlocked && b.HasLocks {
@@ -73,7 +75,7 @@ func (b *Backend) mayEncrypt() error {
 	return err
 }
 
-// succeeds reports whether the state is the one that the module had without wrap, in the backend of r. It returns an
+// succeeds reports whether this state is the one that the module used without wrap, in the backend r. It returns an
 // error if our lock would not keep out users of that backend.
 func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
 	if s, ok := store.As[store.Shared](b.State); ok {
@@ -82,7 +84,7 @@ func (b *Backend) succeeds(r module.Recorded) (same bool, err error) {
 	return false, nil
 }
 
-// settle writes the digest that other programs compare with the state.
+// settle writes the digest that other programs compare with the state, if the store has digests.
 func (b *Backend) settle(ctx context.Context, state []byte) error {
 	if s, ok := store.As[store.Digested](b.State); ok {
 		return s.Settle(ctx, state)
@@ -96,7 +98,8 @@ func (b *Backend) Keeps(path string) bool {
 	return ok && local.Keeps(path)
 }
 
-// Lend returns a file for the child to inherit, so that the lock ends with the child, or nil if there is no such file.
+// Lend returns a file for the child to inherit, so that the lock lasts until the child exits. It returns nil if there
+// is no such file.
 func (b *Backend) Lend() *os.File {
 	if local, ok := store.As[store.Local](b.State); ok {
 		return local.Lend()
@@ -104,8 +107,8 @@ func (b *Backend) Lend() *os.File {
 	return nil
 }
 
-// LookAgain returns an error if a state was encrypted in place, but another user, who had read the old state, has since
-// overwritten it in plaintext without the lock.
+// LookAgain returns an error if another user has overwritten the encrypted state in plaintext. This can happen if that
+// user read the old state before it was encrypted, and took no lock.
 func (b *Backend) LookAgain(ctx context.Context) error {
 	if !b.sealed.Load() {
 		return nil
@@ -121,7 +124,8 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 	return nil
 }
 
-// noteForm prints a note before a write if some servers would refuse the new form of the state.
+// noteForm prints a note if some servers would refuse the encrypted state, because it shows neither its serial nor its
+// lineage.
 func (b *Backend) noteForm(sealed []byte) {
 	if b.kind.Looks && !isLabelled(sealed) {
 		b.say("note: the state will show neither its serial nor its lineage, which sops and age encrypt; a server that looks for them, " +
@@ -129,7 +133,7 @@ func (b *Backend) noteForm(sealed []byte) {
 	}
 }
 
-// isLabelled reports whether a file shows its serial or lineage in plaintext.
+// isLabelled reports whether a file has its serial or lineage in plaintext.
 func isLabelled(state []byte) bool {
 	serial, lineage, err := store.Label(state)
 	return err == nil && (serial != nil || lineage != "")
@@ -146,8 +150,8 @@ func Backends() (tables []attr.Table) {
 	return tables
 }
 
-// underLock calls work while holding the lock, if the store has locks. An interrupt does not cancel the lock and unlock
-// requests, because a server may still execute a canceled request later.
+// underLock calls work while holding the lock, if the store has locks. An interrupt does not cancel the lock and
+// unlock requests, because a server may still execute a canceled request later.
 func (b *Backend) underLock(ctx context.Context, operation string, work func() error) (err error) {
 	if !b.HasLocks {
 		return work()
@@ -186,7 +190,7 @@ func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	return nil
 }
 
-// NameOf returns the ID by which people name our lock.
+// NameOf returns the ID that users see for our lock.
 func (b *Backend) NameOf(id string) string {
 	if r, ok := store.As[store.Renamer](b.State); ok {
 		return r.NameOf(id)
@@ -194,8 +198,8 @@ func (b *Backend) NameOf(id string) string {
 	return id
 }
 
-// keep writes a sealed state to the backend, unless ctx has ended. The first write of a run is read back, see
-// [careful.New]: many servers answer 200 to anything, and the user may delete the old state.
+// keep writes a sealed state to the backend, unless ctx has ended. The first write of a run is read back (see
+// [careful.New]), because many servers respond with 200 to anything, and the user may delete the old state afterwards.
 func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -207,14 +211,14 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 	return err
 }
 
-// rehearse encrypts a small state, to find failures before a run whose state could not be encrypted.
+// rehearse encrypts a small state, so that any failure shows before the run starts.
 func rehearse(ctx context.Context, target encryption.Target) error {
 	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
 	return err
 }
 
-// Rehearse returns an error if the state of the run could not be encrypted or written. If keys are derived from a salt,
-// [Guard.Open] tests the encryption later, because the salt comes with the state.
+// Rehearse returns an error if the run's state could not be encrypted or written. If keys are derived from a salt,
+// [Guard.Open] tests the encryption later, because the salt is stored in the state.
 func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) (err error) {
 	if !target.IsSalted() {
 		err = rehearse(ctx, target)

@@ -27,7 +27,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// Existing moves an existing state, in plaintext or encrypted by another tool, into the encrypted backend.
+// Existing moves an existing state into the encrypted backend. The state may be plaintext, or encrypted by another
+// tool.
 type Existing struct {
 	Arrival
 	Unused  *Unused
@@ -45,8 +46,8 @@ type Arrival struct {
 	Guard   *Guard
 	Backend *Backend
 
-	there  store.Version // the version of the state now in the backend
-	counts bool          // whether the serial is incremented, because the new state replaces the same state
+	there  store.Version // the version of the state that is now in the backend
+	counts bool          // whether to increment the serial, because the new state replaces an older form of the same state
 }
 
 func (m *Existing) sealExisting(ctx context.Context) error {
@@ -95,7 +96,7 @@ func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error
 	return opened.Data, nil
 }
 
-// sealOwn moves the state that the module had without wrap into the backend.
+// sealOwn moves the state that the module used without wrap into the backend.
 func (m *Existing) sealOwn(ctx context.Context) error {
 	place, content, err := m.readOwn(ctx)
 	switch {
@@ -113,7 +114,7 @@ func (m *Existing) sealOwn(ctx context.Context) error {
 	return nil
 }
 
-// readOwn reads the module's state from the place where it is without wrap.
+// readOwn reads the state that the module used without wrap. It also returns the place of that state, for messages.
 func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, err error) {
 	file, r, err := m.Unused.find()
 	place = cmp.Or(file, "the backend "+r.Name())
@@ -154,12 +155,12 @@ func (m *Existing) workspace() string {
 	if name, _ := world.Lookup(m.Process.Environ)("TF_WORKSPACE"); name != "" {
 		return name
 	}
-	name, _ := keyfile.Read(filepath.Join(m.Unused.Module.Data, "environment")) // usually, the file does not exist
+	name, _ := keyfile.Read(filepath.Join(m.Unused.Module.Data, "environment")) // usually the file does not exist
 	return string(name)
 }
 
-// pull makes Terraform or OpenTofu read the state from another backend. The module names the proxy by then, so pull
-// uses a temporary module that consists only of that backend.
+// pull has Terraform or OpenTofu read the state from another backend. The module itself names the proxy by now, so
+// pull uses a temporary module that contains only the other backend.
 func (m *Existing) pull(ctx context.Context, kind string, settings map[string]any) ([]byte, error) {
 	f := &files.Temporary{}
 	defer f.Remove()
@@ -189,7 +190,7 @@ func (m *Existing) pull(ctx context.Context, kind string, settings map[string]an
 }
 
 // resolved returns the value of a backend argument or environment variable for use in another working directory. It
-// makes relative paths of files in the module absolute.
+// makes relative paths of the module's files absolute.
 func (m *Existing) resolved(name string, value any) any {
 	switch value := value.(type) {
 	case string:
@@ -234,8 +235,8 @@ func (m *Existing) run(ctx context.Context, dir string, more []string, commands 
 	return printed, nil
 }
 
-// seal encrypts a state, if it is the expected one, and writes it to the backend. Error messages begin with the name of
-// the state (what), and say, for example, that it was not "encrypted" (wasNot).
+// seal encrypts the state, if it is the expected one, and writes it to the backend. In error messages, what names the
+// state, and wasNot says what was not done, such as "encrypted".
 func (a *Arrival) seal(ctx context.Context, plain []byte, what, wasNot string) error {
 	seen, err := a.Guard.expect(plain)
 	a.Guard.noteDoubts()

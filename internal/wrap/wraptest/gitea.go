@@ -10,8 +10,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/httpstore/giteatest"
 )
 
-// EnvironOfGitea returns the environment variables that describe the state net on a Gitea server. If front is not nil,
-// it handles the requests instead of the server.
+// EnvironOfGitea returns environment variables for the state "net" on a Gitea server. If front is not nil, it handles
+// the requests instead of gitea.
 func EnvironOfGitea(t *testing.T, gitea, front http.Handler) []string {
 	t.Helper()
 	if front == nil {
@@ -26,7 +26,7 @@ func EnvironOfGitea(t *testing.T, gitea, front http.Handler) []string {
 	}
 }
 
-// Upload writes a state to the server without a lock.
+// Upload writes a state to the server without locking it.
 func Upload(t *testing.T, g *giteatest.Server, state string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -36,7 +36,8 @@ func Upload(t *testing.T, g *giteatest.Server, state string) {
 	}
 }
 
-// Holds checks the state stored on a server, and its serial both outside and inside the encryption.
+// Holds checks that file, a state stored on a server, is encrypted, and has this serial inside and outside the
+// encryption.
 func Holds(t *testing.T, file []byte, serial int64) {
 	t.Helper()
 	opened, err := Target(t, Sealing).Decrypt(t.Context(), file)

@@ -61,7 +61,7 @@ func Sealed(t *testing.T, plain string) []byte {
 	return file
 }
 
-// Said collects the messages to the user.
+// Said collects the messages shown to the user.
 type Said struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -82,7 +82,7 @@ func (s *Said) Take() string {
 	return text
 }
 
-// EnvironOf returns the environment variables that describe a backend at the URL.
+// EnvironOf returns environment variables that configure a backend at the URL.
 func EnvironOf(url string) []string {
 	return []string{
 		"STATECRYPT_HTTP_ADDRESS=" + url + "/s?team=a", "STATECRYPT_HTTP_LOCK_ADDRESS=" + url + "/l",
@@ -91,13 +91,14 @@ func EnvironOf(url string) []string {
 	}
 }
 
-// Request is a request that a backend received.
+// Request is a request received by a backend.
 type Request struct {
 	Method, Uri, Body string
 	Header            http.Header
 }
 
-// Upstream starts a backend that responds with the function in answer, which tests may replace.
+// Upstream starts a backend whose handler is answer, which a test may replace at any time. It also returns the last
+// request that was not a GET or, before any such request, the last GET.
 func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request) {
 	t.Helper()
 	last = &Request{}
@@ -113,8 +114,8 @@ func Upstream(t *testing.T, answer *http.HandlerFunc) (url string, last *Request
 	return server.URL, last
 }
 
-// Keeping returns a handler that keeps the last state it received. It begins with the given state; an empty string
-// means none.
+// Keeping returns a handler that stores the last state it received. At first it has the given state, or none if that
+// is an empty string.
 func Keeping(state string, code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -143,13 +144,13 @@ func OpenMistakes(t *testing.T, group string) Mistakes {
 	t.Helper()
 	secrets := []string{Canary, "6f6f706830656f67686f6834616872756f3751756165686565796f6f72653169", "hunter2"}
 	path := filepath.Join("testdata", "mistakes.txt")
-	if _, err := os.Stat(path); err != nil { // the test is in a subfolder of wrap
+	if _, err := os.Stat(path); err != nil { // the test's package is below the wrap folder
 		path = filepath.Join("..", path)
 	}
 	return Mistakes{testkit.OpenGolden(t, path, group, secrets...)}
 }
 
-// Said checks the messages that wrap printed on its own. If there are none, the golden file says "nothing".
+// Said compares the messages that wrap printed with the golden file, which says "nothing" if there are none.
 func (m Mistakes) Said(t *testing.T, name, text string) {
 	t.Helper()
 	here, err := os.Getwd()
@@ -165,7 +166,7 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 // Shown returns the text of an error as the command shows it.
 func Shown(err error) string { return words.Command{Name: "wrap"}.Text(err) }
 
-// Failed is for an error as well, if there is one.
+// Failed compares the printed messages and the error, if any, with the golden file.
 func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 	t.Helper()
 	if err != nil {
@@ -174,7 +175,7 @@ func (m Mistakes) Failed(t *testing.T, name, said string, err error) {
 	m.Said(t, name, said)
 }
 
-// Ended checks the printed messages, the error and the exit code at the end of a run.
+// Ended compares the printed messages, the error and the exit code of a run with the golden file.
 func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 	t.Helper()
 	if err != nil {

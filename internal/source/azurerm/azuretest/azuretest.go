@@ -1,8 +1,8 @@
-// Package azuretest is an Azure Storage account for tests. It includes Microsoft's sign-in service, and the
-// one resource manager request that looks up access keys.
+// Package azuretest provides an Azure Storage account for tests. It includes Microsoft's sign-in service, and the one
+// resource manager request that looks up access keys.
 //
-// The server checks signatures, tokens and permissions. It serves blob reads; the other requests that a
-// backend sends are refused unless they are allowed.
+// The server checks signatures, tokens and permissions. It always serves blob reads. It refuses a backend's other
+// requests unless the test allows them.
 package azuretest
 
 import (
@@ -42,26 +42,27 @@ const (
 
 	// ReadAction is the permission that an identity needs to read a blob.
 	ReadAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
-	// These are what it takes as an identity to write and lease a blob, to read its index tags, and to write them.
+	// These are the permissions that an identity needs to write and lease a blob, to read its index tags, and to write
+	// them.
 	WriteAction = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
 	TagsAction  = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/tags/read"
 	TagAction   = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/tags/write"
-	// KeysAction is what it takes to look up access keys.
+	// KeysAction is the permission that an identity needs to look up access keys.
 	KeysAction = "Microsoft.Storage/storageAccounts/listKeys/action"
 )
 
-// Server is the account and the other services; the host name selects one of them. Fields must be set before
-// the first request.
+// Server serves the account and the other services. The host name of a request selects one of them. Set the fields
+// before the first request.
 type Server struct {
-	nettest.Log[string] // the account's requests: "GET container/blob?query", without signatures
+	nettest.Log[string] // the account's requests, such as "GET container/blob?query", without signatures
 
-	Actions     []string                                          // what the identity may do
-	Writes      bool                                              // a backend may write, lock and list
-	CustomerKey string                                            // blobs are encrypted with it
-	Weak        bool                                              // a proxy makes ETags weak
-	Ignores     map[Condition]bool                                // of requests, as some emulators do
-	Before      func(w http.ResponseWriter, r *http.Request) bool // runs before the account or the manager serves; true when it has answered
-	SignIn      func(form url.Values) bool                        // which requests for a token are granted; by Secret when nil
+	Actions     []string                                          // the identity's permissions
+	Writes      bool                                              // whether a backend may write, lock and list
+	CustomerKey string                                            // the key that encrypts the blobs
+	Weak        bool                                              // whether ETags are weak, as after a proxy
+	Ignores     map[Condition]bool                                // conditions to ignore, as some emulators do
+	Before      func(w http.ResponseWriter, r *http.Request) bool // called before the account or the manager; true if it has responded
+	SignIn      func(form url.Values) bool                        // reports whether to grant a token; nil means checking Secret
 
 	mu         sync.Mutex
 	containers map[string]map[string]*Blob
@@ -70,31 +71,31 @@ type Server struct {
 	counter    int
 }
 
-// Condition is what a request may depend on.
+// Condition is a kind of request condition.
 type Condition string
 
-// These are conditions that a server may ignore.
+// These are the conditions that a server can ignore.
 const (
 	IfNoneMatch Condition = "If-None-Match"
 	IfMatch     Condition = "If-Match"
-	Leases      Condition = "leases"  // anybody may have one
-	Releases    Condition = "release" // which lease it is, and If-Match, when a lock is given back
+	Leases      Condition = "leases"  // several clients can have a lease at once
+	Releases    Condition = "release" // the lease ID, and If-Match, when a lock is released
 )
 
 // Blob is one blob.
 type Blob struct {
 	Data      []byte
 	Metadata  map[string]string
-	Lease     string            // ID of the lease; "" for none
+	Lease     string            // ID of the lease; "" if there is none
 	Broken    string            // ID of a lease that was broken
 	Version   string            // ID of the current version; "" if none are kept
-	Versions  map[string][]byte // :: ID → older version
+	Versions  map[string][]byte // older versions, by ID
 	Snapshots [][]byte
-	Tags      string // as in a query
-	Tier      string // that somebody has set
+	Tags      string // encoded like a URL query
+	Tier      string // access tier set on the blob
 	Scope     string // the encryption scope
-	Deleted   bool   // softly
-	Hold      bool   // a legal hold
+	Deleted   bool   // whether the blob is soft-deleted
+	Hold      bool   // whether there is a legal hold
 	etag      string
 }
 
@@ -119,7 +120,7 @@ func (s *Server) put(container, name string, b *Blob) {
 	s.containers[container][name] = b
 }
 
-// Create makes a container.
+// Create creates a container.
 func (s *Server) Create(container string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +134,7 @@ func (s *Server) Freeze(container string) {
 	s.frozen = map[string]bool{container: true}
 }
 
-// Change has somebody change a blob by hand. Its ETag becomes another one if rewrites is true.
+// Change changes a blob as another user might. If rewrites is true, the blob gets a new ETag.
 func (s *Server) Change(container, name string, rewrites bool, change func(b *Blob)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +144,7 @@ func (s *Server) Change(container, name string, rewrites bool, change func(b *Bl
 	}
 }
 
-// Look returns a copy of a blob, and an empty one if there is none.
+// Look returns a copy of a blob, or an empty blob if there is none.
 func (s *Server) Look(container, name string) (b Blob) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +155,7 @@ func (s *Server) Look(container, name string) (b Blob) {
 	return b
 }
 
-// Get returns what a blob holds, nil if there is none.
+// Get returns the content of a blob, or nil if there is no blob.
 func (s *Server) Get(container, name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +165,7 @@ func (s *Server) Get(container, name string) []byte {
 	return nil
 }
 
-// Other returns all other requests since the last call, such as "POST host/path".
+// Other returns all requests to the other services since the last call, such as "POST host/path".
 func (s *Server) Other() []string { return s.other.Requests() }
 
 // Client returns a client that reaches the server under any host name, with TLS. Requests without TLS fail.
@@ -173,7 +174,7 @@ func (s *Server) Client(tb testing.TB) *http.Client {
 	return nettest.Everywhere(tb, s)
 }
 
-// ServeHTTP selects the service by the host.
+// ServeHTTP handles a request. The host name selects the service.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(r.Host, ":")
 	_, storage := strings.CutPrefix(host, Account+".blob.")
@@ -264,7 +265,8 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	}
 }
 
-// right is what a request requires: a letter of a shared access signature, of which one is enough, and an action.
+// right is the permission that a request requires: an action for an identity, or one of several letters for a shared
+// access signature.
 type right struct{ letters, action string }
 
 func need(r *http.Request, isNew bool) right {
@@ -275,7 +277,7 @@ func need(r *http.Request, isNew bool) right {
 	case query.Get("comp") == "tags" && r.Method == http.MethodGet:
 		return right{"t", TagsAction}
 	case query.Get("restype") == "container":
-		return right{"", ReadAction} // which no signature for a container allows
+		return right{"", ReadAction} // no container signature allows this
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
 		return right{"r", ReadAction}
 	case r.Method == http.MethodPut && isNew:
@@ -284,7 +286,7 @@ func need(r *http.Request, isNew bool) right {
 	return right{"w", WriteAction}
 }
 
-// authorized answers when the request is not.
+// authorized reports whether a request has the permission that it needs. If not, it sends an error response.
 func (s *Server) authorized(w http.ResponseWriter, r *http.Request, needs right) bool {
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	query := r.URL.Query()
@@ -386,7 +388,8 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name
 	_, _ = w.Write(data) // an error means that the client has disconnected
 }
 
-// opens answers when the request does not have the key of the customer.
+// opens reports whether the request has the customer-provided key, if one is required. If not, it sends an error
+// response.
 func (s *Server) opens(w http.ResponseWriter, r *http.Request) bool {
 	switch key := r.Header.Get("x-ms-encryption-key"); {
 	case s.CustomerKey != "" && key == "":
@@ -432,7 +435,7 @@ func (s *Server) describe(w http.ResponseWriter, b *Blob) {
 	}
 }
 
-// write handles the backend requests that are not reads of blobs.
+// write handles a backend's requests other than blob reads.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, container, name string, body []byte) {
 	b := s.containers[container][name]
 	if b != nil && b.Deleted {
@@ -483,7 +486,8 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, container, name s
 	}
 }
 
-// meets answers when a condition about the ETag is not met. That is told before anything about a lease.
+// meets reports whether the request's ETag conditions are met. If not, it sends an error response. These conditions
+// are checked before the lease.
 func (s *Server) meets(w http.ResponseWriter, r *http.Request, b *Blob, puts bool) bool {
 	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
 	releases := s.Ignores[Releases] && (r.Header.Get("x-ms-lease-action") == "release" || len(metadataOf(r)) == 0 &&
@@ -501,7 +505,8 @@ func (s *Server) meets(w http.ResponseWriter, r *http.Request, b *Blob, puts boo
 	return false
 }
 
-// holds answers when the blob has another lease than the request says. A read need not name the lease.
+// holds reports whether the request names the blob's lease. If not, it sends an error response. A read may omit the
+// lease.
 func (s *Server) holds(w http.ResponseWriter, r *http.Request, b *Blob) bool {
 	lease := r.Header.Get("x-ms-lease-id")
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -529,7 +534,7 @@ func (s *Server) holds(w http.ResponseWriter, r *http.Request, b *Blob) bool {
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// lease changes the lease of a blob, whose ETag stays.
+// lease changes the lease of a blob. The ETag does not change.
 // https://learn.microsoft.com/rest/api/storageservices/lease-blob
 func (s *Server) lease(w http.ResponseWriter, r *http.Request, b *Blob) {
 	proposed, lease := r.Header.Get("x-ms-proposed-lease-id"), r.Header.Get("x-ms-lease-id")
@@ -584,7 +589,8 @@ func metadataOf(r *http.Request) map[string]string {
 	return out
 }
 
-// list serves pages of two blobs, if the request limits them, so that there are several.
+// list serves a list of blobs. If the request limits the page size, each page has two blobs, so that there are several
+// pages.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, container, prefix string) {
 	type item struct {
 		Name       string

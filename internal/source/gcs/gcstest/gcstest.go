@@ -1,5 +1,5 @@
-// Package gcstest is a Google Cloud Storage server for tests. It supports the requests that read an object,
-// and the requests of Terraform's gcs backend.
+// Package gcstest provides a Google Cloud Storage server for tests. It supports the requests that read an object, and
+// the requests of Terraform's gcs backend.
 package gcstest
 
 import (
@@ -28,21 +28,21 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// Token is the access token that a new service accepts.
+// Token is the access token that a new service accepts by default.
 const Token = "gcstest-access-token"
 
-// Service is the service. It is safe for concurrent use. Fields must be set before the first request, or with
+// Service is a Cloud Storage service. It is safe for concurrent use. Set the fields before the first request, or with
 // Change.
 type Service struct {
 	nettest.Log[string] // the requests, such as "GET /storage/v1/b/…"
 
-	Accepts     func(token string) bool // tokens; in a new service, Token alone
-	Permissions []string                // of whoever asks; all when nil
-	Ignores     Condition               // the conditions that are ignored, as emulators do
-	Vague       bool                    // whether a 404 does not say what is missing, as fake-gcs-server has it
-	Retention   int                     // the seconds for which each new object stays
+	Accepts     func(token string) bool // reports whether a token is valid; by default, only Token is
+	Permissions []string                // the client's permissions; nil means all
+	Ignores     Condition               // conditions to ignore, as emulators do
+	Vague       bool                    // whether a 404 does not say what is missing, as in fake-gcs-server
+	Retention   int                     // how long new objects are retained, in seconds
 	DefaultHold bool                    // whether each new object gets an event-based hold
-	PageSize    int                     // the most objects in an answer to a list; 0 for all
+	PageSize    int                     // maximum number of objects in a list page; 0 means no limit
 
 	mu         sync.Mutex
 	buckets    map[string]map[string][]*Object // versions by bucket and name; the live version is the last
@@ -50,27 +50,27 @@ type Service struct {
 	generation int64
 }
 
-// Condition is a set of conditions of requests.
+// Condition is a set of request conditions.
 type Condition int
 
-// These are conditions that a service may ignore, and one that it never takes for met.
+// The first three are conditions that a service can ignore. With NeverMet, a service treats a condition as never met.
 const (
-	OnCreate  Condition = 1 << iota // that there is no object
-	OnReplace                       // that there is a generation
-	OnDelete                        // the same, for DELETE
-	NeverMet                        // a service that refuses to replace any generation
+	OnCreate  Condition = 1 << iota // the object must not exist
+	OnReplace                       // the object must have this generation
+	OnDelete                        // like OnReplace, but for DELETE
+	NeverMet                        // the service refuses to replace any generation
 )
 
 // Object is one version of an object.
 type Object struct {
 	Data       []byte // as stored
-	Encoding   string // Content-Encoding; Data is packed with it
-	Key        []byte // the customer-supplied key, nil for none
-	KMS        string // the name of the key of Cloud KMS; "" for Google's own
+	Encoding   string // the Content-Encoding of Data
+	Key        []byte // the customer-supplied key, or nil
+	KMS        string // the Cloud KMS key name; "" means Google's own key
 	Generation int64
-	Retained   bool // whether a retention policy keeps it
-	Held       bool // whether an event-based hold keeps it
-	deleted    bool // whether it was deleted, and stays for those who ask for its generation
+	Retained   bool // whether a retention policy prevents deletion
+	Held       bool // whether an event-based hold prevents deletion
+	deleted    bool // whether the object was deleted; its generation can still be read
 }
 
 // generation returns the generation as the API writes it, or "0" if o is nil.
@@ -88,7 +88,7 @@ type upload struct {
 	done      *Object
 }
 
-// New returns a service with these buckets.
+// New returns a service with the given buckets.
 func New(buckets ...string) *Service {
 	s := &Service{
 		Accepts: func(token string) bool { return token == Token },
@@ -106,7 +106,7 @@ func (s *Service) Start(tb testing.TB) string {
 	return nettest.Serve(tb, s) + "/storage/v1/"
 }
 
-// Change calls how, which may change the service while it is in use.
+// Change calls how with the service locked, so that how can change its fields while the service is in use.
 func (s *Service) Change(how func(*Service)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *Service) Everything(bucket string) (all [][]byte) {
 	return all
 }
 
-// Delete deletes the live version of an object, whatever keeps it.
+// Delete deletes the live version of an object, even if a hold or a retention policy would prevent this.
 func (s *Service) Delete(bucket, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Service) Delete(bucket, name string) {
 	}
 }
 
-// Create makes a bucket.
+// Create creates a bucket.
 func (s *Service) Create(bucket string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,8 +233,8 @@ func cut(path, sep string) (before, after string, found bool) {
 	return before, after, found
 }
 
-// refuse sends an error response. It is a line of text if the request was for the content of an object, and
-// JSON otherwise.
+// refuse sends an error response. The body is a line of text if the request was for an object's content, and JSON
+// otherwise.
 func (x *exchange) refuse(code int, reason, message string) {
 	if code == 404 && x.Vague {
 		message = "Not Found"
@@ -360,7 +360,7 @@ func crc32c(data []byte) string {
 }
 
 func md5sum(data []byte) string {
-	sum := md5.Sum(data) //nolint:gosec // see above
+	sum := md5.Sum(data) //nolint:gosec // Cloud Storage sends it too
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
@@ -421,8 +421,9 @@ func (x *exchange) list(bucket string) {
 	nettest.Reply(x.w, 200, answer)
 }
 
-// matches looks at ifGenerationMatch, which is 0 for no object. The caller names the condition that the request has if
-// it names a generation.
+// matches reports whether the request's ifGenerationMatch is met. The value 0 means that the object must not exist.
+// For any other value, named is the condition that the service may ignore. If the condition is not met, matches sends
+// an error response.
 func (x *exchange) matches(o *Object, named Condition) bool {
 	return x.meets(x.r.FormValue("ifGenerationMatch"), o, named)
 }
@@ -439,7 +440,7 @@ func (x *exchange) meets(match string, o *Object, named Condition) bool {
 	return false
 }
 
-// lets answers if something keeps an object.
+// lets reports whether an object may be deleted or replaced. If not, it sends an error response.
 func (x *exchange) lets(bucket, name string, o *Object) bool {
 	switch {
 	case o != nil && o.Retained:
@@ -469,7 +470,7 @@ func (x *exchange) remove(bucket, name string) {
 	}
 }
 
-// upload handles uploads in one request or in several.
+// upload handles uploads, in a single request or in several.
 // https://cloud.google.com/storage/docs/uploads-downloads#uploads
 func (x *exchange) upload(bucket string) {
 	if !x.allowed(bucket, "storage.objects.create") {
@@ -526,7 +527,7 @@ func (x *exchange) upload(bucket string) {
 
 func (u *upload) describe(document []byte) {
 	var o struct{ Name, CRC32C string }
-	_ = json.Unmarshal(document, &o) // it may be empty
+	_ = json.Unmarshal(document, &o) // the document may be empty
 	u.name, u.sum = cmp.Or(o.Name, u.name), o.CRC32C
 }
 
@@ -538,7 +539,7 @@ func readPart(parts *multipart.Reader) ([]byte, error) {
 	return io.ReadAll(part)
 }
 
-// chunk handles one part of a resumable upload. In the last part, the Content-Range ends with the size.
+// chunk handles one part of a resumable upload. In the last part, the Content-Range ends with the total size.
 func (x *exchange) chunk(id string) {
 	u := x.uploads[id]
 	if u == nil {
@@ -568,7 +569,7 @@ func (x *exchange) chunk(id string) {
 func (x *exchange) finish(u *upload) {
 	before := x.live(u.bucket, u.name)
 	switch {
-	case u.done != nil: // it was finished before, and asks again
+	case u.done != nil: // the upload was already complete; the client asks again
 	case before != nil && !x.allowed(u.bucket, "storage.objects.delete"), !x.meets(u.match, before, OnReplace),
 		!x.lets(u.bucket, u.name, before):
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
 )
 
-// StartReal starts fake-gcs-server with these buckets, and returns its origin. It ends with the test. The test is
-// skipped if the server has not been built: make .tools/bin/fake-gcs-server.
+// StartReal starts fake-gcs-server with the given buckets, and returns its origin. The server is stopped at the end of
+// the test. If it has not been built, the test is skipped; build it with make .tools/bin/fake-gcs-server.
 func StartReal(t *testing.T, buckets ...string) (origin string) {
 	t.Helper()
 	program := testkit.Program(t, "STATECRYPT_FAKE_GCS")
@@ -26,7 +26,7 @@ func StartReal(t *testing.T, buckets ...string) (origin string) {
 	args := []string{"-backend", "memory", "-data", data, "-scheme", "http", "-host", "127.0.0.1", "-port", address[len("127.0.0.1:"):],
 		"-public-host", address, "-log-level", "warn"}
 	servertest.Start(t, program, args).Await(t, func() bool {
-		resp, err := http.Get("http://" + address + "/_internal/healthcheck") //nolint:noctx // of a test
+		resp, err := http.Get("http://" + address + "/_internal/healthcheck") //nolint:noctx // only in a test
 		if err == nil {
 			resp.Body.Close()
 		}
