@@ -87,7 +87,7 @@ func (s *httpStore) block() string {
 		"/lock\"\npassword = \"" + canary + "\"\n}\n"
 }
 
-var lockID = regexp.MustCompile(`[A-Z2-7]{26}`)
+var lockID = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
 // TestRotateBackend: the state in the backend of the new settings gets their key, once.
 //

@@ -190,5 +190,5 @@ var (
 	ofTest   = lazyregexp.New(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
 	loopback = lazyregexp.New(`127\.0\.0\.1:\d\d+`)
 	ofModule = lazyregexp.New(`/statecrypt/[0-9a-f]{16}\b`)
-	heldLock = lazyregexp.New(`the lock [A-Z2-7]{26}`)
+	heldLock = lazyregexp.New(`the lock [0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
