@@ -71,7 +71,7 @@ func TestSaved(t *testing.T) {
 	const mine = `{"ID":"1","Operation":"OperationTypeApply","Who":"me@host","Created":"2026-11-27T00:00:00Z"}`
 	const stuck = ".terraform.tfstate.journal,errored.tfstate" // which are written to in vain
 	newer := strings.Replace(state, `"serial":1`, `"serial":2`, 1)
-	place := regexp.MustCompile(`(?m)encrypted in (this text, in base64.*: )?([^ ]+?)(?:, and statecrypt recover -config FILE|$)`)
+	place := regexp.MustCompile(`(?m)encrypted in (this text, in base64.*: )?([^ ]+?)(?:; to write it to the backend|$)`)
 	locked := func(script string) string { return "LOCK=" + mine + " GET " + script + " UNLOCK=" + mine }
 	for name, c := range testkit.Some(map[string]struct {
 		script     string

@@ -214,7 +214,7 @@ func testRoom(t *testing.T, l little, free, size int, hasHome, hasTemporary bool
 		return
 	}
 	if sealed == "" {
-		_, text, _ := strings.Cut(said, "write it: ")
+		_, text, _ := strings.Cut(said, "name of that file: ")
 		text, _, _ = strings.Cut(text, "\n")
 		if decoded, err := base64.StdEncoding.DecodeString(text); hasTemporary || err != nil || !opens(string(decoded)) {
 			t.Errorf("it is lost: %d, %.2000s", code, said)
