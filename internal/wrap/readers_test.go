@@ -66,7 +66,8 @@ func TestModesOfCopies(t *testing.T) {
 func TestHashFails(t *testing.T) {
 	t.Parallel()
 	o, _, out := scripted(t, newStore(t), "ready GET", "plan")
-	o.Environ = append(o.Environ, "WRAP_TEST_FAILS=no such version\n\x1b[2K::add-mask::x", "TF_LOG=trace-of-a-log", "TF_LOG_CORE=trace-of-a-log")
+	o.Environ = append(o.Environ, "WRAP_TEST_FAILS=no such version\n\x1b[2K::add-mask::x", "TF_LOG=trace-of-a-log",
+		"TF_LOG_CORE=trace-of-a-log")
 	code, err, told := run(t, o)
 	if code != 1 || err == nil || out.String() != "" {
 		t.Fatalf("%d, %v, and the child was run: %s", code, err, out)

@@ -142,7 +142,8 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	}
 	what, found := wordFor(first)
 	switch {
-	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")): // the position of this error is the end of the text
+	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")):
+		// The position of this error is the end of the text.
 		what = `a text is not closed; add the quotation mark (") that ends it`
 	case !found:
 		what = "the syntax is wrong here: " + form

@@ -31,14 +31,15 @@ func Backend() attr.Table {
 		Name: "azurerm",
 		Doc:  "A blob in a container of Azure Storage, as the `azurerm` backend keeps it.",
 	}
-	for _, a := range slices.Concat(table().Without("version_id", "credentials_name", "subscription_id").Attrs, credentials().Without("name").Attrs) {
+	source := table().Without("version_id", "credentials_name", "subscription_id")
+	for _, a := range slices.Concat(source.Attrs, credentials().Without("name").Attrs) {
 		if a.Name == "customer_provided_key" {
 			a.Excludes = append(slices.Clone(a.Excludes), "encryption_scope")
 		}
 		t.Attrs = append(t.Attrs, a)
 	}
 	t.Attrs = append(t.Attrs, []attr.Attr{
-		{Name: "encryption_scope", Type: cty.String, Env: []string{"ARM_ENCYRPTION_SCOPE"}, // as OpenTofu spells it
+		{Name: "encryption_scope", Type: cty.String, Env: []string{"ARM_ENCYRPTION_SCOPE"}, //nolint:misspell // the backend spells it so
 			Harmless: "It chooses a key of the same storage account.",
 			Doc:      "The encryption scope of the account that the service encrypts the blob with."},
 		{Name: "snapshot", Type: cty.Bool, Env: []string{"ARM_SNAPSHOT"}, Harmless: "It has the same storage account keep more.",

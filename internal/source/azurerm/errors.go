@@ -115,8 +115,9 @@ func (l *location) advice(code string) string {
 		{Code: "AccountIsDisabled AccountBeingCreated", Text: "the account is disabled, or not yet there"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Unless: !isSAS,
 			Text: "the shared access signature does not allow " + acting + " blobs; make one with the " + permission + " for blobs"},
-		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Text: "the identity may not " + act + " blobs; give it the role " +
-			"Storage Blob Data " + role + " on the container; a new role needs some minutes"},
+		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions",
+			Text: "the identity may not " + act + " blobs; give it the role " +
+				"Storage Blob Data " + role + " on the container; a new role needs some minutes"},
 		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature is expired, not yet valid, or not of this account; " +
 			"check sas_token in {credentials}, and the clock of this machine"},
 		{Code: "AuthenticationFailed", Unless: !isKey,

@@ -156,7 +156,7 @@ func CheckBlobName(name string) error {
 	if name == "" || slices.Contains(parts, ".") || slices.Contains(parts, "..") || len(name) > 1024 || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(name, `\`) {
 		return fmt.Errorf("%s cannot be the name of a blob: 1 to 1024 characters, none of them a control character or a backslash, and "+
-			"no part . or ..", outside.Quoted(name, 100))
+			"no part that is . or .. alone", outside.Quoted(name, 100))
 	}
 	return nil
 }

@@ -234,7 +234,8 @@ func (s *state) proveLease(ctx context.Context) error {
 	}
 	if err == nil {
 		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a remaining lock is reported later
-		err = errors.New("the server gives a lease that somebody has to somebody else: two runs would both hold the lock. Keep the state elsewhere")
+		err = errors.New("the server gives a lease that somebody has to somebody else: two runs would both hold the lock. " +
+			"Keep the state elsewhere")
 	}
 	return err
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
-// real is a server of others.
-type real struct{ origin string }
+// emulator is a server that others wrote.
+type emulator struct{ origin string }
 
-func (r real) ask(t *testing.T, method, path string, body []byte) {
+func (r emulator) ask(t *testing.T, method, path string, body []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, r.origin+path, bytes.NewReader(body))
 	must(t, err)
@@ -29,24 +29,24 @@ func (r real) ask(t *testing.T, method, path string, body []byte) {
 	}
 }
 
-func (r real) create(t *testing.T, bucket string) {
+func (r emulator) create(t *testing.T, bucket string) {
 	t.Helper()
 	r.ask(t, http.MethodPost, "/storage/v1/b?project=p", fmt.Appendf(nil, `{"name":%q}`, bucket))
 }
 
-func (r real) put(t *testing.T, bucket, object string, data []byte) {
+func (r emulator) put(t *testing.T, bucket, object string, data []byte) {
 	t.Helper()
 	r.ask(t, http.MethodPost, "/upload/storage/v1/b/"+bucket+"/o?uploadType=media&name="+url.QueryEscape(object), data)
 }
 
-func (r real) delete(t *testing.T, bucket, object string) {
+func (r emulator) delete(t *testing.T, bucket, object string) {
 	t.Helper()
 	r.ask(t, http.MethodDelete, "/storage/v1/b/"+bucket+"/o/"+url.PathEscape(object), nil)
 }
 
 // TestRealFakeGCS runs the suite of every store on fake-gcs-server, which ignores the condition of a DELETE.
 func TestRealFakeGCS(t *testing.T) {
-	r, n := real{gcstest.StartReal(t)}, 0
+	r, n := emulator{gcstest.StartReal(t)}, 0
 	t.Parallel()
 	s := newService()
 	s.block = s.block.with("storage_custom_endpoint", r.origin+"/storage/v1/")

@@ -95,7 +95,8 @@ func gitolite(t *testing.T, rules string) string {
 	run("compile")
 	script := filepath.Join(home, "ssh")
 	must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n"+
-		"export HOME='%s' SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' SSH_ORIGINAL_COMMAND=\"$2\"\nexec '%s/gitolite-shell' ci\n", home, run("query-rc", "GL_BINDIR")), 0o700))
+		"export HOME='%s' SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22' SSH_ORIGINAL_COMMAND=\"$2\"\n"+
+		"exec '%s/gitolite-shell' ci\n", home, run("query-rc", "GL_BINDIR")), 0o700))
 	t.Setenv("GIT_SSH_COMMAND", script)
 	t.Setenv("GIT_SSH_VARIANT", "simple")
 	return "ssh://git@127.0.0.1/"

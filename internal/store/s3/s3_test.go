@@ -430,7 +430,8 @@ func TestProof(t *testing.T) {
 		return action != "s3:PutObject" || !strings.HasSuffix(resource, objects.ProofSuffix)
 	}
 	err := tell(t.Context(), at(t, s.block))
-	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "s3:PutObject") || !strings.Contains(err.Error(), objects.ProofSuffix) {
+	if !errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), "s3:PutObject") ||
+		!strings.Contains(err.Error(), objects.ProofSuffix) {
 		t.Errorf("denied: %v", err)
 	}
 

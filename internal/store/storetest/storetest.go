@@ -251,7 +251,8 @@ func testLocks(t *testing.T, h Harness) {
 	must(t, s.Lock(t.Context(), Lock("1"))) // as if the first response had been lost
 	for what, err := range map[string]error{"another": other.Lock(t.Context(), Lock("2")), "a second": s.Lock(t.Context(), Lock("2"))} {
 		p.refused(t, err, what)
-		if held, ok := errors.AsType[*store.HeldError](err); !ok || held.By == nil || held.By.Who != "1@host" || (held.By.ID == "1") == h.Renames {
+		held, ok := errors.AsType[*store.HeldError](err)
+		if !ok || held.By == nil || held.By.Who != "1@host" || (held.By.ID == "1") == h.Renames {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -96,7 +96,8 @@ func (m *Module) EmptyLeft() (emptied bool, err error) {
 	found, err := ReadRecord(m.Data)
 	config := found.Backend.Config
 	address, _ := config["address"].(string)
-	if err != nil || config["username"] != Username || config["client_ca_certificate_pem"] == nil || !strings.HasPrefix(address, "https://127.0.0.1:") {
+	if err != nil || config["username"] != Username || config["client_ca_certificate_pem"] == nil ||
+		!strings.HasPrefix(address, "https://127.0.0.1:") {
 		return false, nil //nolint:nilerr // other callers report errors in this record
 	}
 	now, expire := context.WithCancel(context.Background())

@@ -317,7 +317,9 @@ func TestPassword(t *testing.T) {
 	answer := wraptest.Status(200, string(wraptest.Sealed(t, wraptest.State)))
 	url, last := wraptest.Upstream(t, &answer)
 	p, _ := between(t, url, wraptest.Sealing)
-	for _, given := range [][2]string{{}, {module.Username, ""}, {module.Username, "x" + p.password}, {module.Username, p.password[1:]}, {"", p.password}} {
+	for _, given := range [][2]string{
+		{}, {module.Username, ""}, {module.Username, "x" + p.password}, {module.Username, p.password[1:]}, {"", p.password},
+	} {
 		for _, path := range []string{"/state", "/lock", "/"} {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequest("GET", path, nil)

@@ -341,7 +341,8 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	}
 	if err != nil {
 		l.memory.Leave(ctx, content)
-		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, run %s to write it to the backend", Errored,
+		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, run %s to write it to "+
+			"the backend", Errored,
 			keyfile.Reason(err), recovers)
 	}
 	l.memory.Leave(ctx, sealed)

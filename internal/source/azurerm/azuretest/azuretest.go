@@ -16,7 +16,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/azureauth/azureauthtest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
@@ -532,7 +532,7 @@ func (s *Server) holds(w http.ResponseWriter, r *http.Request, b *Blob) bool {
 	return false
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+var uuid = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // lease changes the lease of a blob. The ETag does not change.
 // https://learn.microsoft.com/rest/api/storageservices/lease-blob
