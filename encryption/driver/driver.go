@@ -128,8 +128,8 @@ type Block[T any] struct {
 	// must not change the file.
 	//
 	// A method with OwnFormat receives the whole file; all others receive the ciphertext of an
-	// OpenTofu envelope. If that ciphertext itself begins like a file in the format, a method with
-	// OwnFormat receives the ciphertext, unless Vague is set. A method with OwnFormat also gets an
+	// OpenTofu envelope. If the ciphertext itself looks like the method's format and Vague is not set, a
+	// method with OwnFormat receives the ciphertext. A method with OwnFormat also gets an
 	// attribute called "then", the address of the method for a file inside the file.
 	OwnFormat func(file []byte) bool
 

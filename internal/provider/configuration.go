@@ -245,7 +245,7 @@ func blockValues(block cty.Value) map[string]cty.Value {
 }
 
 // target reads a method and its fallbacks from the default block or a data source. It returns nil if the
-// block names no method and the parameter only is nil.
+// block names no method and only is nil.
 func (f *findings) target(registry encryption.Registry, block cty.Value, p path.Path, only *unstable.Target) *unstable.Target {
 	fallbacks, known := blocks(block, "fallback")
 	if !known || !block.GetAttr("method").IsKnown() {

@@ -283,9 +283,9 @@ func (r resolver) variable(a attr.Attr, g groups) (name, text string, err error)
 	return "", "", nil
 }
 
-// secretBeside returns a secret of the configuration that would be combined with the attribute
-// called name, or nil if there is none. It skips a secret, such as a profile, that is an entry in
-// the file that the attribute names; see EntryInFiles.
+// secretBeside returns a secret from the configuration that would be used together with the named
+// attribute, or nil if there is none. If the attribute names a file, secrets that are entries in this
+// file, such as a profile, are skipped; see EntryInFiles.
 func (r resolver) secretBeside(name string) *Given {
 	i := slices.IndexFunc(r.secrets, func(w Given) bool { return !slices.Contains(w.EntryInFiles, name) })
 	if i < 0 {

@@ -238,7 +238,7 @@ func usesBrowser(p awsconfig.SharedConfig) bool {
 
 // EndpointOf returns the endpoint of a service that the SDK has no client for. As in the SDK, it comes from
 // environment variables or the profile. The default is AWS's own endpoint, whose host name begins with the
-// text host.
+// value of host.
 func (s Settings) EndpointOf(ctx context.Context, service, host string) (string, error) {
 	cfg, err := s.Load(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ func (e Environ) With(pairs ...string) Environ {
 	return Environ{append(slices.Clone(e.pairs), pairs...)}
 }
 
-// Only returns the variables in e that wanted accepts. The function gets names in upper case.
+// Only returns the variables in e whose names the function wanted accepts. The names are passed to it in upper case.
 func (e Environ) Only(wanted func(name string) bool) Environ { return Environ{keep(e.pairs, wanted)} }
 
 // Pairs returns the variables, each in the form name=value. The result is never nil, because [exec.Cmd]

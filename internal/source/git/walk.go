@@ -80,9 +80,9 @@ func (t *tree) along(root, name string) (listing []byte) {
 	return listing
 }
 
-// follow calls read for each folder above name, or unread if the folder has not been read yet. The prefix
-// that read gets is the folder's path, which precedes the names in the folder. As in [tree.find], several
-// folders may have the same name in different Unicode code points.
+// follow calls the function read for each folder above name, or the function unread for a folder that has not
+// been read yet. The argument prefix of read is the folder's path, which precedes the names in the folder. As in
+// [tree.find], several folders may have the same name in different Unicode code points.
 func (t *tree) follow(root, name string, read func(prefix string, folder []byte), unread func(id string)) {
 	level := map[string]string{"": root} // folder ids by prefix
 	for rest := name; len(level) > 0; {

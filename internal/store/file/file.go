@@ -422,7 +422,7 @@ func openRegular(path string, flags int) (*os.File, error) {
 	return os.OpenFile(path, flags, 0o600)
 }
 
-// errForeign is the error for a file next to the state that wrap cannot have created.
+// errForeign is returned if a file next to the state cannot have been created by wrap.
 var errForeign = errors.New("it is a link, or no regular file, so wrap has not made it; remove it")
 
 // openItself opens a file next to the state. It does not follow links, because an attacker may have created a link to

@@ -37,7 +37,7 @@ func (a answer) own() (all []form) {
 	return append(all, a.headers())
 }
 
-// headers makes the response headers grow. In the generated file, each line is a header.
+// headers returns a form with ever larger response headers. Each line of the generated file is one header.
 func (a answer) headers() form {
 	g := Grammar{"headers", with(unlimited("length of names", "length of values"), Production{"headers", 4000}), func(n Counts) string {
 		var b strings.Builder

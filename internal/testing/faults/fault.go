@@ -301,8 +301,8 @@ func (x *exchange) raw() net.Conn {
 	return conn
 }
 
-// begin sends the header of the true response, except its length, and returns the connection and the body, to be sent
-// as no server would.
+// begin sends the real response header without its Content-Length. It returns the connection and the body, so that the
+// caller can send the body wrongly.
 func (x *exchange) begin() (net.Conn, []byte) {
 	status, header, body := x.faithful()
 	conn := x.raw()

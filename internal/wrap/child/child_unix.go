@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare returns a function that passes signals on to the child. Terraform aborts at the second interrupt. Therefore
-// all signals that would end the child before it writes its state are merged into a single interrupt, or into none if
-// the child was interrupted before. The first SIGINT or SIGTERM after such an interrupt is dropped.
+// prepare returns a function that passes signals on to the child. Terraform aborts at the second interrupt. Signals
+// that would end the child before it writes its state are therefore replaced by one interrupt, or dropped if the child
+// was interrupted before. The first SIGINT or SIGTERM after this interrupt is dropped.
 //
 // On a terminal, the child stays in our process group, because it asks questions, and Ctrl-C reaches it directly.
 // Without a terminal, a job system may signal the whole process group, so the child gets its own group.

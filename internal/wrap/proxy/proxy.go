@@ -109,7 +109,7 @@ func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, ours, "the state in the backend: "+words.State(err))
 		return
 	}
-	// Without a lock, the first version read counts. If there was no state, Terraform reads again before its first
+	// Without a lock, keep the version of the first read. If there was no state, Terraform reads again before its first
 	// write, and might get a state that its plan did not consider.
 	if p.version.Load() == nil || p.backend.HasLocks && p.lock.isHeld() {
 		p.goOnFrom(r.Context(), version, digest)

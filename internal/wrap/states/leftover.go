@@ -100,8 +100,8 @@ func isInPlaintext(dir string) bool {
 	return err == nil && info.Kind == encryption.KindState
 }
 
-// Seal encrypts a plaintext errored.tfstate in place. It takes the state lock, because the program of the run that left
-// the file may still be writing it. If it fails, it prints a warning.
+// Seal encrypts a plaintext errored.tfstate in place. It takes the state lock, because the process that left the file
+// behind may still be writing to it. If it fails, it prints a warning.
 func (l *Leftover) Seal(ctx context.Context) {
 	if !isInPlaintext(l.dir) {
 		return

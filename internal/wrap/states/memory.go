@@ -221,7 +221,7 @@ func (m *Memory) GoOn(ctx context.Context, state store.Version) {
 	m.note(ctx)
 }
 
-// Sends records the state that the run is about to write, because the store may receive it even if the write fails.
+// Sends notes which state the run is about to write, because the store may receive it even if the write fails.
 func (m *Memory) Sends(ctx context.Context, state []byte) {
 	m.mu.Lock()
 	m.from = append(m.from, DigestOf(state))

@@ -455,7 +455,7 @@ func (x *exchange) version(w *Workspace, v *Version) map[string]any {
 		"outputs": map[string]any{"data": outputs}})
 }
 
-// signed returns a URL that anyone who knows it can read.
+// signed returns a URL that needs no credentials: anyone who knows the URL can read the state.
 func (x *exchange) signed(v *Version) string {
 	key := "signed-" + v.ID
 	x.objects[key] = v.State
