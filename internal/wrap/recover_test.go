@@ -423,7 +423,7 @@ func TestAccRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, err, out := p.wrapped(t, "apply", "-auto-approve", "-var=text=newer")
-	if code == 0 || !strings.Contains(out, "errored.tfstate is encrypted now; to write it to the backend, run statecrypt recover -config FILE") {
+	if code == 0 || !strings.Contains(out, "errored.tfstate is encrypted now; to write it to the backend, run statecrypt recover") {
 		t.Fatalf("got %d, %v\n%s", code, err, out)
 	}
 	if err := os.Remove(hook); err != nil {
