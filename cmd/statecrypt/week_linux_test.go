@@ -324,7 +324,7 @@ var owns = []struct {
 	name    string
 }{
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z2-7]{26}\b`), "ID"},
-	{regexp.MustCompile(`"[^" @]+@[^" ]+" ha`), `"bob@laptop" ha`}, // s or d
+	{regexp.MustCompile(`"[^" @]+@[^" ]+" (has |had |held )`), `"bob@laptop" $1`},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ][0-9:.]+(Z| \+0000 UTC)`), "09:30"},
 }
 
