@@ -58,7 +58,7 @@ var reasons = map[string]string{
 	"err_kubeform_bitflip":          "authentication failed",
 	"err_kubeform_short_key":        "the key has 16 bytes",
 	"err_kubeform_tag_bitflip":      "authentication failed",
-	"err_kubeform_truncated":        "changed or cut off",
+	"err_kubeform_truncated":        "changed or truncated",
 	"err_kubeform_wrong_key":        "authentication failed",
 	"err_lineage_case":              "the lineage outside the encrypted data differs from the one inside",
 	"err_lineage_mismatch":          "the lineage outside the encrypted data differs from the one inside",
