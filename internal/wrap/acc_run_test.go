@@ -7,8 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // provisioned is a module whose resource runs a script.
@@ -132,4 +135,39 @@ func TestAccInTurns(t *testing.T) {
 		}
 	}
 	s.checkSealed(t, filepath.Base(another)+"+")
+}
+
+// TestAccKilledRun kills wrap while a script of the module works. The CLI, which has lost its backend, leaves the state
+// in errored.tfstate; the next run waits for the CLI, encrypts that file, and removes the record of the killed run.
+//
+// Promise: Only encrypted states
+func TestAccKilledRun(t *testing.T) {
+	testkit.OneIsEnough(t)
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the lock of a file is inherited only on Linux")
+	}
+	p := inModule(t, empty)
+	p.target = target(t, sealing)
+	p.must(t, "init")
+	slow := newSlowly(t, p.dir)
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(p.env, "WRAP_TEST_FILE="+p.state(), "WRAP_TEST_SCRIPT=wrap="+p.cli+",-chdir="+p.dir+",apply,-auto-approve")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = read(t, slow.started)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	write(t, slow.goOn, "")
+	code, err, out := p.wrapped(t, "plan", "-lock-timeout=5m")
+	if code != 0 || err != nil || !strings.Contains(out, "errored.tfstate is encrypted now") {
+		t.Errorf("the next run: %d, %v\n%s", code, err, out)
+	}
+	p.checkFiles(t)
+	p.must(t, "plan") // the first one had to leave the mark of the CLI that was still running
+	left, err := filepath.Glob(filepath.Join(p.dir, own(p.dir), "run-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("these are left: %q, %v", left, err)
+	}
 }
