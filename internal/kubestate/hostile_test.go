@@ -45,69 +45,61 @@ func TestErrors(t *testing.T) {
 		return fmt.Sprintf(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": %q, "namespace": "demo"}, "data": %s}`, name, data)
 	}
 	withRef := instanceOf(`{"secretRef": {"name": "s"}}`, kept)
+	says := golden(t, "objects")
 	for name, c := range map[string]struct {
 		attrs    map[string]cty.Value
 		manifest string
-		want     string
 	}{
-		"empty":             {module, "", "there are: none"},
-		"not a manifest":    {module, "\x00\xff", "neither JSON nor YAML"},
-		"broken YAML":       {module, "a: [hunter2", "document 1: it is neither JSON nor YAML"},
-		"broken JSON":       {module, `{"a": "hunter2`, "neither JSON nor YAML"},
-		"a text":            {module, `"hunter2"`, "something that is not an object"},
-		"a list of numbers": {module, `{"kind": "List", "items": [1]}`, "something that is not an object"},
-		"repeated key":      {module, "kind: RDS\nkind: hunter2\n", "repeats a key"},
-		"alias":             {module, "a: &a [hunter2]\nb: *a\n", "YAML aliases"},
-		"another kind": {module, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}}`,
-			"the manifest does not hold RDS demo/db (modules.kubeform.com/v1alpha1); correct what differs"},
-		"another version": {module, strings.Replace(moduleOf(`{}`), "v1alpha1", "v1beta1", 1),
-			`one with apiVersion "modules.kubeform.com/v1beta1"`},
-		"another namespace": {module, strings.Replace(moduleOf(`{}`), "demo", "prod", 1), "correct what differs"},
-		"twice":             {module, moduleOf(`{}`) + "\n---\n" + moduleOf(`{}`), "more than once"},
-		"module, no string": {module, moduleOf(`{"state": {}}`), "must be a string"},
-		"state is a string": {resources, instanceOf(`{}`, `{"state": "x"}`), "must be an object"},
-		"version 3":         {resources, instanceOf(`{}`, `{"state": {"version": 3}}`), "version must be 4"},
-		"version is a text": {resources, instanceOf(`{}`, `{"state": {"version": "4"}}`), "version must be 4"},
-		"huge serial": {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": 1e99}}`),
-			"serial must be a whole number"},
-		"negative serial": {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": -1}}`),
-			"serial must be a whole number"},
-		"lineage is a number": {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "lineage": 1}}`),
-			"lineage must be a string"},
-		"no output":           {resources, instanceOf(`{}`, `{"state": {"version": 4}}`), "status.output must be an object"},
-		"secret is not there": {resources, withRef, "the secret demo/s, which it names, is not in the manifest; add it"},
-		"secret, other place": {resources, withRef + strings.Replace(secret("s", `{}`), "demo", "prod", 1), "is not in the manifest"},
-		"secret twice":        {resources, withRef + secret("s", `{}`) + secret("s", `{}`), "more than once"},
-		"secret, no base64":   {resources, withRef + secret("s", `{"out.a": "hunter2!"}`), "data.out.a is not base64"},
-		"secret, no text":     {resources, withRef + secret("s", `{"out.a": "/w=="}`), "the value of out.a is not text"},
-		"secret, wrong type":  {resources, withRef + secret("s", `{"out.a": 1}`), "data.out.a is not a string"},
-		"secret, data a list": {resources, withRef + secret("s", `[]`), "data is not an object"},
-		"secret, into a text": {resources, withRef + secret("s", `{"out.id.x": "eA=="}`), "does not fit the attributes"},
-		"secret, huge index":  {resources, withRef + secret("s", `{"out.list.99999999": "eA=="}`), "does not fit the attributes"},
-		"secret, far index":   {resources, withRef + secret("s", `{"out.list.1024": "eA=="}`), "does not fit the attributes"},
-		"secretRef, a path":   {resources, instanceOf(`{"secretRef": {"name": "../../x"}}`, kept), "must be the name of a secret"},
-		"secretRef, a text":   {resources, instanceOf(`{"secretRef": "s"}`, kept), "must be the name of a secret"},
-		"no forProvider":      {managedVPC, vpc(`{}`, `{}`), "is this a managed resource of Crossplane?"},
-		"atProvider, a text":  {managedVPC, vpc(`{"forProvider": {}}`, `{"atProvider": "x"}`), "status.atProvider must be an object"},
-		"selector, no place":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "key": "k"}}}`, `{}`), "namespace is missing"},
-		"selector, a path": {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "../s", "namespace": "x", "key": "k"}}}`, `{}`),
-			"cannot be the name of a secret"},
-		"selector, namespace": {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "a/b", "key": "k"}}}`, `{}`),
-			"cannot be the name of a namespace"},
-		"selected, not there": {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "x", "key": "k"}}}`, `{}`),
-			"add it, or an empty Secret"},
-		"connection, a text": {managedVPC, vpc(`{"forProvider": {}, "writeConnectionSecretToRef": "x"}`, `{}`),
-			"writeConnectionSecretToRef must be an object"},
-		"initProvider, a list": {managedVPC, vpc(`{"forProvider": {}, "initProvider": []}`, `{}`), "spec.initProvider must be an object"},
+		"empty":                {module, ""},
+		"not a manifest":       {module, "\x00\xff"},
+		"broken YAML":          {module, "a: [hunter2"},
+		"broken JSON":          {module, `{"a": "hunter2`},
+		"a text":               {module, `"hunter2"`},
+		"a list of numbers":    {module, `{"kind": "List", "items": [1]}`},
+		"repeated key":         {module, "kind: RDS\nkind: hunter2\n"},
+		"alias":                {module, "a: &a [hunter2]\nb: *a\n"},
+		"another kind":         {module, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}}`},
+		"another version":      {module, strings.Replace(moduleOf(`{}`), "v1alpha1", "v1beta1", 1)},
+		"another namespace":    {module, strings.Replace(moduleOf(`{}`), "demo", "prod", 1)},
+		"twice":                {module, moduleOf(`{}`) + "\n---\n" + moduleOf(`{}`)},
+		"module, no string":    {module, moduleOf(`{"state": {}}`)},
+		"state is a string":    {resources, instanceOf(`{}`, `{"state": "x"}`)},
+		"version 3":            {resources, instanceOf(`{}`, `{"state": {"version": 3}}`)},
+		"version is a text":    {resources, instanceOf(`{}`, `{"state": {"version": "4"}}`)},
+		"huge serial":          {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": 1e99}}`)},
+		"negative serial":      {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "serial": -1}}`)},
+		"lineage is a number":  {resources, instanceOf(`{}`, `{"output": {}, "state": {"version": 4, "lineage": 1}}`)},
+		"no output":            {resources, instanceOf(`{}`, `{"state": {"version": 4}}`)},
+		"secret is not there":  {resources, withRef},
+		"secret, other place":  {resources, withRef + strings.Replace(secret("s", `{}`), "demo", "prod", 1)},
+		"secret twice":         {resources, withRef + secret("s", `{}`) + secret("s", `{}`)},
+		"secret, no base64":    {resources, withRef + secret("s", `{"out.a": "hunter2!"}`)},
+		"secret, no text":      {resources, withRef + secret("s", `{"out.a": "/w=="}`)},
+		"secret, wrong type":   {resources, withRef + secret("s", `{"out.a": 1}`)},
+		"secret, data a list":  {resources, withRef + secret("s", `[]`)},
+		"secret, into a text":  {resources, withRef + secret("s", `{"out.id.x": "eA=="}`)},
+		"secret, huge index":   {resources, withRef + secret("s", `{"out.list.99999999": "eA=="}`)},
+		"secret, far index":    {resources, withRef + secret("s", `{"out.list.1024": "eA=="}`)},
+		"secretRef, a path":    {resources, instanceOf(`{"secretRef": {"name": "../../x"}}`, kept)},
+		"secretRef, a text":    {resources, instanceOf(`{"secretRef": "s"}`, kept)},
+		"no forProvider":       {managedVPC, vpc(`{}`, `{}`)},
+		"atProvider, a text":   {managedVPC, vpc(`{"forProvider": {}}`, `{"atProvider": "x"}`)},
+		"selector, no place":   {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "key": "k"}}}`, `{}`)},
+		"selector, a path":     {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "../s", "namespace": "x", "key": "k"}}}`, `{}`)},
+		"selector, namespace":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "a/b", "key": "k"}}}`, `{}`)},
+		"selected, not there":  {managedVPC, vpc(`{"forProvider": {"aSecretRef": {"name": "s", "namespace": "x", "key": "k"}}}`, `{}`)},
+		"connection, a text":   {managedVPC, vpc(`{"forProvider": {}, "writeConnectionSecretToRef": "x"}`, `{}`)},
+		"initProvider, a list": {managedVPC, vpc(`{"forProvider": {}, "initProvider": []}`, `{}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := open(t, c.attrs).File([]byte(c.manifest), meter.New(0))
 			if err == nil {
 				t.Fatalf("got %s", got)
 			}
-			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") || errors.Is(err, ErrNoState) {
-				t.Errorf("got %q, want it to contain %q", err, c.want)
+			if errors.Is(err, ErrNoState) {
+				t.Errorf("got %q", err)
 			}
+			says.Error(t, name, err)
 		})
 	}
 }
@@ -135,24 +127,19 @@ func TestNoState(t *testing.T) {
 // A server's answers are no more trusted than a file.
 func TestWrongAnswers(t *testing.T) {
 	withRef := instanceOf(`{"secretRef": {"name": "s"}}`, kept)
-	for name, c := range map[string]struct {
-		object, secret string
-		want           string
-	}{
-		"object is none": {object: "hunter2", want: "something that is not an object"},
-		"another object": {object: strings.Replace(withRef, "vm", "hunter2", 1), want: "the server answered with something else"},
-		"another API":    {object: strings.Replace(withRef, "v1alpha1", "v1", 1), want: "the server answered with something else"},
-		"two objects":    {object: withRef + withRef, want: "the server answered with something else"},
-		"secret is none": {object: withRef, secret: "\x00\xff", want: "the secret demo/s: the server's answer: it is neither"},
-		"another secret": {object: withRef, secret: `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hunter2"}}`,
-			want: "the secret demo/s: the server answered with something else"},
-		"secret is an object": {object: withRef, secret: withRef, want: "the secret demo/s: the server answered with something else"},
-		"too much":            {object: withRef, secret: strings.Repeat(" ", maxManifest), want: "together with its secrets"},
+	says := golden(t, "answers")
+	for name, c := range map[string]struct{ object, secret string }{
+		"object is none":      {object: "hunter2"},
+		"another object":      {object: strings.Replace(withRef, "vm", "hunter2", 1)},
+		"another API":         {object: strings.Replace(withRef, "v1alpha1", "v1", 1)},
+		"two objects":         {object: withRef + withRef},
+		"secret is none":      {object: withRef, secret: "\x00\xff"},
+		"another secret":      {object: withRef, secret: `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hunter2"}}`},
+		"secret is an object": {object: withRef, secret: withRef},
+		"too much":            {object: withRef, secret: strings.Repeat(" ", maxManifest)},
 	} {
 		_, _, err := open(t, resources).State([]byte(c.object), func(SecretRef) ([]byte, error) { return []byte(c.secret), nil })
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: got %v, want %q", name, err, c.want)
-		}
+		says.Error(t, name, err)
 	}
 }
 
@@ -186,10 +173,11 @@ func TestBounded(t *testing.T) {
 		t.Errorf("a spec that JSON can hold: %v", err)
 	}
 	spec := `{"forProvider": {` + strings.TrimSuffix(many.String(), ",") + `}}`
-	if refs, err := asked(open(t, managedVPC), vpc(spec, `{}`)); len(refs) > 0 || err == nil ||
-		!strings.Contains(err.Error(), "more than 100 secrets") {
-		t.Errorf("got %v", err)
+	refs, err := asked(open(t, managedVPC), vpc(spec, `{}`))
+	if len(refs) > 0 {
+		t.Errorf("it was asked for %d secrets", len(refs))
 	}
+	golden(t, "limits").Error(t, "many secrets", err)
 }
 
 func FuzzFile(f *testing.F) {
