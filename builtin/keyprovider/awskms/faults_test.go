@@ -10,6 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -18,7 +19,7 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the faults of networks take seconds")
 	}
-	faultHarness(t).Run(t)
+	faultHarness(t).Run(t, testkit.OpenGolden(t, "../../testdata/mistakes.txt", "awskms, faults", "canary"))
 }
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
@@ -35,10 +36,6 @@ func faultHarness(t *testing.T) kindtest.Faults {
 			fmt.Fprintf(w, `{"__type":"com.amazonaws.kms#%s","message":%q}`, code, awskmstest.Leak)
 		}
 	}
-	const (
-		notAWS    = "the answer is not one of AWS (HTTP status 200)"
-		throttled = "too many requests, even after retries; try again later, or raise max_retries (ThrottlingException)"
-	)
 	return kindtest.Faults{
 		Server: server,
 		Build: func(t *testing.T, url, ca string, patience time.Duration) driver.KeyProvider {
@@ -60,35 +57,35 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		AnotherKey:  says(400, "IncorrectKeyException"),
 		Secrets:     []string{"canary", "AKIASTATIC"},
 		Sees: map[string]string{
-			"reset in the body":           netfail.Ended + " | the answer is not one of AWS",
-			"short body":                  notAWS,
-			"Content-Length too large":    notAWS,
-			"Content-Length too small":    notAWS,
-			"endless body":                notAWS,
+			"reset in the body":           netfail.Ended + " | (HTTP status 200)",
+			"short body":                  kindtest.InGolden,
+			"Content-Length too large":    kindtest.InGolden,
+			"Content-Length too small":    kindtest.InGolden,
+			"endless body":                kindtest.InGolden,
 			"endless gzip of nothing":     netfail.NoAnswer,
-			"nested a million deep":       "the answer is not one of AWS (HTTP status 200)",
-			"301 that names another host": "the answer is not one of AWS (HTTP status 301)",
-			"401 that names another host": "the answer is not one of AWS (HTTP status 401)",
-			"gzip bomb":                   notAWS,
-			"another service":             notAWS,
+			"nested a million deep":       kindtest.InGolden,
+			"301 that names another host": kindtest.InGolden,
+			"401 that names another host": kindtest.InGolden,
+			"gzip bomb":                   kindtest.InGolden,
+			"another service":             kindtest.InGolden,
 
-			"403":                            "the answer is not one of AWS (HTTP status 403)",
-			"500":                            "the answer is not one of AWS (HTTP status 500)",
-			"429 with Retry-After":           "the answer is not one of AWS (HTTP status 429)",
-			"429 with Retry-After of a year": "the answer is not one of AWS (HTTP status 429)",
+			"403":                            kindtest.InGolden,
+			"500":                            kindtest.InGolden,
+			"429 with Retry-After":           kindtest.InGolden,
+			"429 with Retry-After of a year": kindtest.InGolden,
 
-			"throttled":            throttled,
-			"throttled for a year": throttled,
-			"unavailable":          "the service is unavailable; try again later (KMSInternalException)",
+			"throttled":            kindtest.InGolden,
+			"throttled for a year": kindtest.InGolden,
+			"unavailable":          kindtest.InGolden,
 
-			"denied":      "access is denied (AccessDeniedException)",
-			"disabled":    "the key is disabled (DisabledException)",
-			"not found":   "there is no such key (NotFoundException)",
-			"another key": "the file was encrypted with another key (IncorrectKeyException)",
+			"denied":      kindtest.InGolden,
+			"disabled":    kindtest.InGolden,
+			"not found":   kindtest.InGolden,
+			"another key": kindtest.InGolden,
 
-			"redirect loop":              "the request failed",
-			"redirect to another origin": "the request failed",
-			"redirect to plain http":     "the request failed",
+			"redirect loop":              kindtest.InGolden,
+			"redirect to another origin": kindtest.InGolden,
+			"redirect to plain http":     kindtest.InGolden,
 
 			"certificate of an unknown authority": netfail.UnknownAuthority + "set custom_ca_bundle",
 		},

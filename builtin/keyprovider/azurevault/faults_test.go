@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -24,7 +25,7 @@ func TestFaults(t *testing.T) {
 		t.Skip("the faults of networks take seconds")
 	}
 	t.Parallel()
-	faultHarness(t).Run(t)
+	faultHarness(t).Run(t, testkit.OpenGolden(t, "../../testdata/mistakes.txt", "azurevault, faults", "canary"))
 }
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }
@@ -36,11 +37,6 @@ func faultHarness(t *testing.T) kindtest.Faults {
 	says := func(status int, code, inner string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { azurevaulttest.Fail(w, status, code, inner) }
 	}
-	const (
-		noAnswer  = "no usable answer from https://example.vault.azure.net/"
-		throttled = "too many calls: https://example.vault.azure.net/ refuses further ones for now; try again later"
-		failed    = "unexpected answer: the vault failed to decrypt with the key a of https://example.vault.azure.net/ (HTTP status "
-	)
 	return kindtest.Faults{
 		Server: s,
 		Hosts:  []string{"example.vault.azure.net", "login.microsoftonline.com"},
@@ -78,35 +74,35 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		AnotherKey:  says(400, "BadParameter", ""),
 		Secrets:     []string{canary, azurevaulttest.Secret, azurevaulttest.Token},
 		Sees: map[string]string{
-			"403":                         "it does not come from Key Vault (HTTP status 403); check vault_uri and any proxy",
+			"403":                         kindtest.InGolden,
 			"reset in the body, once":     netfail.Ended,
-			"Content-Length too small":    noAnswer,
-			"endless body":                noAnswer,
+			"Content-Length too small":    kindtest.InGolden,
+			"endless body":                kindtest.InGolden,
 			"endless gzip of nothing":     netfail.NoAnswer,
 			"nested a million deep":       netfail.Invalid,
-			"301 that names another host": "HTTP status 301",
-			"401 that names another host": "its header WWW-Authenticate is not that of Azure",
-			"gzip bomb":                   noAnswer,
-			"another service":             noAnswer,
+			"301 that names another host": kindtest.InGolden,
+			"401 that names another host": kindtest.InGolden,
+			"gzip bomb":                   kindtest.InGolden,
+			"another service":             kindtest.InGolden,
 
-			"500":                            failed + "500)",
-			"429 with Retry-After":           throttled,
-			"429 with Retry-After of a year": throttled,
+			"500":                            kindtest.InGolden,
+			"429 with Retry-After":           kindtest.InGolden,
+			"429 with Retry-After of a year": kindtest.InGolden,
 
-			"throttled":            throttled,
-			"throttled for a year": throttled,
-			"unavailable":          failed + "503)",
+			"throttled":            kindtest.InGolden,
+			"throttled for a year": kindtest.InGolden,
+			"unavailable":          kindtest.InGolden,
 
-			"denied":      "the vault denies to decrypt with the key",
-			"disabled":    "or the version that is needed, is disabled",
-			"not found":   "the vault does not know the key a",
-			"another key": "it was encrypted with another key",
+			"denied":      kindtest.InGolden,
+			"disabled":    kindtest.InGolden,
+			"not found":   kindtest.InGolden,
+			"another key": kindtest.InGolden,
 
-			"redirect loop":              failed + "307)",
-			"redirect to another origin": failed + "307)",
-			"redirect to plain http":     failed + "307)",
+			"redirect loop":              kindtest.InGolden,
+			"redirect to another origin": kindtest.InGolden,
+			"redirect to plain http":     kindtest.InGolden,
 
-			"certificate expired": noAnswer + ": " + netfail.NotTrusted + ": x509: certificate has expired",
+			"certificate expired": "https://example.vault.azure.net/: " + netfail.NotTrusted + ": x509: certificate has expired",
 		},
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the SDK does not wait for longer than a minute; TestCancelledWhileWaiting cancels " +

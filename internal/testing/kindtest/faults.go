@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/probe"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
 )
 
@@ -41,8 +43,8 @@ type Faults struct {
 	Secrets []string // secrets in the configuration, which must not leak
 
 	// Sees maps row names to the message users see, where it differs from the default. The message is a part of the
-	// error, or [Works]. If the system's report depends on when a reset arrives, the possible parts are separated by "
-	// | ". Cannot maps row names to the reason why the fault cannot affect this key provider, or why the test does not
+	// error, [Works] or [InGolden]. If the system's report depends on when a reset arrives, the possible parts are
+	// separated by " | ". Cannot maps row names to the reason why the fault cannot affect this key provider, or why the test does not
 	// wait for its end. The test names the rows that are missing in both.
 	Sees, Cannot map[string]string
 
@@ -52,15 +54,25 @@ type Faults struct {
 	Late []string
 }
 
-// Works means that a fault does not matter, or is over at the next try.
-const Works = faults.Works
+const (
+	Works    = faults.Works    // a fault does not matter, or is over at the next try
+	InGolden = faults.InGolden // the golden has the whole text, with DURATION in place of each duration
+)
 
-// Run runs one subtest per fault. With -short, it runs only the faults handled by the key provider's own code, and not
+var duration = regexp.MustCompile(`\b[\d.]+(ms|s)\b`)
+
+// Run runs one subtest per fault, and compares the texts of the rows that are [InGolden]. With -short, it runs only the faults handled by the key provider's own code, and not
 // the faults handled by the HTTP client.
 //
 // net/http logs unsolicited server data to the standard logger, and the data may contain a part of a key. A program
 // that gets keys from services should silence that logger, as the provider and this test do.
-func (h Faults) Run(t *testing.T) { h.suite().Run(t) }
+func (h Faults) Run(t *testing.T, golden *testkit.Golden) {
+	s := h.suite()
+	s.Golden = func(t *testing.T, name, text string) {
+		golden.Error(t, name, errors.New(duration.ReplaceAllString(text, "DURATION")))
+	}
+	s.Run(t)
+}
 
 // RunCosts makes the service responses grow in each way their format allows. The memory and time they cost must not
 // grow faster than their size. Nothing else may run at the same time. With -short, RunCosts tries only a sample.
