@@ -10,7 +10,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/awskms/awskmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -19,7 +18,7 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the faults of networks take seconds")
 	}
-	faultHarness(t).Run(t, testkit.OpenGolden(t, "../../testdata/mistakes.txt", "awskms, faults", "canary"))
+	faultHarness(t).Run(t, kindtest.OpenMistakes(t, "awskms, faults"))
 }
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }

@@ -15,7 +15,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/azurevault/azurevaulttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -25,7 +24,7 @@ func TestFaults(t *testing.T) {
 		t.Skip("the faults of networks take seconds")
 	}
 	t.Parallel()
-	faultHarness(t).Run(t, testkit.OpenGolden(t, "../../testdata/mistakes.txt", "azurevault, faults", "canary"))
+	faultHarness(t).Run(t, kindtest.OpenMistakes(t, "azurevault, faults"))
 }
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }

@@ -13,7 +13,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms"
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/gcpkms/gcpkmstest"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -24,7 +23,7 @@ func TestFaults(t *testing.T) {
 		t.Skip("the faults of networks take seconds")
 	}
 	t.Parallel()
-	faultHarness(t).Run(t, testkit.OpenGolden(t, "../../testdata/mistakes.txt", "gcpkms, faults", "canary"))
+	faultHarness(t).Run(t, kindtest.OpenMistakes(t, "gcpkms, faults"))
 }
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }

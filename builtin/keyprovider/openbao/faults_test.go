@@ -9,7 +9,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/kindtest"
 )
 
@@ -19,7 +18,7 @@ func TestFaults(t *testing.T) {
 		t.Skip("the faults of networks take seconds")
 	}
 	t.Parallel()
-	faultHarness(t).Run(t, testkit.OpenGolden(t, "../../testdata/mistakes.txt", "openbao, faults", "canary"))
+	faultHarness(t).Run(t, kindtest.OpenMistakes(t, "openbao, faults"))
 }
 
 func TestCosts(t *testing.T) { faultHarness(t).RunCosts(t) }

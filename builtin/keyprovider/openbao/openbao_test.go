@@ -370,9 +370,10 @@ func TestRedirects(t *testing.T) {
 	if got, err := build(t, base.With("disable_redirects", false), nil).Key(t.Context(), nil, stored); err != nil || !bytes.Equal(got, key) {
 		t.Error(err)
 	}
-	for to, want := range map[string]string{
-		"http://bao.example.com:8200/v1/x": "it redirects to another machine over plain http, where anybody could read the token",
-		"http://%\"canary@x/":              "",
+	says := kindtest.OpenMistakes(t, "openbao, redirects")
+	for name, to := range map[string]string{
+		"plain http": "http://bao.example.com:8200/v1/x",
+		"no URL":     "http://%\"canary@x/",
 	} {
 		standby.Fault = func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Location", to)
@@ -380,9 +381,7 @@ func TestRedirects(t *testing.T) {
 			return true
 		}
 		_, err := build(t, base.With("disable_redirects", false), nil).Key(t.Context(), nil, stored)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
-			t.Errorf("%s: got %v, want %q", to, err, want)
-		}
+		says.Error(t, name, err)
 	}
 	standby.Fault = func(w http.ResponseWriter, r *http.Request) bool {
 		http.Redirect(w, r, active.URL+r.URL.Path, http.StatusTemporaryRedirect)

@@ -464,6 +464,7 @@ func TestHostileText(t *testing.T) {
 		"deep maps in YAML":   {"a: " + strings.Repeat("{a: ", 1002) + strings.Repeat("}", 1002) + "\nsops:\n  lastmodified: x\n"},
 		"an empty group": {`{"sops":{"mac":"ENC[x]","lastmodified":"2026-01-01T00:00:00Z","version":"3.0.0","key_groups":[` +
 			`{"age":[{"recipient":"x","enc":"x"}]},{}]}}`},
+		"huge number":        {`{"n": 1e999,` + meta},
 		"two documents":      {file + file},
 		"alias bomb":         {yamlBomb()},
 		"two in YAML":        {"a: b\n---\nsops:\n  lastmodified: x\n"},

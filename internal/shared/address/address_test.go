@@ -1,8 +1,11 @@
 package address
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -25,35 +28,36 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		``:                               `this is not an address`,
-		`aws_vpc`:                        `has a type and a name`,
-		`data.aws_vpc`:                   `has a type and a name`,
-		`data`:                           `has a type and a name`,
-		`aws_vpc.main.id`:                `is read as attributes.NAME of the result`,
-		`aws_vpc.main[0].id`:             `is read as attributes.NAME of the result`,
-		`aws_vpc.main[0][1]`:             `is read as attributes.NAME of the result`,
-		`module.net`:                     `this is the address of a module`,
-		`module.net["a"]`:                `this is the address of a module`,
-		`module`:                         `the name of a module is required`,
-		`module[0].x.y`:                  `the name of a module is required`,
-		`x.y[*]`:                         `leave out [*] for all instances`,
-		`x.y[-1]`:                        `this is not an address: at character 5`,
-		`x.y[1.5]`:                       `a whole number that is not negative`,
-		`x.y[1e100]`:                     `a whole number that is not negative`,
-		`x.y[99999999999]`:               `a whole number that is not negative`,
-		`x.y[each.key]`:                  `must contain either a literal number or a literal string`,
-		`x.y["${each.key}"]`:             `this is not an address`,
-		`x.y[0`:                          `this is not an address: at character 6`,
-		`x.y z`:                          `this is not an address: at character 5`,
-		`x..y`:                           `dot must be followed by attribute name`,
-		`0.x`:                            `this is not an address: at character 1`,
-		strings.Repeat("module.m.", 5e3): `at most 16384 bytes`,
+	says := testkit.OpenGolden(t, "../testdata/mistakes.txt", "addresses")
+	for _, text := range []string{
+		``,
+		`aws_vpc`,
+		`data.aws_vpc`,
+		`data`,
+		`aws_vpc.main.id`,
+		`aws_vpc.main[0].id`,
+		`aws_vpc.main[0][1]`,
+		`module.net`,
+		`module.net["a"]`,
+		`module`,
+		`module[0].x.y`,
+		`x.y[*]`,
+		`x.y[-1]`,
+		`x.y[1.5]`,
+		`x.y[1e100]`,
+		`x.y[99999999999]`,
+		`x.y[each.key]`,
+		`x.y["${each.key}"]`,
+		`x.y[0`,
+		`x.y z`,
+		`x..y`,
+		`0.x`,
 	} {
-		if a, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.100s: got %.100s, %v, want %q", text, a, err, want)
-		}
+		_, err := Parse(text)
+		says.Error(t, strconv.Quote(text), err)
 	}
+	_, err := Parse(strings.Repeat("module.m.", 5e3))
+	says.Error(t, "too long", err)
 }
 
 func TestProviderAddress(t *testing.T) {

@@ -2,12 +2,13 @@ package keyfile
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // Of a path to nothing, only what exists is shown: the rest may be a secret.
@@ -25,27 +26,19 @@ func TestExplain(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
 		t.Skip("there are no links here")
 	}
-	for name, want := range map[string]string{
-		"dangling":            fmt.Sprintf("; check the path: %q has no such file", dir),
-		"key.hcl":             fmt.Sprintf(`; check the path: %q has no such file. Did you mean "keys.hcl"?`, dir),
-		"c4n4ry":              fmt.Sprintf("; check the path: %q has no such file", dir),
-		"c4n4ry/c4n4ry+c4n/x": fmt.Sprintf("; check the path, which exists only as far as %q", dir),
-		"flder/c4n4ry/x":      fmt.Sprintf(`; check the path, which exists only as far as %q. Did you mean "folder"?`, dir),
-		"folder/c4n4ry":       fmt.Sprintf("; check the path: %q has no such file", filepath.Join(dir, "folder")),
-		"folder":              "it is a folder, not a file; give the path of a file in it",
+	says := testkit.OpenGolden(t, "../testdata/mistakes.txt", "key files", "c4n4ry")
+	for name, path := range map[string]string{
+		"a link to nothing": "dangling", "a near name": "key.hcl", "another name": "c4n4ry", "far away": "c4n4ry/c4n4ry+c4n/x",
+		"a near folder": "flder/c4n4ry/x", "in a folder": "folder/c4n4ry", "a folder": "folder",
 	} {
-		path := filepath.Join(dir, name)
-		_, err := Read(path)
+		_, err := Read(filepath.Join(dir, path))
 		reason := errors.Unwrap(err) // without the path, which whoever reads may show
-		if reason == nil || !strings.HasSuffix(reason.Error(), want) || strings.Contains(reason.Error(), "c4n4ry") ||
-			errors.Is(err, fs.ErrNotExist) != (name != "folder") {
+		if says.Error(t, name, reason); errors.Is(err, fs.ErrNotExist) != (path != "folder") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	denied := &fs.PathError{Op: "open", Path: "c4n4ry", Err: fs.ErrPermission}
-	if got := Explain("c4n4ry", denied).Error(); got != "permission denied; ask its owner for permission" {
-		t.Errorf("got %s", got)
-	}
+	says.Error(t, "denied", Explain("c4n4ry", denied))
 }
 
 // What is in the place of the name of a file may be what is in the file.
