@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
+	"github.com/statecrypt/terraform-provider-statecrypt/builtin/keyprovider/openbao"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
@@ -94,9 +95,24 @@ func (r routed) text(settings ...string) string {
 	return r.what + ` "` + r.table.Name + "\" \"x\" {\n" + strings.Join(settings, "\n") + "\n}"
 }
 
-// refusal is the error about what the environment must not do. Other mistakes
-// do not matter here: these are no complete settings.
-func (r routed) refusal(t *testing.T, code, environment string) string {
+// refusals is what each error says of a setting of TF_ENCRYPTION beside a secret, up to the name of the secret. The
+// golden has the whole error ("a setting of TF_ENCRYPTION: an address").
+func refusals(t *testing.T) string {
+	t.Helper()
+	r := routed{what: "key_provider", table: openbao.Block().Table}
+	err := r.resolve(t, r.text(`token = "code"`), r.text(`address = "https://a"`))
+	if err == nil {
+		t.Fatal("an address goes to a token of the code")
+	}
+	_, says, _ := strings.Cut(err.Error(), ".address: ")
+	says, _, found := strings.Cut(says, ": token")
+	if !found {
+		t.Fatalf("got %v", err)
+	}
+	return says
+}
+
+func (r routed) resolve(t *testing.T, code, environment string) error {
 	t.Helper()
 	canary := encryption.Variables(map[string]cty.Value{"canary": cty.StringVal("canary")})
 	lookup := func(name string) (string, bool) { return environment, name == "TF_ENCRYPTION" }
@@ -109,7 +125,15 @@ func (r routed) refusal(t *testing.T, code, environment string) string {
 		entry = merged.Methods[r.what+"."+r.table.Name+".x"]
 	}
 	_, err = entry.Resolve(r.table, unstable.Scope{Lookup: merged.LookupEnv, AllowCommands: merged.AllowCommands})
-	if err == nil || !strings.Contains(err.Error(), "a setting from TF_ENCRYPTION must not be combined with a secret from the configuration") {
+	return err
+}
+
+// refusal is the error that says what the environment must not do. Other mistakes
+// do not matter here: these are no complete settings.
+func (r routed) refusal(t *testing.T, says, code, environment string) string {
+	t.Helper()
+	err := r.resolve(t, code, environment)
+	if err == nil || !strings.Contains(err.Error(), says) {
 		return ""
 	}
 	if strings.Contains(err.Error(), "canary") {
@@ -124,19 +148,20 @@ func (r routed) refusal(t *testing.T, code, environment string) string {
 // Promise: TF_ENCRYPTION (every key provider and method)
 func TestEnvironmentDoesNotRoute(t *testing.T) {
 	t.Parallel()
+	says := refusals(t)
 	for _, r := range routedKinds() {
 		for _, secret := range r.secrets {
 			for _, route := range r.route {
 				if route.path[0] == secret.path[0] {
 					continue // one attribute or block, which the environment replaces as a whole
 				}
-				r.test(t, secret, route)
+				r.test(t, says, secret, route)
 			}
 		}
 	}
 }
 
-func (r routed) test(t *testing.T, secret, route leaf) {
+func (r routed) test(t *testing.T, says string, secret, route leaf) {
 	t.Helper()
 	ofCode, ofEnvironment := secret.setting("code"), secret.setting("environment")
 	place := strings.Join(route.path, ".")
@@ -161,7 +186,7 @@ func (r routed) test(t *testing.T, secret, route leaf) {
 		if name == "brings secret alone" && slices.ContainsFunc(r.secrets, func(l leaf) bool { return l.path[0] == route.path[0] }) {
 			continue // the route is a secret itself, or stands beside one
 		}
-		refusal := r.refusal(t, c.code, c.environment)
+		refusal := r.refusal(t, says, c.code, c.environment)
 		if (refusal != "") != c.refused {
 			t.Errorf("%s: %s, where the environment %s: %q", r.table.Name, place, name, refusal)
 		}

@@ -136,7 +136,7 @@ func TestPlain(t *testing.T) {
 		"plaintext, enforced":           {settings: enforced, file: state, reason: encryption.ErrPlaintext},
 		"cut off":                       {settings: before, file: string(file[:100]), reason: encryption.ErrDamaged},
 		"empty":                         {reason: encryption.ErrDamaged},
-		"the record of a backend":       {file: record, reason: encryption.ErrBackendRecord, part: "record of a backend"},
+		"the record of a backend":       {file: record, reason: encryption.ErrBackendRecord},
 	} {
 		t.Setenv("TF_ENCRYPTION", c.settings)
 		got, err := plain(t.Context(), []byte(c.file))

@@ -49,20 +49,19 @@ func KnownReason(err error, advice string) string {
 	case IsTLS(err):
 		return reasonOfTLS(err, advice)
 	case isDNS && isOfProxy(err, lookup.Name):
-		return strings.TrimSpace("the host "+shown(lookup.Name)) + ", the host of a proxy, cannot be found; check the argument proxy, or " +
-			"HTTPS_PROXY and HTTP_PROXY: " + shown(lookup.Err)
+		return strings.TrimSpace("the host "+shown(lookup.Name)) + proxyNotFound + ": " + shown(lookup.Err)
 	case isDNS:
 		return strings.TrimSpace("the host "+shown(lookup.Name)) + NotFound + ": " + shown(lookup.Err)
 	case IsTimeout(err):
 		return NotInTime
 	case isOp && network.Op == "proxyconnect":
-		return "the proxy cannot be reached; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY: " + shown(network.Error())
+		return proxyNotReached + ": " + shown(network.Error())
 	case isOp && errors.Is(err, syscall.ECONNRESET):
 		return Ended + ": " + shown(network.Error())
 	case isOp:
 		return NotReached + ": " + shown(network.Error())
 	case isErrno:
-		return "the connection failed: " + errno.Error()
+		return failed + ": " + errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return BrokeOff
 	}
@@ -125,6 +124,12 @@ const (
 	NoHandshake      = "the TLS handshake failed"
 	NotTrusted       = "the server's certificate is not trusted"
 	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // advice follows
+
+	failed          = "the connection failed"
+	speaksTLS       = "the server speaks TLS at this port; use https://"
+	proxyNotFound   = ", the host of a proxy, cannot be found; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY" // follows the host
+	proxyNotReached = "the proxy cannot be reached; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY"
+	proxyRefuses    = "the proxy refuses the connection"
 )
 
 // reasonInText returns a reason if text contains a message that is known to be harmless. It is for clients
@@ -137,13 +142,13 @@ func reasonInText(text, trust string) string {
 		{Said: "certificate is valid for", Text: NotTrusted + ": certificate is valid for another host"},
 		{Said: "first record does not look like a TLS handshake", Text: NotTLS},
 		// These bytes are a TLS alert: the server could not understand the request.
-		{Said: `malformed HTTP response "\x15\x03`, Text: "the server speaks TLS at this port; use https://"},
+		{Said: `malformed HTTP response "\x15\x03`, Text: speaksTLS},
 		{Said: "no such host", Text: "the host" + NotFound},
 		{Said: "connection refused", Text: NotReached + ": connection refused"},
 		{Said: "connection reset", Text: NotReached + ": connection reset"},
 		{Said: "network is unreachable", Text: NotReached + ": network is unreachable"},
 		{Said: "i/o timeout", Text: NotReached + ": i/o timeout"},
-		{Said: "failed to do connect handshake", Text: "the proxy refuses the connection"},
+		{Said: "failed to do connect handshake", Text: proxyRefuses},
 		{Said: "context deadline exceeded", Text: NotInTime},
 	}, 0, "", text).Text
 }

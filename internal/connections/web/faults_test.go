@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
@@ -25,11 +26,8 @@ import (
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	const (
-		limit     = 1 << 20
-		password  = "password-ssssssssssssssss"
-		answered  = "the server answered "
-		redirects = answered + "307 Temporary Redirect"
-		tooLarge  = "the file is larger than 1048576 bytes"
+		limit    = 1 << 20
+		password = "password-ssssssssssssssss"
 	)
 	want := []byte(`{"data": "` + strings.Repeat("data ", 20_000) + `"}`)
 	faults.Suite{
@@ -74,25 +72,26 @@ func TestFaults(t *testing.T) {
 				t.Errorf("got %v: a read that failed does not show that there is no state", err)
 			}
 		},
+		Golden: testkit.OpenGolden(t, "../testdata/mistakes.txt", "faults", password).Check,
 		Sees: map[string]string{
-			"short body":               netfail.BrokeOff + " (after 2 tries)",
+			"short body":               faults.InGolden,
 			"Content-Length too small": faults.Cut,
-			"endless body":             tooLarge,
-			"gzip bomb":                "unpacking the gzip data: " + tooLarge,
-			"endless gzip of nothing":  "unpacking the gzip data: " + tooLarge,
+			"endless body":             faults.InGolden,
+			"gzip bomb":                faults.InGolden,
+			"endless gzip of nothing":  faults.InGolden,
 			"nested a million deep":    faults.Other,
 			"another service":          faults.Other,
 
-			"403":                            answered + "403 Forbidden",
-			"500":                            answered + "500 Internal Server Error (after 2 tries)",
-			"429 with Retry-After":           answered + "429 Too Many Requests (after 2 tries)",
-			"429 with Retry-After of a year": answered + "429 Too Many Requests (after 2 tries)",
+			"403":                            faults.InGolden,
+			"500":                            faults.InGolden,
+			"429 with Retry-After":           faults.InGolden,
+			"429 with Retry-After of a year": faults.InGolden,
 
-			"redirect loop":               redirects,
-			"redirect to another origin":  redirects,
-			"redirect to plain http":      redirects,
-			"301 that names another host": answered + "301 Moved Permanently",
-			"401 that names another host": answered + "401 Unauthorized",
+			"redirect loop":               faults.InGolden,
+			"redirect to another origin":  faults.InGolden,
+			"redirect to plain http":      faults.InGolden,
+			"301 that names another host": faults.InGolden,
+			"401 that names another host": faults.InGolden,
 
 			"certificate of an unknown authority": netfail.UnknownAuthority + "set ca_file",
 		},
@@ -104,13 +103,9 @@ func TestFaults(t *testing.T) {
 
 // How long a try may take is said, and what raises it.
 func TestLate(t *testing.T) {
-	for attr, want := range map[string]string{
-		"":        netfail.NoAnswer + " within 1m30s",
-		"timeout": netfail.NoAnswer + " within 1m30s; timeout can be raised",
-	} {
+	says := testkit.OpenGolden(t, "../testdata/mistakes.txt", "late")
+	for name, attr := range map[string]string{"no attribute": "", "an attribute": "timeout"} {
 		w := Wire{Patience: Patience{Timeout: 90 * time.Second, Attr: attr}}
-		if got := w.reason(context.DeadlineExceeded); got.Error() != want {
-			t.Errorf("got %v, want %s", got, want)
-		}
+		says.Error(t, name, w.reason(context.DeadlineExceeded))
 	}
 }

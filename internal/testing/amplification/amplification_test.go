@@ -2,6 +2,8 @@ package amplification
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/provider"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
 // reader is one way in which a stranger's bytes become values.
@@ -26,9 +29,9 @@ type reader struct {
 	seal     func(string) string
 	grammars []Grammar
 
-	ends     string // in the error of the last step that a file gets to; "" if it is read
-	times    int    // bytes that may be allocated for each of the file
-	programs int    // that may be started
+	fails    bool // whether the last step that a file gets to fails
+	times    int  // bytes that may be allocated for each of the file
+	programs int  // that may be started
 }
 
 // bench reads files as a CLI has them read, from the request to the answer.
@@ -180,13 +183,20 @@ func (r reader) bounds(unit float64) bounds {
 // TestGrammarsAreRead checks that files get as far as they are meant to: one that is
 // refused at the door costs nothing, and shows nothing.
 func TestGrammarsAreRead(t *testing.T) {
-	b := newBench(t)
+	b, says := newBench(t), testkit.OpenGolden(t, "testdata/mistakes.txt", "")
 	for _, r := range readers(t, b) {
+		reasons := map[string]bool{}
 		for _, g := range r.grammars {
 			c := b.read(t, r, g.File(g.least()))
-			if (c.err == "") != (r.ends == "") || !strings.Contains(c.err, r.ends) {
-				t.Errorf("%s, %s: got %q, want %q", r.name, g.Name, c.err, r.ends)
+			switch {
+			case (c.err != "") != r.fails:
+				t.Errorf("%s, %s: got %q", r.name, g.Name, c.err)
+			case r.fails:
+				reasons[strings.Split(c.err, "\n\n")[1]] = true // after the title and the place
 			}
+		}
+		if r.fails {
+			says.Error(t, r.name, errors.New(strings.Join(slices.Sorted(maps.Keys(reasons)), "\n\n")))
 		}
 	}
 }
