@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 )
 
 // answering is a source that reads what it is told.
@@ -35,8 +37,8 @@ func TestStart(t *testing.T) {
 		want     string
 	}{
 		"a file":               {t.Context(), answering{data: make([]byte, 8)}, 0, ""},
-		"too large, unnoticed": {t.Context(), answering{data: make([]byte, 9)}, 0, "larger than 8 bytes"},
-		"too long":             {t.Context(), answering{wait: true}, time.Millisecond, "could not be read within 1ms"},
+		"too large, unnoticed": {t.Context(), answering{data: make([]byte, 9)}, 0, meter.TooLarge(8).Error()},
+		"too long":             {t.Context(), answering{wait: true}, time.Millisecond, " 1ms"},
 		"not begun":            {cancelled, answering{data: make([]byte, 9)}, 0, "interrupted"},
 	} {
 		kind := Kind{Patience: tt.patience, Begin: func(Settings) Open { return func(Request) (Source, error) { return tt.source, nil } }}

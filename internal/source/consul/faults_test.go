@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/consul/consultest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
@@ -23,10 +21,6 @@ func TestCosts(t *testing.T) { sourcetest.Costs(t, faultHarness(t)) }
 
 func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	t.Helper()
-	const (
-		notConsul = "the answer is not a key of Consul's key-value store; check the address"
-		redirects = "the server redirects to another place, which Consul does not do for keys; nothing was sent there"
-	)
 	var timeout time.Duration
 	return sourcetest.FaultHarness{
 		Kind: hurried(&timeout),
@@ -47,26 +41,27 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 		},
 		SharedWire: true,
 		Sees: map[string]string{
-			"Content-Length too small":    notConsul,
-			"endless body":                meter.TooLarge(1 << 20).Error(),
-			"endless gzip of nothing":     meter.TooLarge(1 << 20).Error(),
-			"nested a million deep":       notConsul,
-			"301 that names another host": redirects,
-			"401 that names another host": "the server did not accept the user name and password (401 Unauthorized)",
-			"gzip bomb":                   meter.TooLarge(1 << 20).Error(),
-			"another service":             notConsul,
+			"Content-Length too small":    faults.InGolden,
+			"endless body":                faults.InGolden,
+			"endless gzip of nothing":     faults.InGolden,
+			"nested a million deep":       faults.InGolden,
+			"301 that names another host": faults.InGolden,
+			"401 that names another host": faults.InGolden,
+			"gzip bomb":                   faults.InGolden,
+			"another service":             faults.InGolden,
 
-			"403":                            "what the token needs is a policy with",
-			"500":                            "the server answered 500 Internal Server Error",
-			"429 with Retry-After":           "the server answered 429 Too Many Requests",
-			"429 with Retry-After of a year": "the server answered 429 Too Many Requests",
+			"403":                            faults.InGolden,
+			"500":                            faults.InGolden,
+			"429 with Retry-After":           faults.InGolden,
+			"429 with Retry-After of a year": faults.InGolden,
 
-			"redirect loop":              redirects,
-			"redirect to another origin": redirects,
-			"redirect to plain http":     redirects,
+			"redirect loop":              faults.InGolden,
+			"redirect to another origin": faults.InGolden,
+			"redirect to plain http":     faults.InGolden,
 
-			"certificate of an unknown authority": netfail.UnknownAuthority + "set ca_file",
+			"certificate of an unknown authority": faults.InGolden,
 		},
+		Golden: "consul, faults",
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the longest wait ends first; TestCancelledWhileWaiting cancels one",
 		},

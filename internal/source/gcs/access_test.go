@@ -144,7 +144,7 @@ func TestWhoReads(t *testing.T) {
 			if got := google.Requests(); len(got) != c.asked {
 				t.Errorf("token requests: %q", got)
 			}
-			if want := fmt.Sprintf("with the credentials %q", c.name); c.name != "" && !strings.Contains(src.String(), want) {
+			if want := fmt.Sprintf("%q", c.name); c.name != "" && !strings.Contains(src.String(), want) {
 				t.Errorf("got %s", src)
 			}
 		})

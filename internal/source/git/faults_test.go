@@ -27,14 +27,36 @@ import (
 
 // What git says differs with its version and that of its TLS library; what is
 // here does not.
-const (
-	unreachable = "the server cannot be reached"
-	notAccepted = "the server's certificate was not accepted"
-	unavailable = "the server is busy or unavailable; try again"
-	brokeOff    = "the connection broke off, or the data was damaged; try again"
-	stopped     = "the server stopped sending; try again"
-	noAccess    = "unable to access 'https://127.0.0.1:"
-)
+const noAccess = "unable to access 'https://127.0.0.1:"
+
+// explained is what git's messages of faults are explained by.
+type explained struct {
+	unreachable, notAccepted, unavailable, brokeOff, stopped, redirects, nothing, otherTransport, outOfMemory string
+}
+
+func newExplained(t *testing.T) explained {
+	t.Helper()
+	of := func(message string) string {
+		for _, a := range advice {
+			if a.when.MatchString(message) {
+				return a.then(&repository{access: &access{caFile: "ca.pem"}, others: []string{}}, ref{name: "main"}).Error()
+			}
+		}
+		t.Fatalf("nothing explains %q", message)
+		return ""
+	}
+	return explained{
+		unreachable:    of("failed to connect"),
+		notAccepted:    of("server certificate verification failed"),
+		unavailable:    of("returned error: 503"),
+		brokeOff:       of("early EOF"),
+		stopped:        of("Operation too slow"),
+		redirects:      of("requested URL returned error: 301"),
+		nothing:        of("couldn't find remote ref"),
+		otherTransport: of("transport 'http' not allowed"),
+		outOfMemory:    of("fatal: Out of memory"),
+	}
+}
 
 // TestFaultsOfRefs has the answers go wrong that say what there is.
 //
@@ -42,32 +64,32 @@ const (
 func TestFaultsOfRefs(t *testing.T) {
 	long(t)
 	t.Parallel()
-	h := faultHarness(t)
+	h, is := faultHarness(t), newExplained(t)
 	h.At = func(r *http.Request, _ []byte) bool { return strings.HasSuffix(r.URL.Path, "/info/refs") }
 	maps.Copy(h.Sees, map[string]string{
-		"nobody listens":              unreachable,
-		"reset at once":               unreachable + " | " + brokeOff,
-		"Content-Length too large":    brokeOff,
+		"nobody listens":              is.unreachable,
+		"reset at once":               is.unreachable + " | " + is.brokeOff,
+		"Content-Length too large":    is.brokeOff,
 		"Content-Length too small":    "expected flush after capabilities",
 		"endless header":              noAccess,
 		"endless gzip of nothing":     noAccess,
 		"nested a million deep":       "bad line length character",
-		"301 that names another host": "the server redirects, and credentials are not sent along",
+		"301 that names another host": is.redirects,
 		"gzip bomb":                   noAccess,
-		"another service":             "has neither branches nor tags: it is empty, or", // what git's protocol without a service comes to
+		"another service":             is.nothing, // what git's protocol without a service comes to
 		"redirect loop":               "redirects followed",
 		"redirect to another origin":  rejected,
-		"redirect to plain http":      "the address leads to another kind of transport",
+		"redirect to plain http":      is.otherTransport,
 
-		"certificate expired":                 notAccepted,
-		"certificate of another host":         notAccepted,
-		"certificate of an unknown authority": notAccepted,
+		"certificate expired":                 is.notAccepted,
+		"certificate of another host":         is.notAccepted,
+		"certificate of an unknown authority": is.notAccepted,
 		"TLS 1.0":                             noAccess,
 		"no TLS":                              noAccess,
 		"handshake breaks off":                noAccess,
 	})
 	if runtime.GOOS == "linux" {
-		h.Sees["endless body"] = "git needs more memory than it may have"
+		h.Sees["endless body"] = is.outOfMemory
 	} else {
 		h.Cannot["endless body"] = "git reads the list of refs as a whole, however long it is, until the read is cancelled; only Linux " +
 			"limits its memory"
@@ -81,25 +103,24 @@ func TestFaultsOfRefs(t *testing.T) {
 func TestFaultsOfPacks(t *testing.T) {
 	long(t)
 	t.Parallel()
-	h := faultHarness(t)
+	h, is := faultHarness(t), newExplained(t)
 	h.Few = true
 	h.At = func(_ *http.Request, body []byte) bool {
 		return bytes.Contains(unpacked(body), []byte("command=fetch"))
 	}
-	const redirects = "the server redirects, and credentials are not sent along"
 	maps.Copy(h.Sees, map[string]string{
 		"Content-Length too large":    faults.Works, // a pack has an end of its own
-		"Content-Length too small":    brokeOff,
-		"endless body":                brokeOff,
+		"Content-Length too small":    is.brokeOff,
+		"endless body":                is.brokeOff,
 		"endless header":              "git failed",
 		"endless gzip of nothing":     "git failed",
-		"nested a million deep":       brokeOff,
-		"301 that names another host": redirects,
-		"gzip bomb":                   brokeOff,
-		"another service":             brokeOff,
-		"redirect loop":               redirects,
-		"redirect to another origin":  redirects,
-		"redirect to plain http":      redirects,
+		"nested a million deep":       is.brokeOff,
+		"301 that names another host": is.redirects,
+		"gzip bomb":                   is.brokeOff,
+		"another service":             is.brokeOff,
+		"redirect loop":               is.redirects,
+		"redirect to another origin":  is.redirects,
+		"redirect to plain http":      is.redirects,
 	})
 	for _, connection := range []string{
 		"nobody listens", "reset at once", "stall in the handshake, cancelled", "certificate expired", "certificate of another host",
@@ -112,7 +133,7 @@ func TestFaultsOfPacks(t *testing.T) {
 
 func faultHarness(t *testing.T) sourcetest.FaultHarness {
 	t.Helper()
-	repo, commit := gittest.NewRepo(t, gittest.RepoOptions{}), new(sync.Once)
+	repo, commit, is := gittest.NewRepo(t, gittest.RepoOptions{}), new(sync.Once), newExplained(t)
 	to, err := url.Parse(gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "alice", Password: canary}).Origin)
 	if err != nil {
 		t.Fatal(err)
@@ -155,27 +176,27 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack")
 		},
 		Sees: map[string]string{
-			"reset in the body":        brokeOff,
-			"reset in the body, once":  brokeOff,
-			"closed without an answer": brokeOff,
-			"short body":               brokeOff,
+			"reset in the body":        is.brokeOff,
+			"reset in the body, once":  is.brokeOff,
+			"closed without an answer": is.brokeOff,
+			"short body":               is.brokeOff,
 			"not HTTP":                 "HTTP/0.9",
 			"malformed status line":    "git failed. git said: ",
 			"malformed header":         "git failed. git said: ",
 
-			"stall":             stopped,
-			"stall in the body": stopped,
-			"slow drip":         stopped,
+			"stall":             is.stopped,
+			"stall in the body": is.stopped,
+			"slow drip":         is.stopped,
 
 			"401 that names another host":    rejected,
 			"403":                            rejected,
-			"500, once":                      unavailable,
-			"500":                            unavailable,
-			"503, once":                      unavailable,
-			"503 with Retry-After, once":     unavailable,
-			"429 with Retry-After, once":     unavailable,
-			"429 with Retry-After":           unavailable,
-			"429 with Retry-After of a year": unavailable,
+			"500, once":                      is.unavailable,
+			"500":                            is.unavailable,
+			"503, once":                      is.unavailable,
+			"503 with Retry-After, once":     is.unavailable,
+			"429 with Retry-After, once":     is.unavailable,
+			"429 with Retry-After":           is.unavailable,
+			"429 with Retry-After of a year": is.unavailable,
 		},
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "git does not wait as it is asked to",

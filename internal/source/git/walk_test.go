@@ -164,7 +164,6 @@ func ballast() (files []gittest.File) {
 // Servers that cannot do it are asked for everything at once.
 func TestWalkOnEveryServer(t *testing.T) {
 	t.Parallel()
-	const single = "does not send single files, so the whole snapshot was downloaded"
 	for name, c := range testkit.Some(map[string]struct {
 		repo     gittest.RepoOptions
 		http     gittest.HTTPOptions
@@ -179,11 +178,11 @@ func TestWalkOnEveryServer(t *testing.T) {
 		"no trees":      {config: "uploadpackfilter.tree.allow", requests: byName + byName + byName + byID},
 		"no trees, v0": {config: "uploadpackfilter.tree.allow", http: gittest.HTTPOptions{ProtocolV0: true},
 			requests: byName + byID + byName + byID},
-		"filter off": {repo: gittest.RepoOptions{NoFilter: true}, requests: byName + byName, warning: "ignored the filter"},
+		"filter off": {repo: gittest.RepoOptions{NoFilter: true}, requests: byName + byName, warning: noFilter},
 		"filter off, v0": {repo: gittest.RepoOptions{NoFilter: true}, http: gittest.HTTPOptions{ProtocolV0: true}, requests: byName + byName,
-			warning: "ignored the filter"},
+			warning: noFilter},
 		"no object ids, v0": {repo: gittest.RepoOptions{NoObjectID: true}, http: gittest.HTTPOptions{ProtocolV0: true},
-			requests: byName + byName + 1 + byName, warning: single},
+			requests: byName + byName + 1 + byName, warning: noSingle},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,12 +199,12 @@ func TestWalkOnEveryServer(t *testing.T) {
 			if n := len(server.Requests()); n != c.requests || s.Revision != commit {
 				t.Errorf("%d requests, want %d; revision %s", n, c.requests, s.Revision)
 			}
-			if got := fmt.Sprint(s.Warnings); (c.warning == "") != (got == "[]") || !strings.Contains(got, c.warning) {
-				t.Errorf("warnings %q, want %q", got, c.warning)
+			if len(s.Warnings) != min(len(c.warning), 1) || len(s.Warnings) > 0 && !strings.HasSuffix(s.Warnings[0].Text, c.warning) {
+				t.Errorf("warnings %q, want %q", s.Warnings, c.warning)
 			}
 			mustRead(t, r, place{repository: server.URL, path: "t"}, "two")
 			_, err := read(t, r, place{repository: server.URL, path: "a/b/x"})
-			if m, ok := source.IsMissing(err); !ok || !strings.HasSuffix(m.Detail, "holds no file a/b/x (did you mean a/b/s?)") {
+			if m, ok := source.IsMissing(err); !ok || !strings.Contains(m.Detail, "a/b/x") || !strings.Contains(m.Detail, " a/b/s?") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -277,9 +276,10 @@ func TestLockInALargeRepository(t *testing.T) {
 		}
 	}
 	_, err := read(t, r, place{repository: server.URL, path: "a/b/bare", onLocked: "warn"})
-	if m, ok := source.IsMissing(err); !ok || !strings.Contains(m.Detail, "the branch locks/a/b/bare holds no file a/b/bare.lock") {
+	if _, ok := source.IsMissing(err); !ok {
 		t.Errorf("got %v", err)
 	}
+	openMistakes(t, "a branch without a lock").Error(t, "of another path", err)
 }
 
 // A branch that is rewritten while it is walked is read anew.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 	api "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/kubernetes/kubetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -419,9 +422,10 @@ func TestInsecureAndPlain(t *testing.T) {
 	s := prod(t)
 	a := attrs{"host": text(s.URL), "token": text(s.Token), "insecure": cty.True}
 	snap := sourcetest.Fetch(t, open(t, settingsOf(a)))
-	if len(snap.Warnings) != 1 || !strings.Contains(snap.Warnings[0].Text, "was not verified") {
-		t.Errorf("got %q", snap.Warnings)
+	if len(snap.Warnings) != 1 || snap.Warnings[0].Title != netfail.NotVerified {
+		t.Fatalf("got %q", snap.Warnings)
 	}
+	sourcetest.OpenMistakes(t, "kubernetes, warnings").Check(t, "insecure", snap.Warnings[0].Text)
 	// A kubeconfig that does not verify is overruled.
 	path := kubeconfig(t, s.URL, map[string]any{"insecure-skip-tls-verify": true}, map[string]any{"token": s.Token})
 	a = attrs{"config_path": text(path), "config_context": text("right")}
@@ -543,9 +547,14 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, refusal := web.ReadOnly{}.RoundTrip(post)
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
 		if err := c.rest.Verb(method).AbsPath("/api/v1/namespaces/default/secrets/x").Do(t.Context()).Error(); err == nil ||
-			!strings.Contains(err.Error(), "only GET requests") {
+			errors.Unwrap(err) == nil || errors.Unwrap(err).Error() != refusal.Error() {
 			t.Errorf("%s: got %v", method, err)
 		}
 	}

@@ -210,8 +210,8 @@ func TestRealAPIServer(t *testing.T) {
 		t.Error("a secret that is not there is missing to those who may read it")
 	}
 	for what, c := range map[string]struct{ token, suffix, want string }{
-		"another secret": {readerToken, "other", `this requires the verb "get" for the resource "secrets"`},
-		"wrong token":    {"wrong", "never-written", "the server did not accept the credentials (401 Unauthorized)"},
+		"another secret": {readerToken, "other", "403 Forbidden"},
+		"wrong token":    {"wrong", "never-written", "401 Unauthorized"},
 		// The server takes this for an anonymous user.
 		"no token": {"", "never-written", "403 Forbidden"},
 	} {

@@ -300,6 +300,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %s", name, src, err, c.want)
 		}
 	}
+	says := sourcetest.OpenMistakes(t, "pg, names")
 	for name, c := range map[string]struct {
 		attrs     attrs
 		workspace string
@@ -314,8 +315,6 @@ func TestPlaces(t *testing.T) {
 			r.Workspace = c.workspace
 			_, err = Kind().Start(settingsOf(attrs{"conn_str": text("host=a")}))(r)
 		}
-		if err == nil || !strings.Contains(err.Error(), "cannot be") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		says.Error(t, name, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -287,13 +288,13 @@ func TestServiceOfTheProcess(t *testing.T) {
 
 // Promise: Verified connections
 func TestWarnings(t *testing.T) {
-	ca := caFile(t, postgres(t))
+	ca, texts := caFile(t, postgres(t)), map[string]string{}
 	for connStr, want := range map[string]string{
-		"host=db.example.test user=me":                                   "was not verified, because sslmode is require, its default",
-		"host=db.example.test user=me sslmode=disable":                   "was not encrypted, because sslmode is disable",
-		"host=localhost,db.example.test user=me sslmode=disable":         "was not encrypted",
-		"hostaddr=192.0.2.1 host=localhost user=me sslmode=disable":      "was not encrypted",
-		"host=localhost.example.test user=me sslmode=disable":            "was not encrypted",
+		"host=db.example.test user=me":                                   netfail.NotVerified,
+		"host=db.example.test user=me sslmode=disable":                   netfail.NotEncrypted,
+		"host=localhost,db.example.test user=me sslmode=disable":         netfail.NotEncrypted,
+		"hostaddr=192.0.2.1 host=localhost user=me sslmode=disable":      netfail.NotEncrypted,
+		"host=localhost.example.test user=me sslmode=disable":            netfail.NotEncrypted,
 		"host=db.example.test user=me sslmode=verify-full":               "",
 		"host=db.example.test user=me sslmode=verify-ca":                 "",
 		"host=db.example.test user=me sslmode=require sslrootcert=" + ca: "",
@@ -306,14 +307,22 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := fmt.Sprint(c.warnings())
-		if (want == "") != (got == "[]") || !strings.Contains(got, want) {
+		got := ""
+		for _, w := range c.warnings() {
+			got += w.Title
+			texts[w.Title] = w.Text
+		}
+		if got != want {
 			t.Errorf("%s: got %q, want %q", connStr, got, want)
 		}
 		refuses := strings.HasSuffix(c.config.RequireAuth, "!password")
 		if refuses != (want != "") { // to whom nobody knows
 			t.Errorf("%s: the password in plaintext is refused: %t", connStr, refuses)
 		}
+	}
+	says := sourcetest.OpenMistakes(t, "pg, warnings")
+	for title, text := range texts {
+		says.Check(t, title, text)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
@@ -152,7 +153,6 @@ func TestTokensInUTF16(t *testing.T) {
 	if err := os.WriteFile(path, []byte("\xff\xfec\x00r\x00"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if tokens, err := readTokens(path); err == nil || !strings.Contains(err.Error(), "this is UTF-16") {
-		t.Errorf("got %v, %v", tokens, err)
-	}
+	_, err := readTokens(path)
+	sourcetest.OpenMistakes(t, "remote, a file of credentials").Error(t, "in UTF-16", err)
 }

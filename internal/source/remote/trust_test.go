@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/remote/tfetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
@@ -233,14 +235,14 @@ func TestConnections(t *testing.T) {
 	unverified := attrs{"url": text("https://" + host + "/"), "token": text(readToken), "skip_cert_verification": cty.True}
 	a := ask{attrs: network(host), settings: source.Settings{Credentials: blocks(unverified)}}
 	snap, err := a.fetch(t)
-	if err != nil || len(snap.Warnings) != 1 ||
-		!strings.Contains(snap.Warnings[0].Text, "The certificate of https://"+host+" was not verified") {
+	if err != nil || len(snap.Warnings) != 1 || snap.Warnings[0].Title != netfail.NotVerified {
 		t.Fatalf("got %v, %v", snap, err)
 	}
+	says := sourcetest.OpenMistakes(t, "remote, connections")
+	says.Error(t, "a warning", errors.New(snap.Warnings[0].Text))
 	delete(unverified, "skip_cert_verification")
 	a.settings.Credentials = blocks(unverified)
 	_, err = a.fetch(t)
-	says := sourcetest.OpenMistakes(t, "remote, connections")
 	says.Error(t, "an unknown authority", err)
 	for _, code := range []int{407, 502} {
 		proxy := httptest.NewServer(saying(code, "canary"))

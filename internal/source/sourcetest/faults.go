@@ -3,6 +3,7 @@ package sourcetest
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"testing"
@@ -32,10 +33,20 @@ type FaultHarness struct {
 	Late         []string          // see [faults.Suite]
 	SharedWire   bool              // see [faults.Suite]; the tests of web or object run all rows
 	Few          bool              // see [faults.Suite]
+
+	// Golden is the group of the golden file of sources that holds the errors for which Sees has [faults.InGolden].
+	Golden string
 }
 
 // Faults runs the table of [faults.Suite] for one kind of source that reads over HTTP.
-func Faults(t *testing.T, h FaultHarness) { h.suite(faultState()).Run(t) }
+func Faults(t *testing.T, h FaultHarness) {
+	s := h.suite(faultState())
+	if h.Golden != "" {
+		says := OpenMistakes(t, h.Golden)
+		s.Golden = func(t *testing.T, name, text string) { says.Error(t, name, errors.New(text)) }
+	}
+	s.Run(t)
+}
 
 // Costs makes the server's responses larger and checks that the cost of a read grows in proportion. Nothing
 // else may run at the same time.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -56,7 +55,7 @@ func testGitea(t *testing.T, address func(name string) string, token string) {
 	}
 	again := bytes.ReplaceAll(storetest.State(5), []byte("xxxx"), []byte("yyyy"))
 	_, err = s.Write(t.Context(), again, read)
-	if err == nil || errors.As(err, &held) || !strings.Contains(err.Error(), "one state for each serial") {
+	if answer, _ := errors.AsType[*store.AnswerError](err); errors.As(err, &held) || answer == nil || answer.Status != http.StatusConflict {
 		t.Errorf("the same serial: %v", err)
 	}
 	if read, err = s.Write(t.Context(), storetest.State(6), read); err != nil {

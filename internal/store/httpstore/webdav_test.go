@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/net/webdav"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
@@ -22,7 +23,7 @@ func TestWebDAV(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(&webdav.Handler{FileSystem: webdav.NewMemFS(), LockSystem: webdav.NewMemLS()})
 	t.Cleanup(server.Close)
-	testWebDAV(t, server.URL, "make the folder")
+	testWebDAV(t, server.URL, http.StatusConflict)
 }
 
 // TestRealWebDAV: the same goes for servers that people have.
@@ -34,9 +35,9 @@ func TestRealWebDAV(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, noFolder := start(t), "make the folder"
+			url, noFolder := start(t), http.StatusConflict
 			if name == "nginx" { // it answers 500
-				noFolder = "see its log"
+				noFolder = http.StatusInternalServerError
 			}
 			testWebDAV(t, url, noFolder)
 			s := by(t, url, map[string]cty.Value{"address": cty.StringVal(url + "/locked-true"), "update_method": cty.StringVal("PUT")})
@@ -51,7 +52,7 @@ func TestRealWebDAV(t *testing.T) {
 	}
 }
 
-func testWebDAV(t *testing.T, url, noFolder string) {
+func testWebDAV(t *testing.T, url string, noFolder int) {
 	t.Helper()
 	const advice = `update_method = "PUT"`
 	open := func(t *testing.T, name, method string) store.State {
@@ -111,7 +112,7 @@ func testWebDAV(t *testing.T, url, noFolder string) {
 	})
 	t.Run("PUT without a folder", func(t *testing.T) {
 		_, err := open(t, "no/folder", "PUT").Write(t.Context(), storetest.State(1), "")
-		refused(t, err, noFolder)
+		refused(t, err, web.Status(noFolder))
 	})
 	for name, there := range map[string]bool{"LOCK": false, "LOCK of a file": true} {
 		t.Run(name, func(t *testing.T) {
