@@ -206,14 +206,14 @@ func TestRights(t *testing.T) {
 		}})
 		s := carefully(at(t, address(t, repo), texts{"path": "net/prod"}))
 		err := takeLock(t, s)
-		says.Error(t, name, asBefore{err})
+		says.Error(t, name, err)
 		_, unanswered := errors.AsType[*store.UnansweredError](err)
 		if errors.Is(err, store.ErrDenied) != (status < 410) || unanswered != (status == 503) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	s := carefully(at(t, texts{"path": "a", "repository": gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"}).URL}))
-	says.Error(t, "no credentials", asBefore{takeLock(t, s)})
+	says.Error(t, "no credentials", takeLock(t, s))
 	_, err := opened(t, map[string]string{"GIT_PASSWORD": canary}, texts{"path": "a", "repository": "http://user:" + canary + "@127.0.0.1/x"})
 	says.Error(t, "a password in the address", err)
 	_, err = opened(t, nil, texts{"path": "a", "repository": "ssh://git:" + canary + "@127.0.0.1/x"})
@@ -221,18 +221,8 @@ func TestRights(t *testing.T) {
 	server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "u", Password: "p"})
 	wrong, err := opened(t, map[string]string{"GIT_USERNAME": "u", "GIT_PASSWORD": canary}, texts{"path": "a", "repository": server.URL})
 	must(t, err)
-	says.Error(t, "another password in a variable", asBefore{takeLock(t, carefully(wrong))})
+	says.Error(t, "another password in a variable", takeLock(t, carefully(wrong)))
 }
-
-// asBefore is an error of git 2.47 or later in the words of earlier ones, which ask for a username.
-type asBefore struct{ error }
-
-func (e asBefore) Error() string {
-	return strings.ReplaceAll(e.error.Error(), "unable to get password from user",
-		"could not read Username for 'http://127.0.0.1:PORT': terminal prompts disabled")
-}
-
-func (e asBefore) Unwrap() error { return e.error }
 
 // TestLongWords: of what a server says, the end is shown.
 func TestLongWords(t *testing.T) {
