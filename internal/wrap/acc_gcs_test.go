@@ -91,6 +91,12 @@ func TestAccRealGCSTurns(t *testing.T) {
 	testkit.OneIsEnough(t)
 	origin := gcstest.StartReal(t, stateBucket)
 	t.Parallel()
+	takeTurns(t, realGCS(t, origin))
+}
+
+// realGCS returns the bucket of fake-gcs-server.
+func realGCS(t *testing.T, origin string) cloud {
+	t.Helper()
 	ask := func(method, path string, data []byte) (status int, answer []byte) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, origin+path, bytes.NewReader(data))
@@ -103,7 +109,7 @@ func TestAccRealGCSTurns(t *testing.T) {
 		return resp.StatusCode, answer
 	}
 	object := func(name string) string { return "/storage/v1/b/" + stateBucket + "/o/" + url.PathEscape(name) }
-	takeTurns(t, cloud{
+	return cloud{
 		endpoint: origin + "/storage/v1/",
 		put: func(name string, data []byte) string {
 			_, answer := ask(http.MethodPost, "/upload/storage/v1/b/"+stateBucket+"/o?uploadType=media&name="+url.QueryEscape(name), data)
@@ -121,7 +127,7 @@ func TestAccRealGCSTurns(t *testing.T) {
 				t.Errorf("%d: this is stored: %.300s", status, data)
 			}
 		},
-	})
+	}
 }
 
 func takeTurns(t *testing.T, c cloud) {
@@ -206,6 +212,71 @@ func takeTurns(t *testing.T, c cloud) {
 	p.must(t, "destroy", "-auto-approve")
 	c.isSealed()
 	p.checkClean(t)
+}
+
+// TestAccGCSEncryptExisting tests that a state which Terraform's own backend keeps in plaintext is encrypted in its place,
+// under its lock, and that whoever works without wrap is then refused.
+//
+// Promise: States in stores
+func TestAccGCSEncryptExisting(t *testing.T) {
+	testkit.OneIsEnough(t)
+	t.Parallel()
+	s := gcstest.New(stateBucket)
+	encryptExisting(t, cloud{
+		endpoint: s.Start(t),
+		put:      func(object string, data []byte) string { return s.Put(stateBucket, object, gcstest.Object{Data: data}) },
+		isThere:  func(object string) bool { return s.Get(stateBucket, object) != nil },
+		isSealed: func() {
+			if o := s.Get(stateBucket, gcsState); o == nil || bytes.Contains(o.Data, []byte(secret)) {
+				t.Errorf("this is stored: %+v", o)
+			}
+		},
+	})
+}
+
+// TestAccRealGCSEncryptExisting does the same on fake-gcs-server.
+func TestAccRealGCSEncryptExisting(t *testing.T) {
+	testkit.OneIsEnough(t)
+	origin := gcstest.StartReal(t, stateBucket)
+	t.Parallel()
+	encryptExisting(t, realGCS(t, origin))
+}
+
+func encryptExisting(t *testing.T, c cloud) {
+	t.Helper()
+	p := inCloudStorage(t, c.endpoint)
+	own := module(ownGCS(c.endpoint))
+	write(t, filepath.Join(p.dir, "main.tf"), own)
+	for _, args := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
+		if code, out := p.bare(t, p.cli, nil, args...); code != 0 {
+			t.Fatalf("%q: %d\n%s", args, code, out)
+		}
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), module(empty))
+	p.with.Wishes.EncryptExisting = true
+	generation := c.put(gcsLock, []byte(abandoned))
+	if code, err, out := p.wrapped(t, "init"); code == 0 || err == nil || !strings.Contains(err.Error(), "ann@host") {
+		t.Errorf("while it is locked: %d, %v\n%s", code, err, out)
+	}
+	p.with.Wishes.EncryptExisting = false
+	p.must(t, "force-unlock", "-force", generation)
+	if c.isThere(gcsLock) {
+		t.Error("the lock is still there")
+	}
+	p.with.Wishes.EncryptExisting = true
+	p.must(t, "init")
+	p.with.Wishes.EncryptExisting = false
+	c.isSealed()
+	if c.isThere(gcsLock) {
+		t.Error("the lock of wrap is still there")
+	}
+	if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode"); code != 0 || err != nil {
+		t.Errorf("encrypted: %d, %v\n%s", code, err, out)
+	}
+	write(t, filepath.Join(p.dir, "main.tf"), own)
+	if code, out := p.bare(t, p.cli, nil, "plan"); code == 0 || !strings.Contains(out, `"version" attribute`) && !strings.Contains(out, "encrypt") {
+		t.Errorf("without wrap: %d\n%s", code, out)
+	}
 }
 
 // TestAccGCSRequests counts the requests of an apply without changes, beside those of OpenTofu's own backend.

@@ -37,8 +37,15 @@ func newAccount(t *testing.T) *azureAccount {
 
 // block leads to the account, with more texts.
 func (a *azureAccount) block(more map[string]string) *unstable.Entry {
+	return azureWith(a.address, more)
+}
+
+// azureBlock leads to the account at an address.
+func azureBlock(address string) *unstable.Entry { return azureWith(address, nil) }
+
+func azureWith(address string, more map[string]string) *unstable.Entry {
 	settings := map[string]cty.Value{}
-	all := map[string]string{"storage_account_name": azuretest.Account, "container_name": "tfstate", "key": blobOf, "blob_endpoint": a.address,
+	all := map[string]string{"storage_account_name": azuretest.Account, "container_name": "tfstate", "key": blobOf, "blob_endpoint": address,
 		"access_key": azuretest.Key}
 	maps.Copy(all, more)
 	for name, text := range all {

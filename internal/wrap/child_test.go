@@ -216,7 +216,7 @@ func pullFormer() int {
 
 // wrapAgain is wrap as a program, for tests that kill it.
 func wrapAgain(command []string) int {
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(sealing, "test.hcl"))
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(cmp.Or(os.Getenv("WRAP_TEST_KEYS"), sealing), "test.hcl"))
 	if err != nil {
 		return 99
 	}
@@ -233,6 +233,12 @@ func wrapAgain(command []string) int {
 	o.Wishes.Leave = slices.Contains(command, "-migrate-state")
 	if url := os.Getenv("WRAP_TEST_S3"); url != "" {
 		o.Where.Backend = s3Block(inStore(url))
+	}
+	if endpoint := os.Getenv("WRAP_TEST_GCS"); endpoint != "" {
+		o.Where.Backend = gcsBlock(endpoint)
+	}
+	if address := os.Getenv("WRAP_TEST_AZURE"); address != "" {
+		o.Where.Backend = azureBlock(address)
 	}
 	code, _ := wrap.Run(context.Background(), o)
 	return code

@@ -11,12 +11,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 )
@@ -142,17 +146,47 @@ func TestLittleRoom(t *testing.T) {
 			o.Environ, o.Where.Backend = withoutClouds(o.Environ), s3Block(b.block)
 			return little{o, func(string) string { return string(b.Get(stateBucket, stateKey)) }, func() { b.Allows = nil }}
 		},
+		"gcs": func(t *testing.T, script string) little {
+			s := gcstest.New(stateBucket)
+			s.Put(stateBucket, gcsState, gcstest.Object{Data: []byte(old)})
+			refuse := func(w http.ResponseWriter, r *http.Request) bool {
+				refused := r.URL.Query().Get("name") == gcsState
+				if refused {
+					w.WriteHeader(http.StatusForbidden)
+				}
+				return refused
+			}
+			address, mend := refusing(t, s, refuse)
+			o, _, _ := scripted(t, newStore(t), script, args...)
+			o.Environ, o.Where.Backend = withoutGoogle(o.Environ), gcsBlock(address+"/storage/v1/")
+			return little{o, func(string) string { return string(s.Get(stateBucket, gcsState).Data) }, mend}
+		},
+		"azurerm": func(t *testing.T, script string) little {
+			a := newAccount(t)
+			a.Put("tfstate", blobOf, azuretest.Blob{Data: []byte(old)})
+			refuse := func(w http.ResponseWriter, r *http.Request) bool {
+				refused := r.Method == http.MethodPut && !r.URL.Query().Has("comp") && strings.HasSuffix(r.URL.Path, "/"+blobOf)
+				if refused {
+					azuretest.Fail(w, http.StatusForbidden, "AuthorizationPermissionMismatch")
+				}
+				return refused
+			}
+			address, mend := refusing(t, a.Server, refuse)
+			o, _, _ := scripted(t, newStore(t), script, args...)
+			o.Environ, o.Where.Backend = withoutAzure(o.Environ), azureBlock(address+"/"+azuretest.Account)
+			return little{o, func(string) string { return string(a.Get("tfstate", blobOf)) }, mend}
+		},
 	}
 	const steps = 10
 	for kind, begin := range testkit.Some(kinds) {
 		for elsewhere, has := range map[string]struct{ home, temporary bool }{
 			"room at home": {home: true, temporary: true}, "a temporary folder": {temporary: true}, "no room": {},
 		} {
-			if elsewhere != "room at home" && (kind == "git" || kind == "s3") {
+			if elsewhere != "room at home" && kind != "http" && kind != "file" {
 				continue // which adds nothing, and git works in the temporary folder
 			}
 			for step := range steps + 1 {
-				if kind == "git" && testkit.Rounds(10) < 10 && step%2 == 0 && step < steps {
+				if kind != "http" && kind != "file" && testkit.Rounds(10) < 10 && step%2 == 0 && step < steps {
 					continue // many processes
 				}
 				free := size/2 + step*size*5/2/(steps-1) // 0.5 to 3 times the state
@@ -167,6 +201,18 @@ func TestLittleRoom(t *testing.T) {
 			}
 		}
 	}
+}
+
+// refusing serves what h does, but for requests that refuse answers, until mend is called.
+func refusing(t *testing.T, h http.Handler, refuse func(http.ResponseWriter, *http.Request) bool) (address string, mend func()) {
+	t.Helper()
+	var mended atomic.Bool
+	address = nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if mended.Load() || !refuse(w, r) {
+			h.ServeHTTP(w, r)
+		}
+	}))
+	return address, func() { mended.Store(true) }
 }
 
 func testRoom(t *testing.T, l little, free, size int, hasHome, hasTemporary bool) {

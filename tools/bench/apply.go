@@ -44,8 +44,9 @@ func (b *bench) applyRow() ([]line, error) {
 	}, nil
 }
 
-// applyOf creates a module and applies it once. If block is empty, it does not use wrap.
-func (b *bench) applyOf(name, backend, block string) (command, error) {
+// applyOf creates a module and applies it once, with these additional variables. If block is empty, it does not use
+// wrap.
+func (b *bench) applyOf(name, backend, block string, environ ...string) (command, error) {
 	dir := b.path("apply_" + name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return command{}, err
@@ -69,7 +70,7 @@ state { method = method.aes_gcm.m }
 	if block != "" {
 		args = []string{b.path("statecrypt"), "wrap", "-config", "keys.hcl", "--", b.terraform}
 	}
-	made := command{name: "apply " + name, dir: dir, env: []string{"TF_CLI_CONFIG_FILE=" + os.DevNull}}
+	made := command{name: "apply " + name, dir: dir, env: append(environ, "TF_CLI_CONFIG_FILE="+os.DevNull)}
 	for _, words := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
 		made.args = append(append([]string{}, args...), words...)
 		if _, err := b.run(made); err != nil {

@@ -42,6 +42,7 @@ func (b *bench) rows() []row {
 		{"encrypted apply", b.encryptedApplyRow},
 		{"keys of one run", b.keysRow},
 		{"bucket", b.bucketRow},
+		{"clouds", b.cloudsRow},
 		{"growth", b.growthRow},
 		{"hostile", b.hostileRow},
 	}

@@ -182,7 +182,6 @@ func fixedConfig(stall time.Duration) []setting {
 		{"http.sslVersion", "tlsv1.2"},                            // the oldest version allowed; some builds of git would accept 1.0
 		{"http.lowSpeedLimit", "1000"},                            // bytes per second, below which a transfer counts as stalled
 		{"http.lowSpeedTime", strconv.Itoa(int(stall.Seconds()))}, // seconds until a stalled transfer is aborted
-		{"credential.interactive", "false"},
 	}
 }
 

@@ -272,7 +272,8 @@ func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
 	forbidden   = words(`returned error: 403`, `Access denied`, `DENIED by `)
-	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`)
+	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`,
+		`unable to get password from user`) // of git 2.47, with credential.interactive=false
 	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)
 	unanswered  = words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
 		`network is unreachable`, `no route to host`, `Operation too slow`, `Operation timed out`, `Timeout, server`,

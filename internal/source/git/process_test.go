@@ -546,6 +546,9 @@ func TestAdvice(t *testing.T) {
 		err := d.explain(&commandError{said: said, err: errors.New("exit status 128")}, ref{name: "x"})
 		mustFail(t, err, outside.End(said, 40)[3:])
 		says.Error(t, strings.ReplaceAll(said, "\n", "; "), err)
+		if asks := strings.Contains(said, "Username") || strings.Contains(said, "from user"); asks && !IsRejected(err) {
+			t.Errorf("%s: this is not taken for a matter of credentials", said)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type RepoOptions struct {
 	NoFilter   bool // refuse partial clones, as old servers do
 	NoObjectID bool // serve branches and tags only; effective for protocol v0
 	Push       bool // accept pushes over http and ssh
+	RefTable   bool // keep refs in a reftable; a git before 2.45 skips the test
 
 	// FirstIsDefault makes the first pushed branch the default branch, as many hosts do. The default branch
 	// of a repository cannot be removed.
@@ -43,13 +44,17 @@ func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
 	if opts.SHA256 {
 		version, extensions = 1, "[extensions]\n\tobjectFormat = sha256\n"
 	}
-	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
-		if err := os.MkdirAll(filepath.Join(r.Dir, folder), 0o700); err != nil {
-			tb.Fatal(err)
+	if opts.RefTable {
+		version, extensions = 1, "[extensions]\n\trefStorage = reftable\n"
+		init := exec.Command("git", "init", "-q", "--bare", "--ref-format=reftable", "--initial-branch=main", r.Dir)
+		init.Env = Environ(r.home)
+		if err := init.Run(); err != nil {
+			tb.Skipf("this git has no reftables: %v", err)
 		}
+	} else {
+		r.layOut()
 	}
-	// This is the layout that git init creates. The settings make git start as few programs as possible.
-	writeFile(tb, filepath.Join(r.Dir, "HEAD"), []byte("ref: refs/heads/main\n"))
+	// These settings make git start as few programs as possible.
 	writeFile(tb, filepath.Join(r.Dir, "config"), fmt.Appendf(nil, "[core]\n\trepositoryformatversion = %d\n\tbare = true\n%s[uploadpack]\n"+
 		"\tallowFilter = %t\n\tallowAnySHA1InWant = %t\n[gc]\n\tauto = 0\n[receive]\n\tautogc = false\n[fastimport]\n\tunpackLimit = 1\n"+
 		"[http]\n\treceivepack = %t\n", version, extensions, !opts.NoFilter, !opts.NoObjectID, opts.Push))
@@ -57,6 +62,16 @@ func NewRepo(tb testing.TB, opts RepoOptions) *Repo {
 		r.hook("post-receive", "git rev-parse -q --verify HEAD >/dev/null && exit\nread -r _ _ ref && git symbolic-ref HEAD \"$ref\"\n")
 	}
 	return r
+}
+
+// layOut creates the files and folders that git init creates.
+func (r *Repo) layOut() {
+	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(r.Dir, folder), 0o700); err != nil {
+			r.tb.Fatal(err)
+		}
+	}
+	writeFile(r.tb, filepath.Join(r.Dir, "HEAD"), []byte("ref: refs/heads/main\n"))
 }
 
 // hook writes a script that git runs.

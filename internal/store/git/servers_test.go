@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // TestFirstIsDefault tests an empty repository on a host that makes the first branch the default, and lets
@@ -63,6 +65,41 @@ func TestFirstIsDefault(t *testing.T) {
 			}
 			if left := repo.Git("for-each-ref", "--format=%(refname)", "refs/heads/locks/net"); left != "" {
 				t.Errorf("this is left: %s", left)
+			}
+		})
+	}
+}
+
+// TestFormats tests repositories with other object IDs and with another store of refs, on the server of git: a state is
+// written and locked there, and a push that has lost a race is refused.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]gittest.RepoOptions{
+		"SHA-256": {Push: true, SHA256: true}, "reftable": {Push: true, RefTable: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := gittest.NewRepo(t, options)
+			repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: string(storetest.State(1))})
+			l := &relay{target: strings.TrimSuffix(gittest.HTTP(t, repo, gittest.HTTPOptions{}).URL, "/acme/infra.git")}
+			s := at(t, texts{"repository": nettest.Serve(t, l) + "/acme/infra.git", "path": "net/prod"})
+			must(t, takeLock(t, s))
+			data, read, err := s.Read(t.Context())
+			if err != nil || !bytes.Equal(data, storetest.State(1)) {
+				t.Fatalf("got %q, %v", data, err)
+			}
+			_, err = s.Write(t.Context(), storetest.State(2), read)
+			must(t, errors.Join(err, s.Unlock(t.Context(), "1")))
+			if got := repo.Git("cat-file", "blob", "main:net/prod"); got != string(storetest.State(2)) {
+				t.Errorf("there is %q", got)
+			}
+			l.push.Store(new(func(w http.ResponseWriter, send func() *httptest.ResponseRecorder) {
+				repo.Commit("refs/heads/locks/net/prod", gittest.File{Path: "net/prod.lock", Data: string(storetest.Lock("4711").JSON())})
+				give(w, send())
+			}))
+			err = takeLock(t, s)
+			if held, ok := errors.AsType[*store.HeldError](err); !ok || held.By == nil || held.By.ID != "4711" {
+				t.Errorf("after a lost race: %v", err)
 			}
 		})
 	}

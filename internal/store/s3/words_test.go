@@ -38,9 +38,9 @@ func TestRefusedWrites(t *testing.T) {
 		{status: 405, code: "MethodNotAllowed"},
 		{status: 405},
 		{status: 409, code: "ObjectParentIsFile"},            // versitygw
-		{status: 400, code: "XMinioParentIsObject"},          // MinIO
+		{status: 400, code: "XMinioParentIsObject"},          // MinIO until 2022
 		{status: 409, code: "ExistingObjectIsDirectory"},     // versitygw
-		{status: 409, code: "XMinioObjectExistsAsDirectory"}, // MinIO
+		{status: 409, code: "XMinioObjectExistsAsDirectory"}, // the same, and some disks of today's
 		{status: 413},
 		{status: 400, code: "EntityTooLarge"},
 		{status: 507},

@@ -83,6 +83,22 @@ func VersityGW(t *testing.T) (url, ca string) {
 	return "https://" + address, ca
 }
 
+// Rclone works like MinIO, for the rclone that STATECRYPT_RCLONE names. Its buckets keep no versions.
+func Rclone(t *testing.T) (url, ca string) {
+	t.Helper()
+	program := testkit.Program(t, "STATECRYPT_RCLONE")
+	certificates, ca := certified(t)
+	address := "127.0.0.1:" + nettest.Port(t)
+	server := servertest.Start(t, program, []string{"serve", "s3", t.TempDir(), "--addr", address, "--auth-key", "AKIATEST," + RealSecret,
+		"--cert", filepath.Join(certificates, "public.crt"), "--key", filepath.Join(certificates, "private.key")})
+	client := Trusting(t, ca)
+	server.Await(t, func() bool {
+		resp, err := client.Get("https://" + address) //nolint:noctx // the request ends with the server
+		return err == nil && resp.Body.Close() == nil
+	})
+	return "https://" + address, ca
+}
+
 // Trusting returns a client that trusts the authority in a file.
 func Trusting(t *testing.T, ca string) *http.Client {
 	t.Helper()
