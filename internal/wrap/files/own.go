@@ -149,7 +149,7 @@ func LockOwn(ctx context.Context, at *os.Root) (*os.File, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // the caller then reads without a lock
 	}
-	return await(ctx, f, "another run of init works in "+outside.Quoted(at.Name(), 300))
+	return await(ctx, f, "another init is running in "+outside.Quoted(at.Name(), 300))
 }
 
 // await locks f and returns it; closing f releases the lock. If another process has locked the file, await shows a
@@ -159,7 +159,7 @@ func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 	if err := lockFile(f, false); !isHeld(err) {
 		return f, nil
 	}
-	notice.Show(ctx, why+"; waiting for its end")
+	notice.Show(ctx, why+"; waiting until it ends")
 	locked := make(chan struct{})
 	go func() {
 		_ = lockFile(f, true)
@@ -173,7 +173,7 @@ func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 	case <-locked:
 		return f, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s; wrap has waited for its end, and done nothing: %w", why, context.Cause(ctx))
+		return nil, fmt.Errorf("%s; wrap stopped waiting for it, and did nothing: %w", why, context.Cause(ctx))
 	}
 }
 
@@ -184,7 +184,7 @@ func AwaitEnd(ctx context.Context, dir string) error {
 	if err != nil {
 		return nil //nolint:nilerr // the folder has no mark, or is gone
 	}
-	f, err = await(ctx, f, "a program of a run that was killed works in "+outside.Quoted(dir, 300))
+	f, err = await(ctx, f, "a program that a killed run had started is still running in "+outside.Quoted(dir, 300))
 	_ = f.Close() // closing a nil file is harmless
 	return err
 }
@@ -196,7 +196,7 @@ type ForeignError struct{ path string }
 func foreign(at *os.Root, name string) error { return &ForeignError{filepath.Join(at.Name(), name)} }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s is a link, or something else that wrap has not made there; remove it", outside.Quoted(e.path, 300))
+	return fmt.Sprintf("%s is a link, or was not created by wrap; remove it", outside.Quoted(e.path, 300))
 }
 
 // Temporary is a temporary folder, marked as in use while this process is alive.
@@ -218,7 +218,7 @@ func (t *Temporary) Open() error {
 	}
 	if err != nil { // not wrapped, because callers would mistake it for an error about a file
 		why := keyfile.Reason(err).Error()
-		return fmt.Errorf("no folder for temporary files can be made in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
+		return fmt.Errorf("could not create a temporary folder in %s (TMPDIR): %s", outside.Line(os.TempDir(), 300), why)
 	}
 	t.kept = Mark(t.Dir)
 	return nil
@@ -244,7 +244,7 @@ func NoteAbandoned(say func(text string)) {
 				_ = os.RemoveAll(path)
 				return
 			}
-			say("warning: wrap was killed, and has left " + outside.Line(path, 300) + "; its files are not encrypted, so delete it")
+			say("warning: a killed run of wrap left behind " + outside.Line(path, 300) + ", with plaintext files; delete it")
 		})
 	}
 }

@@ -25,7 +25,7 @@ func Join(dir, path string) string {
 // in the working directory. Resolve returns an error if the path does not exist.
 func Resolve(dir, path string) (string, error) {
 	if path == "" {
-		return "", errors.New("there is no name")
+		return "", errors.New("the name is empty")
 	}
 	here, err := os.Getwd()
 	if err == nil {
@@ -57,7 +57,7 @@ func ReadUpTo(limit int64, path string) ([]byte, error) {
 func ExpectFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file; name a regular file")
+		err = errors.New("it is not a regular file")
 	}
 	return err
 }

@@ -127,8 +127,8 @@ func (m *Module) Begin(settings Settings) (d *RunData, err error) {
 }
 
 func cannotBegin(err error) error {
-	return fault.With(fmt.Errorf("the folder of the run, in %s, cannot be made: %w", files.OwnFolder, keyfile.Reason(err)),
-		"make the folder of the module writable, with room for a few files")
+	return fault.With(fmt.Errorf("could not create the run's folder in %s: %w", files.OwnFolder, keyfile.Reason(err)),
+		"check that the module's folder is writable, and that the disk has free space")
 }
 
 // Remove removes the directory, and then lets other runs initialize the module.
@@ -204,8 +204,8 @@ func (d *RunData) Share(ctx context.Context, run Asked) error {
 }
 
 func (d *RunData) cannotFill(err error) error {
-	return fault.With(fmt.Errorf("the folder of the run, %s, cannot be filled: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err)),
-		"check that the disk has room, and that no other program changes the folder")
+	return fault.With(fmt.Errorf("could not write to the run's folder, %s: %w", outside.Quoted(d.run.File(""), 300), keyfile.Reason(err)),
+		"check that the disk has free space, and that no other program changes the folder")
 }
 
 // link creates a symbolic link at path to target, which is relative to the folder of path. If the user cannot create
@@ -257,8 +257,8 @@ func (d *RunData) hash(run Asked) (uint64, error) {
 	}
 	if code != 0 {
 		said = strings.ReplaceAll(said, fmt.Sprint(d.Settings["password"]), "(the password of wrap)")
-		return 0, fault.With(fmt.Errorf("the program cannot run init in an empty module, and ends with exit code %d: %s", code,
-			outside.End(said, 1000)), "check its installation, and its settings, such as the file in TF_CLI_CONFIG_FILE")
+		return 0, fault.With(fmt.Errorf("the program could not run init in an empty module (exit code %d): %s", code,
+			outside.End(said, 1000)), "check its installation and its settings, such as the file in TF_CLI_CONFIG_FILE")
 	}
 	found, err := ReadRecord(filepath.Join(dir, data))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,7 +29,7 @@ import (
 // fails.
 const ofBackendGit = "git_http_backend.auto.tf"
 
-const wanted = `the module requires an empty block, backend "http" {}`
+const wanted = `wrap requires an empty block in the module: backend "http" {}`
 
 // Module is the folder in which Terraform runs.
 type Module struct {
@@ -56,7 +56,7 @@ func (m *Module) CheckBackend() error {
 			err = cmp.Or(err, checkBlock(b))
 		}
 		if err != nil && name == ofBackendGit {
-			err = errors.New("terraform-backend-git has left this file, which says that its own server has the state; delete it")
+			err = errors.New("terraform-backend-git left this file behind, which names its own server as the backend; delete it")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", outside.Quoted(name, 100), err)
@@ -64,7 +64,7 @@ func (m *Module) CheckBackend() error {
 		found = found || len(places) > 0
 	}
 	if len(m.sources) == 0 {
-		return fmt.Errorf("there is no file of a configuration in %s; go to the folder of the module, or run terraform -chdir=FOLDER",
+		return fmt.Errorf("there are no configuration files in %s; change to the module's folder, or run terraform -chdir=FOLDER",
 			outside.Quoted(m.Dir, 300))
 	}
 	if !found {
@@ -194,7 +194,7 @@ func parse(path string) (hcl.Body, error) {
 		if at := diags[0].Subject; at != nil {
 			line = at.Start.Line
 		}
-		return hcl.EmptyBody(), fmt.Errorf("it cannot be parsed, see line %d; terraform validate says more", line)
+		return hcl.EmptyBody(), fmt.Errorf("it could not be parsed (line %d); run terraform validate for details", line)
 	}
 	return file.Body, nil
 }
@@ -212,13 +212,13 @@ func checkBlock(b *hcl.Block) error {
 	case b.Type != "backend" || b.Labels[0] != "http":
 		name, instead := strings.Join(append([]string{b.Type}, b.Labels...), " "), ""
 		if b.Type == "backend" && slices.ContainsFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == b.Labels[0] }) {
-			instead = "; this one belongs in the file of -config"
+			instead = ". Move this block to the -config file"
 		}
 		return fmt.Errorf("the block %s keeps the state elsewhere; %s%s", outside.Quoted(name, 100), wanted, instead)
 	}
 	if attrs, diags := b.Body.JustAttributes(); len(attrs) > 0 || diags.HasErrors() {
-		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s, and the arguments belong in `+
-			`a block backend "http" in the file of -config, or in STATECRYPT_HTTP_* variables`, wanted)
+		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s. Move the arguments to a `+
+			`backend "http" block in the -config file, or to STATECRYPT_HTTP_* variables`, wanted)
 	}
 	return nil
 }
@@ -235,8 +235,8 @@ func (m *Module) NoteVariables(withheld, environ []string, say func(text string)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(withheld))) {
 		if value, _ := world.Lookup(environ)(name); value != "" && declared[name] {
-			say(fmt.Sprintf("%s is for the encryption settings, so the program does not get it. The module has a variable of the "+
-				"same name: give one of the two another name", name))
+			say(fmt.Sprintf("%s sets a variable of the encryption settings, so wrap hides it from the program. The module has a variable "+
+				"with the same name; rename one of the two variables", name))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -55,15 +56,19 @@ func (r Record) Write(ctx context.Context, hash uint64) error {
 // writeText writes a record into a data directory. It replaces an existing record, even if that is a link.
 func writeText(ctx context.Context, data files.Directory, text string) error {
 	at, err := data.Open(true)
+	advice := "check that the folder is writable, and that the disk has free space"
 	if err == nil {
 		defer at.Close()
-		err = replace.In(ctx, at, recordName, []byte(text))
+		if info, failed := at.Lstat(recordName); failed == nil && info.Mode().Type()&^fs.ModeSymlink != 0 {
+			err, advice = errors.New("it is not a regular file"), "remove it"
+		} else {
+			err = replace.In(ctx, at, recordName, []byte(text))
+		}
 	}
 	if err != nil {
-		return fault.With(fmt.Errorf("the record of the backend, %s, cannot be written: %w", outside.Quoted(data.File(recordName), 300),
-			keyfile.Reason(err)), "make the folder writable, with room for a file")
+		err = fmt.Errorf("could not write the backend record, %s: %w", outside.Quoted(data.File(recordName), 300), keyfile.Reason(err))
 	}
-	return nil
+	return fault.With(err, advice)
 }
 
 // Recorded holds the parts of a backend record that wrap reads.
@@ -122,7 +127,7 @@ func ReadRecord(data string) (Recorded, error) {
 
 func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	if err == nil && json.Unmarshal(text, &r) != nil { // the JSON error may quote a password
-		err = errors.New("the record of the backend cannot be read; delete it, and init again")
+		err = errors.New("the backend record cannot be read; delete it, and run init again")
 	}
 	return r, err
 }
@@ -158,5 +163,5 @@ func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kin
 
 // HasSetting returns the error for a setting in the backend block that would take precedence over wrap's own setting.
 func HasSetting(name string) error {
-	return fmt.Errorf("the backend has a setting of its own, %s; %s", outside.Quoted(name, 100), wanted)
+	return fmt.Errorf("the backend has its own setting %s; %s", outside.Quoted(name, 100), wanted)
 }

@@ -128,7 +128,7 @@ func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
 		err = cmp.Or(err, failed)
 	}
 	if len(p.Keys.Plan.Methods()) == 0 {
-		err = fmt.Errorf("%w; to open a plan, the settings require a plan block", err)
+		err = fmt.Errorf("%w; add a plan block to the settings to open a plan", err)
 	}
 	return nil, err
 }
@@ -265,14 +265,14 @@ func (p *Files) Finish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the plan was not saved: %w", keyfile.Reason(err))
 	}
-	how, applies := "encrypted", "; this does:\n  "+p.apply()
+	how, applies := "encrypted", "To apply it, use this command, not the command above:\n  "+p.apply()
 	if len(p.Keys.Plan.Methods()) == 0 {
 		how = "not encrypted"
 	}
 	if p.encryptOnly {
-		applies = ", nor do these settings open it"
+		applies = "Neither the command above nor these settings can open it"
 	}
-	p.Say(fmt.Sprintf("the plan is in %s, %s. The command above does not apply it%s", p.destination, how, applies))
+	p.Say(fmt.Sprintf("the plan is in %s, %s. %s", p.destination, how, applies))
 	return nil
 }
 

@@ -28,21 +28,21 @@ const maxPlan = math.MaxInt32
 func checkPlan(content []byte, allowed module.Settings) (*checked, error) {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
-		return nil, errors.New("it is not a plan; plan -out=FILE writes one")
+		return nil, errors.New("it is not a plan; run plan -out=FILE to create a plan")
 	}
 	plans := slices.DeleteFunc(slices.Clone(archive.File), func(f *zip.File) bool { return f.Name != "tfplan" })
 	switch len(plans) {
 	case 0:
-		return nil, errors.New("it is not a plan; plan -out=FILE writes one")
+		return nil, errors.New("it is not a plan; run plan -out=FILE to create a plan")
 	case 1:
 		found, err := checkMember(plans[0], maxPlan, allowed)
 		return &checked{archive, plans[0], int64(len(content)), found}, err
 	}
-	return nil, errors.New("it holds more than one plan; plan again") // all of them could share the same bytes of the archive
+	return nil, errors.New("it contains more than one plan; run plan again") // all of them could share the same bytes of the archive
 }
 
 // fewer is the advice for a plan that is too large.
-const fewer = "; plan for fewer resources at once, by -target"
+const fewer = "; use -target to plan fewer resources at once"
 
 func checkMember(member *zip.File, limit int64, allowed module.Settings) (*walked, error) {
 	packed, err := member.Open()
@@ -56,7 +56,7 @@ func checkMember(member *zip.File, limit int64, allowed module.Settings) (*walke
 	case plan.left < 0:
 		return nil, fmt.Errorf("it unpacks to more than %d bytes, which is more than the program can read"+fewer, limit)
 	case err != nil:
-		return nil, errors.New("it cannot be read; plan again")
+		return nil, errors.New("it cannot be read; run plan again")
 	}
 	return plan, plan.checkBackend(allowed)
 }
@@ -86,7 +86,7 @@ type walked struct {
 	hasStore bool
 }
 
-var errNoPlan = errors.New("it is no message of protobuf")
+var errNoPlan = errors.New("it is not a protobuf message")
 
 // walk reads the fields of the message. It skips the fields in groups, which may be nested.
 func (w *walked) walk() error {
@@ -182,7 +182,7 @@ func (w *walked) checkBackend(allowed module.Settings) error {
 	packed, errConfig := field(w.backend, fieldConfig, fieldMsgpack)
 	switch {
 	case errors.Join(errKind, errConfig) != nil:
-		return errors.New("it cannot be read; plan again")
+		return errors.New("it cannot be read; run plan again")
 	case string(kind) != "http" || w.hasStore:
 		return madeWithoutWrap(module.NotOurs("not http"))
 	}
@@ -190,7 +190,7 @@ func (w *walked) checkBackend(allowed module.Settings) error {
 	w.names = names
 	switch {
 	case err != nil:
-		return errors.New("it cannot be read; plan again")
+		return errors.New("it cannot be read; run plan again")
 	case other != "":
 		return madeWithoutWrap(module.HasSetting(other))
 	}
@@ -198,7 +198,7 @@ func (w *walked) checkBackend(allowed module.Settings) error {
 }
 
 func madeWithoutWrap(err error) error {
-	return fmt.Errorf("it was made without wrap: %w; plan again, with wrap", err)
+	return fmt.Errorf("it was made without wrap: %w. Run plan again with wrap", err)
 }
 
 // settingsOf returns the names in a MessagePack object. If a value is neither null nor allowed, settingsOf stops there
@@ -208,7 +208,7 @@ func settingsOf(packed []byte, allowed module.Settings) (names []string, other s
 	d := msgpack.NewDecoder(content)
 	code, err := d.PeekCode()
 	if err == nil && !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 { // the decoder also accepts other types
-		err = errors.New("it is no object")
+		err = errors.New("it is not an object")
 	}
 	if err != nil {
 		return nil, "", err
@@ -264,7 +264,7 @@ func (c *checked) with(settings module.Settings) ([]byte, error) {
 		size += f.CompressedSize64
 	}
 	if size > uint64(c.size) { //nolint:gosec // several files share the same bytes
-		return nil, errors.New("it cannot be read; plan again")
+		return nil, errors.New("it cannot be read; run plan again")
 	}
 	backend, err := c.backendWith(settings)
 	if err != nil {

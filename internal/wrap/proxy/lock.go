@@ -33,7 +33,7 @@ func (l *childLock) check(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.given && id != l.id {
-		return errors.New("it comes from another program than the one that holds the lock")
+		return errors.New("the request does not come from the program that holds the lock")
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 	}
 	const left = "the program ended without releasing the lock%s, so its changes may be missing from the state. Check the resources first"
 	if l.id == "" {
-		return fmt.Errorf(left+", then remove the lock where the backend keeps it", "")
+		return fmt.Errorf(left+"; then remove the lock in the backend", "")
 	}
 	id := p.backend.NameOf(l.id)
 	return fmt.Errorf(left+"; then %s", " "+outside.Quoted(id, 100), store.Unlocking(id))

@@ -126,7 +126,7 @@ func (p *Proxy) ofWriter(handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p.used.Store(true)
 		if p.effect < cmdline.Writes {
-			p.fail(w, ours, "the state was not changed, although a program has asked for that: this command only reads it. Check which "+
+			p.fail(w, ours, "a program asked to change the state, but this command only reads it, so the state was not changed; check which "+
 				"providers and scripts the module runs")
 			return
 		}
@@ -198,7 +198,8 @@ func (p *Proxy) save(ctx context.Context, sealed []byte, size int, why error) bo
 		return false
 	}
 	p.guard.Memory.Leave(ctx, sealed)
-	err := fmt.Errorf("the state was not written, whatever the program says: %w. It is encrypted in %s", why, p.leftover.Save(ctx, sealed))
+	err := fmt.Errorf("the state was not written, even if the program says that it was: %w. The encrypted state is in %s", why,
+		p.leftover.Save(ctx, sealed))
 	p.unwritten.Store(&err)
 	return true
 }
@@ -262,7 +263,7 @@ func (p *Proxy) remove(w http.ResponseWriter, r *http.Request) {
 func (p *Proxy) receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := meter.Read(r.Body, r.ContentLength, files.MaxState)
 	if err != nil {
-		p.fail(w, ours, "the request of the program cannot be read: "+web.Reason(err, ""))
+		p.fail(w, ours, "could not read the program's request: "+web.Reason(err, ""))
 	}
 	return body, err == nil
 }
@@ -360,7 +361,7 @@ func (p *Proxy) tell(text string) {
 // CheckUse returns an error if the child should have used the proxy but did not.
 func (p *Proxy) CheckUse(code int) error {
 	if !p.used.Load() && (p.lock.given || code == 0 && p.effect == cmdline.Changes) {
-		return errors.New("the program did not use the backend of wrap; if it wrote a state, that is elsewhere and not encrypted; run " +
+		return errors.New("the program did not use wrap's backend, so any state that it wrote is elsewhere, and not encrypted; run " +
 			"init with wrap")
 	}
 	return nil

@@ -48,7 +48,7 @@ func (p *Proxy) Serve(ctx context.Context) (settings module.Settings, stop func(
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, nil, fmt.Errorf("no port of the loopback interface can be listened on: %w", err)
+		return nil, nil, fmt.Errorf("could not listen on a port of the loopback interface: %w", err)
 	}
 	server := p.server(certificate)
 	ended := make(chan struct{})

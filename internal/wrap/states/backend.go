@@ -67,10 +67,10 @@ func (b *Backend) mayEncrypt() error {
 		_, err = b.succeeds(b.recorded)
 	}
 	if err == nil && b.unlocked && b.HasLocks {
-		err = errors.New("-lock=false keeps out nobody who works on it without wrap; leave that out")
+		err = errors.New("with -lock=false, somebody who works without wrap could write the state at the same time; remove -lock=false")
 	}
 	if err != nil {
-		err = fmt.Errorf("it is not encrypted, and stays so: %w", err)
+		err = fmt.Errorf("it is not encrypted, and was left as it is: %w", err)
 	}
 	return err
 }
@@ -118,8 +118,8 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
-		return errors.New("somebody has since overwritten the state in the backend, in plaintext and without its lock; have everybody use " +
-			"wrap, and then run init with -encrypt-existing once more")
+		return errors.New("somebody has since overwritten the state in the backend, in plaintext and without its lock; make sure that " +
+			"everybody uses wrap, then run statecrypt wrap -encrypt-existing -- terraform init again")
 	}
 	return nil
 }
@@ -128,8 +128,8 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 // lineage.
 func (b *Backend) noteForm(sealed []byte) {
 	if b.kind.Looks && !isLabelled(sealed) {
-		b.say("note: the state will show neither its serial nor its lineage, which sops and age encrypt; a server that looks for them, " +
-			"such as Gitea, refuses it, and keeps the one that there is")
+		b.say("note: sops and age also encrypt the serial and the lineage of the state; a server that requires them, such as Gitea, " +
+			"will refuse the new state and keep the old one")
 	}
 }
 
@@ -185,7 +185,7 @@ func (e *StuckError) Unwrap() error { return e.Err }
 func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	name := b.NameOf(id)
 	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not released; release it with force-unlock of the CLI: %w", name, err)
+		return fmt.Errorf("the lock %s was not released; run force-unlock to release it: %w", name, err)
 	}
 	return nil
 }

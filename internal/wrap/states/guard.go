@@ -38,7 +38,7 @@ type Guard struct {
 func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case g.Pins != Pins{}:
-		return nil, errors.New("it does not exist, and -lineage or -minimum-serial says that it does; check the address")
+		return nil, errors.New("it does not exist, but -lineage or -minimum-serial requires a state; check the address")
 	case g.Elsewhere != nil && g.Changes:
 		return nil, g.Elsewhere
 	}
@@ -49,7 +49,7 @@ func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 		return nil, err
 	}
 	if g.Lineage.Load() == nil {
-		g.Say(fmt.Sprintf("there is no state at %s yet; if there should be one, check the address",
+		g.Say(fmt.Sprintf("there is no state at %s yet; if you expected a state, check the address",
 			outside.Line(g.Backend.String(), 300)))
 		if g.Elsewhere != nil {
 			g.Say("warning: " + g.Elsewhere.Error())
@@ -68,7 +68,7 @@ func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
 		return nil
 	}
 	if err := rehearse(ctx, target); err != nil {
-		return fmt.Errorf("the run does not get it, because its state could not be written afterwards: %w", err)
+		return fmt.Errorf("the program does not get it, because a changed state could not be written afterwards: %w", err)
 	}
 	g.sealable.Store(true)
 	return nil
@@ -101,7 +101,7 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
 	opened, err := g.Target.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
-		return nil, nil, fmt.Errorf("%w; to encrypt it, run init with statecrypt wrap -encrypt-existing", err)
+		return nil, nil, fmt.Errorf("%w; to encrypt the state, run statecrypt wrap -encrypt-existing -- terraform init", err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -123,11 +123,11 @@ func (g *Guard) expect(plain []byte) (*label, error) {
 func (g *Guard) warn(opened *encryption.Opened) {
 	switch {
 	case !opened.Encrypted:
-		g.Say("the state in the backend is not encrypted; the next one that is written will be")
+		g.Say("the state in the backend is not encrypted; wrap will encrypt the next state that is written")
 	case opened.UsedFallback:
 		g.oldKey.Do(func() {
-			g.Say("only the fallback " + opened.Method + " opens the state in the backend, until it is written the next time; before " +
-				"anybody deletes that key, statecrypt rotate -again -to FILE -backend gives the state the new one")
+			g.Say("only the fallback " + opened.Method + " can open the state in the backend until the state is next written; before you " +
+				"delete the old key, run statecrypt rotate -again -to FILE -backend to give the state the new key")
 		})
 	}
 	for _, warning := range opened.Warnings {
@@ -161,16 +161,16 @@ func (g *Guard) NoteRecipients(sealed []byte) {
 // backend.
 func (g *Guard) MayWrite(plain []byte) (*label, error) {
 	if info, err := encryption.Inspect(plain); err != nil || info.Kind != encryption.KindState {
-		return nil, errors.New("it is not a plaintext state; does an encryption block in the configuration encrypt it already?")
+		return nil, errors.New("it is not a plaintext state; check whether an encryption block in the configuration already encrypts it")
 	}
 	serial, lineage, err := store.Label(plain)
 	known := g.Lineage.Load()
 	switch {
 	case err != nil || g.Force:
 	case known == nil:
-		err = errors.New("the state that it would replace has not been read; use -force to overwrite it")
+		err = errors.New("the existing state has not been read; use -force to overwrite it")
 	case *known != "" && *known != lineage:
-		err = fmt.Errorf("its lineage is %s, and the state that it would replace has %s; use -force to overwrite that",
+		err = fmt.Errorf("its lineage is %s, but the existing state has lineage %s; use -force to overwrite the existing state",
 			outside.Quoted(lineage, 100), outside.Quoted(*known, 100))
 	}
 	return &label{lineage, serial}, err
@@ -182,8 +182,8 @@ func (g *Guard) NoteLineage(of *label) {
 		return
 	}
 	g.nameless.Do(func() {
-		g.Say("warning: the state has no lineage, so nobody would notice another state in its place. Give it one: write what state " +
-			"pull prints to a file, with a UUID as its lineage and a higher serial, and state push that file")
+		g.Say("warning: the state has no lineage, so wrap cannot detect if another state replaces it. To add a lineage, save the " +
+			"output of state pull in a file, set lineage to a UUID and serial to a higher number, then run state push with that file")
 	})
 }
 
@@ -199,15 +199,15 @@ type Pins struct {
 func (p Pins) Accept(serial *int64, lineage string) error {
 	switch {
 	case p.Lineage != "" && lineage != p.Lineage && lineage == strings.Trim(p.Lineage, "\"' \r\n"):
-		return errors.New("-lineage has quotation marks or spaces around it; remove them, as jq -r does")
+		return errors.New("the value of -lineage has quotation marks or spaces around it; remove them, for example with jq -r")
 	case p.Lineage != "" && lineage != p.Lineage:
-		return fmt.Errorf("its lineage is %s, and -lineage says %s: it is another state; check which one is read, or what -lineage says",
+		return fmt.Errorf("its lineage is %s, but -lineage requires %s; check which state is read, and the value of -lineage",
 			outside.Quoted(lineage, 300), outside.Quoted(p.Lineage, 300))
 	case p.Serial != nil && serial == nil:
-		return errors.New("it has no serial, and -minimum-serial requires one")
+		return errors.New("it has no serial, but -minimum-serial requires a serial")
 	case p.Serial != nil && *serial < *p.Serial:
-		return fmt.Errorf("its serial is %d, and -minimum-serial says %d: it is an old copy; "+
-			"restore the newest one, or lower -minimum-serial", *serial, *p.Serial)
+		return fmt.Errorf("its serial is %d, but -minimum-serial requires at least %d, so it is an old copy; "+
+			"restore the newest copy, or lower -minimum-serial", *serial, *p.Serial)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func NoteRecipients(before int, after []byte) string {
 	if before == 0 || n == 0 || before == n {
 		return ""
 	}
-	return fmt.Sprintf("the number of its age recipients was %d, and is now %d; check that the list of recipients is up to date", before, n)
+	return fmt.Sprintf("the number of its age recipients changed from %d to %d; check that the list of recipients is up to date", before, n)
 }
 
 // CheckReplaced returns an error if the existing file is not an older version of the file that would replace it. A
@@ -73,13 +73,15 @@ func CheckReplaced(there, by encryption.Info) error {
 	case there.Kind == encryption.KindEmpty:
 		return nil
 	case was == "":
-		return errors.New("it is neither a state nor a plan; name another file; to replace it, delete it first")
+		return errors.New("it is neither a state nor a plan; name another file, or delete this file first")
 	case is != "" && was != is:
-		return fmt.Errorf("it holds a %s, and the input is a %s; to replace it, delete it first", was, is)
+		return fmt.Errorf("it contains a %s, but the input is a %s; name another file, or delete this file first", was, is)
 	case there.Lineage != "" && by.Lineage != "" && there.Lineage != by.Lineage:
-		return fmt.Errorf("it holds another state, with the lineage %s; to replace it, delete it first", outside.Quoted(there.Lineage, 100))
+		return fmt.Errorf("it contains another state, with the lineage %s; name another file, or delete this file first",
+			outside.Quoted(there.Lineage, 100))
 	case there.Lineage != "" && by.Lineage != "" && there.Serial != nil && by.Serial != nil && *there.Serial > *by.Serial:
-		return fmt.Errorf("it is a newer version of this state: its serial is %d, and this would be %d; to replace it, delete it first",
+		return fmt.Errorf("it is a newer version of this state: its serial is %d, but the input has serial %d; name another file, or "+
+			"delete this file first",
 			*there.Serial, *by.Serial)
 	}
 	return nil

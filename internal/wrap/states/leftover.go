@@ -114,7 +114,7 @@ func (l *Leftover) Seal(ctx context.Context) {
 			return keyfile.Reason(err)
 		}
 		if _, _, err := store.Label(content); err != nil || !json.Valid(content) {
-			return errors.New("it is not whole; its program may still be writing it")
+			return errors.New("it is incomplete; the program may still be writing it")
 		}
 		sealed, _, err := Seal(ctx, l.target, content)
 		if err == nil {
@@ -126,13 +126,13 @@ func (l *Leftover) Seal(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		l.say("warning: " + Errored + " stays in plaintext: " + words.Seal(err))
+		l.say("warning: " + Errored + " is still in plaintext: " + words.Seal(err))
 		return
 	}
 	l.tellSealed(sealedInPlace, others)
 }
 
-const sealedInPlace = Errored + " is encrypted now; to write it to the backend, run " + recovers
+const sealedInPlace = Errored + " is now encrypted; to write it to the backend, run " + recovers
 
 // tellSealed prints where the leftover is now encrypted, and warns about other names of the plaintext file.
 func (l *Leftover) tellSealed(where, others string) {
@@ -162,8 +162,8 @@ func (l *Leftover) find() error {
 
 func asErrored(path, name string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > files.MaxState {
-		return fmt.Errorf("%s may hold the only copy of a state, in plaintext, and is larger than the %d bytes that wrap writes; keep it, and "+
-			"store it without wrap", outside.Line(name, 300), files.MaxState)
+		return fmt.Errorf("%s may contain the only copy of a state, in plaintext, but is larger than the %d bytes that wrap can write; keep the "+
+			"file, and store the state without wrap", outside.Line(name, 300), files.MaxState)
 	}
 	content, err := files.ReadFile(path)
 	if files.IsLink(path) { // the child would write to the target of the link
@@ -182,7 +182,8 @@ func asErrored(path, name string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("move %s away, because a run saves a state that it could not write under this name: %w", name, keyfile.Reason(err))
+		return fmt.Errorf("move %s elsewhere, because a run that cannot write its state saves it in a file with this name: %w", name,
+			keyfile.Reason(err))
 	case info.Kind != encryption.KindEmpty:
 		return fmt.Errorf("%s holds a state that could not be written; to write it to the backend, run %s", name, recovers)
 	}
@@ -206,13 +207,13 @@ func (l *Leftover) locate() (path, name string, err error) {
 	}
 	switch len(paths) {
 	case 0:
-		return "", "", fmt.Errorf("there is no %s here, and the home directory holds no unwritten state of this module; "+
-			"if the run named another file, add its name", Errored)
+		return "", "", fmt.Errorf("there is no %s in this folder, and no unwritten state of this module in the home directory; "+
+			"if the run named another file, add the name of that file", Errored)
 	case 1:
 		return paths[0], names[0], nil
 	}
-	return "", "", fmt.Errorf("both %s and %s exist: compare their serials with statecrypt inspect, run recover with the name of the "+
-		"newer one, then delete both", names[0], names[1])
+	return "", "", fmt.Errorf("both %s and %s exist; compare their serials with statecrypt inspect, run recover with the name of the "+
+		"newer file, then delete both files", names[0], names[1])
 }
 
 // CanLeave reports whether the module folder has room for a plaintext state of plain bytes from the child, and for the
@@ -237,7 +238,7 @@ func (l *Leftover) Save(ctx context.Context, sealed []byte) (where string) {
 	if l.saveInFile(ctx, sealed, filepath.Join(l.dir, Errored)) {
 		return l.whereSaved()
 	}
-	return "this text, in base64; decode it into a file, and run " + recovers + " with the name of that file: " +
+	return "this base64 text; decode it into a file, and run " + recovers + " with the name of that file: " +
 		base64.StdEncoding.EncodeToString(sealed)
 }
 
@@ -291,15 +292,15 @@ func (l *Leftover) Follow(ctx context.Context) error {
 		kept := filepath.Ext(name) != ".backup" && l.backend.Keeps(path)
 		if name == Errored && files.IsLink(path) { // created during the run
 			to, _ := filepath.EvalSymlinks(path)
-			errs = append(errs, fmt.Errorf("%s is a link to %s, which may hold a plaintext state, and stays as it is; if it does, move it "+
-				"here in place of the link; to write it to the backend, run %s", name, outside.Quoted(to, 300), recovers))
+			errs = append(errs, fmt.Errorf("%s is a link to %s, which may contain a plaintext state, and was left as it is; if it contains a "+
+				"state, replace the link with that file, then run %s to write the state to the backend", name, outside.Quoted(to, 300), recovers))
 			continue
 		}
 		if err != nil && kept { // another program may have locked it
 			continue
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s may hold a state that is not encrypted, and cannot be read: %w", name, keyfile.Reason(err)))
+			errs = append(errs, fmt.Errorf("%s may contain a plaintext state, but cannot be read: %w", name, keyfile.Reason(err)))
 			continue
 		}
 		if info, err := encryption.Inspect(content); err == nil && info.Kind == encryption.KindEncrypted {
@@ -309,12 +310,12 @@ func (l *Leftover) Follow(ctx context.Context) error {
 			continue
 		}
 		if kept {
-			errs = append(errs, fmt.Errorf("a program other than wrap has written to %s, and the state there is not encrypted; encrypt it by "+
-				"init with -encrypt-existing, or restore the state", name))
+			errs = append(errs, fmt.Errorf("a program other than wrap wrote a state to %s, and did not encrypt it; run "+
+				"statecrypt wrap -encrypt-existing -- terraform init to encrypt it, or restore the encrypted state", name))
 			continue
 		}
 		if name != Errored {
-			errs = append(errs, fmt.Errorf("a state that is not encrypted was written to %s; if it is in the backend, delete that file", name))
+			errs = append(errs, fmt.Errorf("a plaintext state was written to %s; if the state is also in the backend, delete that file", name))
 			continue
 		}
 		errs = append(errs, l.sealErrored(ctx, path, content))
@@ -332,8 +333,8 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	if err == nil {
 		err = replace.Name(ctx, path, sealed)
 		if err != nil && l.saveInFile(ctx, sealed) {
-			where = Errored + " could not be encrypted in its place (" + keyfile.Reason(err).Error() + "), and is deleted. It is encrypted in " +
-				l.whereSaved()
+			where = Errored + " could not be encrypted in place (" + keyfile.Reason(err).Error() + "), so it was deleted. " +
+				"The encrypted state is in " + l.whereSaved()
 			if err = os.Remove(path); err != nil {
 				err = os.Truncate(path, 0)
 			}
@@ -341,7 +342,7 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	}
 	if err != nil {
 		l.memory.Leave(ctx, content)
-		return fmt.Errorf("%s holds the state in plaintext, and cannot be encrypted: %w; once that is mended, run %s to write it to "+
+		return fmt.Errorf("%s contains the state in plaintext, and could not be encrypted: %w; fix that, then run %s to write the state to "+
 			"the backend", Errored,
 			keyfile.Reason(err), recovers)
 	}

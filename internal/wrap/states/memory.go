@@ -146,27 +146,29 @@ func (m *Memory) accept(state *label) error {
 		was = m.find(seen)
 		return err
 	})
-	const look = "; restore the newest one, or, once you have checked it, accept the state that is there with statecrypt wrap -accept"
+	const look = "; restore the newest state, or check the backend, then accept what it contains with statecrypt wrap -accept"
 	_, isForeign := errors.AsType[*files.ForeignError](err)
 	switch {
 	case m.accepts && !isForeign || m.reverts && state != nil:
 		return nil
 	case isForeign:
-		return fmt.Errorf("the note of the state that an earlier run here has seen cannot be read: %w", err)
+		return fmt.Errorf("the note about the state that an earlier run read cannot be read: %w", err)
 	case err != nil:
-		return fmt.Errorf("the note of the state that an earlier run here has seen cannot be read from %s: %w; once you have checked "+
-			"the state, accept it with statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
+		return fmt.Errorf("the note about the state that an earlier run read, in %s, cannot be read: %w; check "+
+			"the state, then accept it with statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
 	case was == nil:
 		return nil
 	case state == nil:
-		return fmt.Errorf("it does not exist, and an earlier run here has seen one, of the lineage %s%s", outside.Quoted(was.Lineage, 100), look)
+		return fmt.Errorf("it does not exist, but an earlier run in this folder read a state with lineage %s%s",
+			outside.Quoted(was.Lineage, 100), look)
 	case state.Lineage != was.Lineage:
-		return fmt.Errorf("its lineage is %s, and an earlier run here has seen the lineage %s: it is another state%s",
+		return fmt.Errorf("its lineage is %s, but an earlier run in this folder read lineage %s, so it is another state%s",
 			outside.Quoted(state.Lineage, 100), outside.Quoted(was.Lineage, 100), look)
 	case was.Serial != nil && state.Serial == nil:
-		return errors.New("it has no serial, and the one that an earlier run here has seen has one" + look)
+		return errors.New("it has no serial, but the state that an earlier run in this folder read had a serial" + look)
 	case was.Serial != nil && *state.Serial < *was.Serial:
-		return fmt.Errorf("its serial is %d, and an earlier run here has seen %d: it is an old copy%s", *state.Serial, *was.Serial, look)
+		return fmt.Errorf("its serial is %d, but an earlier run in this folder read serial %d, so it is an old copy%s",
+			*state.Serial, *was.Serial, look)
 	}
 	return nil
 }

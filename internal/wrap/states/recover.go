@@ -91,7 +91,7 @@ func (m *recovery) find(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.path, err))
 	case m.Backend.Keeps(m.path):
-		return errors.New(m.name + " is the state in the backend itself; name the file that the run has left")
+		return errors.New(m.name + " is the state in the backend; name the file that the run left behind")
 	}
 	switch info, err := encryption.Inspect(content); {
 	case err != nil:
@@ -119,12 +119,12 @@ func (m *recovery) find(ctx context.Context) error {
 func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	switch {
 	case by == nil || by.ID == "":
-		return errors.New("somebody holds the lock, and nothing says who; if it is the run that left " + m.name + ", and that has ended, " +
-			"remove the lock where the backend keeps it")
+		return errors.New("the state is locked, but nothing says by whom; if the run that left " + m.name + " holds the lock and has ended, " +
+			"remove the lock in the backend")
 	case by.OfProcess:
 		return errors.New(by.Describe() + "; the lock is released when that process ends")
 	case m.asked.Unlock != "" && m.asked.Unlock != by.ID:
-		return errors.New(by.Describe() + ", which is not the lock in -unlock")
+		return errors.New(by.Describe() + ", but -unlock names another lock")
 	case m.asked.Unlock == by.ID:
 	case m.asked.Ask == nil || !m.asked.Ask(by.Describe()+".\nIs that the run that left "+m.name+", and has it ended?"):
 		named := ""
@@ -138,7 +138,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 		return err
 	}
 	if err := m.Backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {
-		return errors.New("somebody else has given the lock back meanwhile; run this again")
+		return errors.New("somebody else has released the lock in the meantime; run the command again")
 	} else if err != nil {
 		return fmt.Errorf("the lock was not released: %w", err)
 	}
@@ -162,13 +162,13 @@ func (m *recovery) write(ctx context.Context) error {
 			return err
 		}
 		if (m.there == "" || m.damaged != nil) && m.named != nil {
-			m.Guard.Say("the state in " + m.name + " has no lineage, and gets one")
+			m.Guard.Say("the state in " + m.name + " has no lineage, so it gets a new lineage")
 			m.plain = m.named
 		}
 		if err := m.seal(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
 			return err
 		}
-		m.Guard.Say("the state in " + m.name + " is in the backend now, encrypted")
+		m.Guard.Say("the state in " + m.name + " is now in the backend, encrypted")
 	}
 	return nil
 }
@@ -190,9 +190,10 @@ func (m *recovery) keepDamaged() error {
 		err = nil
 	}
 	if err != nil {
-		return fmt.Errorf("the file in the backend is no state, and cannot be kept in %s, so it is not replaced: %w", name, keyfile.Reason(err))
+		return fmt.Errorf("the file in the backend is not a state, and was not replaced, because it could not be saved in %s: %w", name,
+			keyfile.Reason(err))
 	}
-	m.Guard.Say("the file in the backend is no state, and is kept in " + name)
+	m.Guard.Say("the file in the backend is not a state, and was saved in " + name)
 	return nil
 }
 
@@ -200,22 +201,22 @@ func (m *recovery) keepDamaged() error {
 // the user to delete it instead.
 func (m *recovery) remove() error {
 	if m.asked.File != "" {
-		m.Guard.Say("delete " + m.name + "; nothing needs it any more")
+		m.Guard.Say(m.name + " is no longer needed; delete it")
 		return nil
 	}
 	others := replace.OtherNames(m.path)
 	if to, err := filepath.EvalSymlinks(m.path); err == nil && filepath.Base(to) != filepath.Base(m.path) {
-		others = "it was a link; delete its target, too: " + outside.Line(to, 300)
+		others = "it was a link; also delete its target: " + outside.Line(to, 300)
 	}
 	now, err := files.ReadFile(m.path)
 	if err == nil && !bytes.Equal(now, m.content) {
-		return errors.New("somebody has written another state to " + m.name + " meanwhile; run this again")
+		return errors.New("somebody has written another state to " + m.name + " in the meantime; run the command again")
 	}
 	if err == nil {
 		err = os.Remove(m.path)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is not needed any more, and cannot be deleted: %w", m.name, keyfile.Reason(err))
+		return fmt.Errorf("%s is no longer needed, but could not be deleted: %w", m.name, keyfile.Reason(err))
 	}
 	m.Guard.Say(m.name + " is deleted")
 	if others != "" {
@@ -248,8 +249,8 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		m.Backend.open.Store(false) // nobody can use such a file, with or without wrap
 		return nil, nil
 	case err != nil && isNoState(there, err):
-		return nil, fmt.Errorf("the state in the backend: %s. Once you have checked that nothing is lost, add -force, which keeps that file in "+
-			"the folder of the module, and replaces it", words.State(err))
+		return nil, fmt.Errorf("the state in the backend: %s. To replace that file, check that nothing is lost, then add -force, which saves a "+
+			"copy of the file in the module's folder", words.State(err))
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", words.State(err))
 	case there != nil && m.isThere(opened.Data, now):
@@ -276,23 +277,23 @@ func (m *recovery) isThere(there []byte, its *label) bool {
 // alone does not show this, because Terraform and OpenTofu increment it with each attempt. With -force, the last
 // condition does not apply.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
-	const stay = ". Both stay as they are"
+	const stay = ". Both were left as they are"
 	base := m.Guard.Memory.base(m.content, m.asked.File != "")
 	switch {
 	case there.Lineage != m.label.Lineage:
-		return fmt.Errorf("%s is of another state: its lineage is %s, and that in the backend is %s"+stay, m.name,
+		return fmt.Errorf("%s belongs to another state: its lineage is %s, but the lineage in the backend is %s"+stay, m.name,
 			outside.Quoted(m.label.Lineage, 100), outside.Quoted(there.Lineage, 100))
 	case m.there != "" && (there.Serial == nil || m.label.Serial == nil):
-		return fmt.Errorf("%s or the state in the backend has no serial, so nobody can tell which is newer"+stay, m.name)
+		return fmt.Errorf("%s or the state in the backend has no serial, so it is unknown which is newer"+stay, m.name)
 	case m.there != "" && *there.Serial >= *m.label.Serial:
-		return fmt.Errorf("the state in the backend (serial %d) is not older than %s (serial %d): somebody has written it since"+stay+
-			". Move the file away, and import the resources that only it has", *there.Serial, m.name, *m.label.Serial)
+		return fmt.Errorf("the state in the backend (serial %d) is not older than %s (serial %d), so it was written later"+stay+
+			". Move the file elsewhere, and import the resources that only the file contains", *there.Serial, m.name, *m.label.Serial)
 	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // without a state, nothing can be lost
 		return nil
 	case base != nil:
-		return fmt.Errorf("the state in the backend is not the one with which the run that left %s began: somebody has changed it, or "+
-			"given it another key"+stay+". Once you have checked that nothing is lost, add -force", m.name)
+		return fmt.Errorf("the state in the backend has been changed, or encrypted with another key, since the run that left %s read it"+
+			stay+". Check that nothing is lost, then add -force", m.name)
 	}
-	return fmt.Errorf("nothing here says with which state the run that left %s began, so that state may have been changed since"+stay+
-		". Run this on the machine of that run, in its folder, or, once you have checked that nothing is lost, add -force", m.name)
+	return fmt.Errorf("this folder does not record which state the run that left %s had read, so the state in the backend may have changed "+
+		"since"+stay+". Run recover on the machine and in the folder of that run, or check that nothing is lost, then add -force", m.name)
 }

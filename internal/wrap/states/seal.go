@@ -26,13 +26,13 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	again, err = target.Decrypt(ctx, sealed)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("the encrypted data cannot be opened again: %w", err)
+		err = fmt.Errorf("the encrypted data could not be opened again: %w", err)
 	case !again.Encrypted:
-		err = errors.New("the first method does not encrypt; here, unencrypted may only be a fallback")
+		err = errors.New("the primary method does not encrypt; use unencrypted only as a fallback")
 	case again.UsedFallback:
-		err = fmt.Errorf("the first method does not open its own file, but %s does; check the settings of the first", again.Method)
+		err = fmt.Errorf("the primary method cannot open its own file, but %s can; check the settings of the primary method", again.Method)
 	case !bytes.Equal(again.Data, plain):
-		err = errors.New("the encrypted data does not open to the same bytes")
+		err = errors.New("the encrypted data, opened again, differs from the original")
 	}
 	return sealed, again, err
 }

@@ -96,11 +96,11 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	v, err := block.Decode(kind.Table, lookup)
 	if err != nil {
 		if wrong, ok := errors.AsType[*attr.Error](err); ok && w.Backend == nil && wrong.Attr == "address" {
-			err = fmt.Errorf("%w; the file of the settings has no block backend \"http\": "+
-				"add backend \"http\" { address = \"https://HOST/PATH\" }", err)
+			err = fmt.Errorf("%w; add a block to the settings file: "+
+				"backend \"http\" { address = \"https://HOST/PATH\" }", err)
 		}
 		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
-			err = fmt.Errorf("%w; TF_HTTP_ADDRESS is not used, so that nobody writes there without wrap", err)
+			err = fmt.Errorf("%w. TF_HTTP_ADDRESS is ignored, because runs without wrap would use it, too", err)
 		}
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 		return nil, nil, err
 	}
 	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
-		s.say("warning: nobody can tell who holds the lock: " + err.Error())
+		s.say("warning: it is unknown who holds the lock: " + err.Error())
 	}
 	return state, holder, nil
 }
@@ -150,7 +150,7 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 }
 
 // ErrNone means that the state does not exist.
-var ErrNone = errors.New("there is none")
+var ErrNone = errors.New("there is no state")
 
 func (b *Backend) none() error {
 	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
@@ -165,7 +165,7 @@ func (s *States) Rotate(ctx context.Context, name string, change func(state []by
 		return err
 	}
 	if !b.HasLocks {
-		s.say("warning: the backend has no lock; nobody may write the state meanwhile")
+		s.say("warning: the backend has no locks; make sure that nobody else writes the state now")
 	}
 	err = b.underLock(ctx, "statecrypt rotate", func() error {
 		state, version, err := b.Read(ctx)
@@ -237,8 +237,8 @@ func (w Where) CheckOneModule(module string) error {
 	if err != nil || folder == "" || folder == module || !setting.IsSet() || setting.Err != nil || names(setting.Value, unstable.Module) {
 		return err
 	}
-	err = fmt.Errorf("the file is not in the folder of the module, and so would give every module the same state; write %s in place "+
-		"of the name of the module's folder, or move the file there", unstable.Module)
+	err = fmt.Errorf("the settings file is not in the module's folder, so every module would share this state; write %s instead "+
+		"of the name of the module's folder, or move the file to that folder", unstable.Module)
 	return &attr.Error{Address: w.Backend.Address, Attr: named, Pos: setting.Pos, Err: err}
 }
 
@@ -253,9 +253,9 @@ func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry,
 	switch {
 	case err != nil:
 	case !filepath.IsLocal(name):
-		err = errors.New("it is not in that folder")
+		err = errors.New("the module is outside the folder")
 	case name == ".":
-		err = errors.New("it is that folder")
+		err = errors.New("the module is the folder itself")
 	}
 	filled := *block
 	filled.Settings = maps.Clone(block.Settings)
@@ -265,7 +265,7 @@ func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry,
 		}
 		if err != nil {
 			return nil, &attr.Error{Address: block.Address, Attr: attribute, Pos: s.Pos, Err: fmt.Errorf("%s is the path of the module "+
-				"relative to the folder of this file, and there is none for %s: %w", unstable.Module, outside.Quoted(module, 300), err)}
+				"relative to the folder of this file, but %s has no such path: %w", unstable.Module, outside.Quoted(module, 300), err)}
 		}
 		s.Value = cty.StringVal(strings.ReplaceAll(s.Value.AsString(), unstable.Module, filepath.ToSlash(name)))
 		filled.Settings[attribute] = s
@@ -303,16 +303,16 @@ func (w Where) NoteVariables(environ []string, say func(text string)) {
 			switch given, _ := lookup(name); {
 			case given == "":
 			case w.Backend != nil && w.Backend.Kind != all.Kinds()[0].Name:
-				say(fmt.Sprintf("%s is not used: the backend block is of the kind %s", name, w.Backend.Kind))
+				say(fmt.Sprintf("%s is not used, because the backend block is of type %s", name, w.Backend.Kind))
 			case differs(w.Backend, a.Name, given):
-				say(fmt.Sprintf("%s is not used: the block backend \"http\" has another %s", name, a.Name))
+				say(fmt.Sprintf("%s is not used, because the backend \"http\" block sets another %s", name, a.Name))
 			}
 		}
 	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if upper := strings.ToUpper(name); value != "" && strings.HasPrefix(upper, prefix) && !slices.Contains(known, upper) {
-			say(fmt.Sprintf("%s is not used: there is no such variable%s", outside.Line(name, 100), syntax.Suggest(upper, known)))
+			say(fmt.Sprintf("%s is not used, because there is no such variable%s", outside.Line(name, 100), syntax.Suggest(upper, known)))
 		}
 	}
 }

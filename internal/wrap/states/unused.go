@@ -16,6 +16,9 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
+// moves is the command that moves a state into the backend.
+const moves = "statecrypt wrap -encrypt-existing -- terraform init"
+
 // Unused finds the states that the module had without wrap, which are not used under wrap.
 type Unused struct {
 	Module  *module.Module
@@ -26,22 +29,22 @@ type Unused struct {
 // Warn warns about a state that the module had without wrap. The child does not read that state, and would create all
 // its resources a second time. The init command shows more warnings than others.
 func (u *Unused) Warn(initializes bool) {
-	const advice = ", which is not used under wrap; if it is not in the backend yet, run init with -encrypt-existing"
+	const advice = ", which wrap does not use; if that state is not in wrap's backend yet, run " + moves
 	if initializes {
 		u.warnOfWorkspaces()
 	}
 	file, r, err := u.find()
 	if err == nil && file == "" && initializes { // only for init, because Terraform keeps the record
-		u.Say("warning: this module has kept its state in the backend " + r.Name() + advice)
+		u.Say("warning: this module stored its state in the backend " + r.Name() + advice)
 		return
 	}
 	switch u.kindOf(file) {
 	case encryption.KindState:
-		u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + advice + ", and otherwise delete it")
+		u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + advice + "; otherwise, delete it")
 	case encryption.KindEncrypted:
 		if initializes { // other commands need no warning, because the state is encrypted
-			u.Say("there is an encrypted state in " + outside.Line(file, 200) + ", which is not used under wrap; if it is not in the " +
-				"backend yet, decrypt it, and run init with -encrypt-existing")
+			u.Say("there is an encrypted state in " + outside.Line(file, 200) + ", which wrap does not use; if that state is not in " +
+				"wrap's backend yet, decrypt it, then run " + moves)
 		}
 	}
 }
@@ -76,27 +79,27 @@ func (u *Unused) kindOf(file string) encryption.FileKind {
 // ExpectNone returns an error if the module had a state without wrap. While the backend has no state, the child would
 // create all resources in that state a second time.
 func (u *Unused) ExpectNone() error {
-	const moves = "run init with -encrypt-existing, or delete "
 	file, r, err := u.find()
 	if err != nil {
 		return err
 	}
 	if file == "" {
-		return fmt.Errorf("there is no state yet, and this module has kept its state in the backend %s, which is not used under wrap; %s%s",
-			r.Name(), moves, outside.Line(u.Module.Data, 300))
+		return fmt.Errorf("there is no state yet, but this module stored its state in the backend %s, which wrap does not use; run %s to move "+
+			"it, or delete %s", r.Name(), moves, outside.Line(u.Module.Data, 300))
 	}
 	for _, found := range append([]string{file}, u.inWorkspaces(r)...) {
-		where := outside.Line(found, 200) + ", which is not used under wrap"
+		where := outside.Line(found, 200) + ", which wrap does not use"
 		first := ""
 		if found != file {
-			where += ", because there are no workspaces"
-			first = "move it to " + outside.Line(file, 200) + ", and "
+			where += ", because it does not support workspaces"
+			first = "move it to " + outside.Line(file, 200) + ", then "
 		}
 		switch u.kindOf(found) {
 		case encryption.KindState:
-			return fmt.Errorf("the backend has no state, and there is a plaintext state in %s; %s%sthat file", where, first, moves)
+			return fmt.Errorf("the backend has no state, but there is a plaintext state in %s; %srun %s, or delete that file", where, first, moves)
 		case encryption.KindEncrypted:
-			return fmt.Errorf("the backend has no state, and there is an encrypted state in %s; decrypt it, and %s%sthat file", where, first, moves)
+			return fmt.Errorf("the backend has no state, but there is an encrypted state in %s; decrypt it, then %srun %s, or delete that file",
+				where, first, moves)
 		}
 	}
 	return nil
@@ -107,8 +110,8 @@ func (u *Unused) warnOfWorkspaces() {
 	_, r, _ := u.find() // ExpectNone returns the error for an unreadable record
 	for _, file := range u.inWorkspaces(r) {
 		if u.kindOf(file) == encryption.KindState {
-			u.Say("warning: there is a plaintext state of a workspace in " + outside.Line(file, 200) + ", which is not used under wrap, " +
-				"because there are no workspaces")
+			u.Say("warning: there is a plaintext state of a workspace in " + outside.Line(file, 200) + ", which wrap does not use, " +
+				"because it does not support workspaces")
 		}
 	}
 }
@@ -136,10 +139,10 @@ func (u *Unused) warnOfOthers() {
 	switch file, r, err := u.find(); {
 	case err != nil:
 	case file == "":
-		u.Say("warning: this module has also had a state in the backend " + r.Name() + ", which is not used under wrap; delete it if it " +
-			"is an older version, but not if it is this same state under another address")
+		u.Say("warning: this module also stored a state in the backend " + r.Name() + ", which wrap does not use; delete that state if it " +
+			"is an older version, but not if it is this same state at another address")
 	case u.kindOf(file) == encryption.KindState:
-		u.Say("warning: there is also a plaintext state in " + outside.Line(file, 200) + ", which stays there, and is not used under wrap; " +
+		u.Say("warning: there is also a plaintext state in " + outside.Line(file, 200) + ", which wrap neither uses nor deletes; " +
 			"if it is an older version of this state, delete it")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // voice returns the wording for all statecrypt errors.
 func voice() fault.Voice {
-	return fault.Voice{Words: map[string]string{"settings": "the file of -config"}}
+	return fault.Voice{Words: map[string]string{"settings": "the -config file"}}
 }
 
 // Command is the statecrypt command that the user called.
@@ -36,10 +36,11 @@ func (c Command) Text(err error) string {
 	}
 	text += variableOfText(err)
 	if fault.Has[fault.NoValue](err) && c.VarBehind {
-		text += "\nA -var behind the program is Terraform's; the settings have those before it: statecrypt wrap -var 'NAME=…' -- terraform …"
+		text += "\nA -var after the program is for Terraform. For the settings, put -var before it: " +
+			"statecrypt wrap -var 'NAME=…' -- terraform …"
 	}
 	if fault.Has[fault.OnlyEnvironment](err) {
-		text += "\nSettings in a file of -config may run it."
+		text += "\nTo run it, write the settings in a -config file."
 	}
 	// rotate has its own messages, and wrap refuses plans that it did not make.
 	if plain, ok := fault.Find[fault.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
@@ -48,9 +49,9 @@ func (c Command) Text(err error) string {
 			command += " -plan"
 		}
 		if c.Name == "decrypt" {
-			text += "\nIt is not encrypted, so it can be read as it is; " + command + " encrypts it."
+			text += "\nThe file is not encrypted, so you can read it as it is; to encrypt it, run " + command + "."
 		} else {
-			text += "\nTo encrypt it, use " + command + "."
+			text += "\nTo encrypt it, run " + command + "."
 		}
 	}
 	if c.Name != "encrypt" {
@@ -111,11 +112,11 @@ func variableOfText(err error) string {
 	case !ok:
 		return ""
 	case isAt && at.Pos.File == "TF_ENCRYPTION":
-		return "\nIn TF_ENCRYPTION, write the value itself; var.NAME is for the file of -config."
+		return "\nIn TF_ENCRYPTION, write the value itself; var.NAME works only in a -config file."
 	case variable.Name == "":
 		return ""
 	}
-	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or -var or -var-file of statecrypt.", variable.Name)
+	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or with -var or -var-file of statecrypt.", variable.Name)
 }
 
 // keyOfText returns advice for a file for which no method has the key. It returns an empty string if a setting is
@@ -126,6 +127,6 @@ func keyOfText(err error) string {
 		slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return fault.Has[fault.Suspect](a.Err) }) {
 		return ""
 	}
-	return "\nCheck the key, and whether this is the right file. If the key was changed after the file was written, " +
-		"add the old one as a fallback."
+	return "\nCheck the key, and that this is the right file. If the key has changed since the file was written, " +
+		"add the old key as a fallback."
 }
