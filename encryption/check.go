@@ -220,8 +220,8 @@ func (t Target) mistake(i int, address string) error {
 		return t.fail("%w", t.encryption.noMethod(address, t.methods[:i]...))
 	}
 	if t.enforced && t.encryption.isPlaintext(address) {
-		return t.fail("%w", fault.Known(fault.With(fmt.Errorf("the %s %s reads plaintext, which enforced = true forbids",
-			[...]string{"method", "fallback"}[min(i, 1)], address), "remove one of the two"), fault.Lasting{}))
+		return t.fail("%w", fault.Known(fault.With(fmt.Errorf("the %s %s reads plaintext, but enforced = true forbids plaintext",
+			[...]string{"method", "fallback"}[min(i, 1)], address), "remove one of these two settings"), fault.Lasting{}))
 	}
 	return t.encryption.checkThen(address, nil)
 }
@@ -238,7 +238,7 @@ func (t Target) check() error {
 func (e *Encryption) made() bool { return e != nil && e.kinds != nil }
 
 func errNotMade() error {
-	return because(ErrNotConfigured, "there are no settings here, not even empty ones: Load makes an Encryption")
+	return because(ErrNotConfigured, "the Encryption has no settings; create it with Load")
 }
 
 // errNilContext is the error for a nil context. Package net/http refuses a nil context, too.
@@ -259,15 +259,15 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	}
 	switch _, exists := e.methods[m.then]; {
 	case e.isPlaintext(m.then):
-		return fail("plaintext needs no method here: without then, the decrypted data is the plaintext")
+		return fail("plaintext needs no method here; leave out then, and the decrypted data is used as it is")
 	case !exists && !syntax.IsMethod(m.then):
 		return fail("%w", syntax.ErrMethodRequired)
 	case !exists:
 		return fail("%w", e.noMethod(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
-		return fail("%w", fault.With(fmt.Errorf("the methods lead to one another in a circle: %s",
-			strings.Join(append(path[start:], m.then), " → ")), "leave out the argument then of one"))
+		return fail("%w", fault.With(fmt.Errorf("the then arguments of these methods form a circle: %s",
+			strings.Join(append(path[start:], m.then), " → ")), "remove then from one of these methods"))
 	}
 	return e.checkThen(m.then, path)
 }
@@ -282,10 +282,10 @@ func (e *Encryption) noMethod(method string, others ...string) error {
 	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
-			return fmt.Errorf("a method of the kind %s is configured with settings, so it is named by its address: %s",
+			return fmt.Errorf("a method of the kind %s is configured with settings; use its address: %s",
 				method, strings.Join(there, " or "))
 		}
-		return fault.With(fmt.Errorf("the kind %s requires settings, so it cannot be named alone", method), ": "+ownBlock(method))
+		return fault.With(fmt.Errorf("the kind %s requires settings, so its name alone is not enough", method), ownBlock(method))
 	}
 	all := slices.DeleteFunc(slices.Sorted(maps.Keys(e.methods)), isOther)
 	if entry := e.config.Methods[syntax.Nearest(method, all)]; entry != nil && e.kinds[entry.Kind].Build == nil {

@@ -84,8 +84,7 @@ func (e *Encryption) recognizing(file []byte) string {
 	return first(addresses(e.config.Methods), func(address string) bool { return e.candidate(address, file, nil).recognizes })
 }
 
-const isRecordOfBackend = "it is the record of a backend that Terraform and OpenTofu keep in .terraform, and the state is where " +
-	"that backend keeps it"
+const isRecordOfBackend = "it is the backend record from .terraform, which names the backend that stores the state"
 
 // refuse returns the error for a file that no selected method can open.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
@@ -94,7 +93,8 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		return fault.With(because(ErrDamaged, "the file is empty; "+isEmpty),
 			"fetch it again, or restore a copy; if a server sent it, check the address")
 	case KindBackendRecord:
-		return fault.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), ": read it from there")
+		return fault.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), "read the state from that "+
+			"backend")
 	}
 	selected := ""
 	if len(t.methods) > 0 {
@@ -105,7 +105,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		format = t.encryption.format(env.start())
 	}
 	if format != "" {
-		return t.encryptedError(format, nil, fmt.Errorf("the file is encrypted by %s, but no %[1]s method is selected%s", format, selected))
+		return t.encryptedError(format, nil, fmt.Errorf("the file is encrypted with %s, but no %[1]s method is selected%s", format, selected))
 	}
 	switch kind {
 	case KindEncrypted:
@@ -114,15 +114,15 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		if err := t.expectKind(kind); err != nil {
 			return err
 		}
-		among := ", and no method is selected"
+		among := ", but no method is selected"
 		if selected != "" {
-			among = ", which is not among the selected methods (" + strings.Join(t.methods, ", ") + ")"
+			among = ", which is not selected (only " + strings.Join(t.methods, ", ") + ")"
 		}
 		err := because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
 			kind, syntax.Unencrypted, among)
 		if t.enforced {
-			err = fault.With(because(ErrPlaintext, "%w; and enforced = true forbids that", err),
-				": check that this is the right file, or encrypt it")
+			err = fault.With(because(ErrPlaintext, "%w, and enforced = true forbids plaintext", err),
+				"check that this is the right file, or encrypt it")
 		} else {
 			err = fault.With(err, "if the file is meant to be plaintext, set the method or a fallback to \"unencrypted\"; otherwise "+
 				"check that this is the right file")
@@ -130,7 +130,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		return fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 	}
 	if address := t.encryption.recognizing(file); address != "" {
-		return because(ErrNotConfigured, "%s; %s may be the method for it, and it is not selected%s", neither, address, selected)
+		return because(ErrNotConfigured, "%s; the method %s may open it, but it is not selected%s", neither, address, selected)
 	}
 	return unreadable(file)
 }
@@ -185,7 +185,7 @@ func (e *Encryption) methodsFor(format string) []string {
 // decrypted the data has no "then" argument.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
-		return fault.Known(because(ErrNotConfigured, "it decrypted an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
+		return fault.Known(because(ErrNotConfigured, "the decrypted data is an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
 	}
 	if address := t.encryption.recognizing(content); address != "" {
 		return fault.Known(because(ErrNotConfigured, "the decrypted data is not a state"), fault.NoThen{Method: address})

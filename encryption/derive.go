@@ -35,7 +35,7 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	case ctx == nil:
 		return nil, errNilContext
 	case d.Info == "":
-		return nil, errors.New("the info must say what the key is for, such as backup or session-tokens")
+		return nil, errors.New("info is required: it says what the key is for, such as backup or session-tokens")
 	case d.Length < 16 || d.Length > 64:
 		return nil, errors.New("a length from 16 to 64 bytes is required")
 	}
@@ -45,12 +45,13 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	}
 	if !provider.exportable {
 		return nil, &providerError{address, fault.With(
-			errors.New("keys are derived only from a key provider with exportable = true"), "set that in its block, or choose {settings} with it")}
+			errors.New("keys are derived only from a key provider with exportable = true"), "set exportable = true in its block, "+
+				"or choose {settings} that have it")}
 	}
 	deriver, ok := provider.KeyProvider.(driver.Deriver)
 	if !ok {
 		return nil, &providerError{address, fault.With(
-			errors.New("this kind of key provider cannot serve derived keys"), "choose another, such as pbkdf2")}
+			errors.New("this kind of key provider does not support derived keys"), "choose another kind, such as pbkdf2")}
 	}
 	stored, err := deriver.Stored(d.Salt, d.Wrapped)
 	if err != nil {

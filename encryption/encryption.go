@@ -173,7 +173,7 @@ func alone(kind string, build func() (method, error)) func() (method, error) {
 // ownBlock returns the advice for a method that is named by its kind although the kind needs
 // settings.
 func ownBlock(kind string) string {
-	return fmt.Sprintf("configure a method of this kind, and name its address, such as method.%s.main", kind)
+	return fmt.Sprintf("configure a method of this kind, and use its address, such as method.%s.main", kind)
 }
 
 // needsSettings reports whether a kind has a required argument that no environment variable can
@@ -197,7 +197,7 @@ func byName[T any](blocks []driver.Block[T]) (map[string]driver.Block[T], error)
 			return nil, fmt.Errorf("the registry lists %q without Build", b.Name)
 		}
 		if err := entries.CheckTable(b.Table); err != nil {
-			return nil, fmt.Errorf("the registry is wrong about %s: %w", b.Name, err)
+			return nil, fmt.Errorf("the registry entry %s is invalid: %w", b.Name, err)
 		}
 		m[b.Name] = b
 	}
@@ -280,7 +280,7 @@ func build[T any](
 	}
 	built, err = kind.Build(values)
 	if err == nil && any(built) == nil {
-		err = fmt.Errorf("the registry is wrong about %s: its Build returns neither a %s nor an error", entry.Kind,
+		err = fmt.Errorf("the registry entry %s is invalid: its Build returns neither a %s nor an error", entry.Kind,
 			strings.ReplaceAll(what, "_", " "))
 	}
 	return built, values, err

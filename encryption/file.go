@@ -210,12 +210,12 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion && err != nil:
 		return KindEncrypted, nil, damaged(err)
 	case header.Version == envelopeVersion && len(encoded) == 0:
-		return KindEncrypted, nil, edited("the file has metadata and no encrypted_data, so it was edited or truncated")
+		return KindEncrypted, nil, edited("the file has metadata but no encrypted_data, so it was edited or truncated")
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
-		return KindEncrypted, nil, fault.With(fmt.Errorf("encryption_version %s is not known here, only %q: the file is newer than this release "+
-			"of statecrypt, or damaged", quoted(header.Version), envelopeVersion), "install a newer release")
+		return KindEncrypted, nil, fault.With(fmt.Errorf("encryption_version %s is not supported, only %q: the file is newer than "+
+			"this release of statecrypt, or damaged", quoted(header.Version), envelopeVersion), "install a newer release")
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
 		return KindBackendRecord, nil, nil
 	case isNumber(header.StateVersion) && (isState || !isOther):
@@ -286,17 +286,18 @@ func describeOther(file []byte) error {
 	}
 	const beginning = 1 << 10
 	if bytes.Contains(file[:min(len(file), beginning)], []byte(`"encrypted_data"`)) {
-		return recognize.Is("it has encrypted_data and no encryption_version, so it is a part of an encrypted state, or was edited",
+		return recognize.Is("it has encrypted_data but no encryption_version, so it is only part of an encrypted state, or it was "+
+			"edited",
 			"give the whole file")
 	}
-	return recognize.Is("it is JSON of something else", "check that this is the right file")
+	return recognize.Is("it contains other JSON", "check that this is the right file")
 }
 
 // isEmpty explains an empty file in error messages.
-const isEmpty = "Terraform and OpenTofu never write an empty file, so something cut it off, such as a shell that writes with > to the " +
-	"file that is read"
+const isEmpty = "Terraform and OpenTofu never write an empty file, so it was truncated, for example by a shell that redirects " +
+	"output with > to the file that is being read"
 
-const neither = "the file is neither an encrypted state nor a plaintext one"
+const neither = "the file is neither an encrypted nor a plaintext state"
 
 // notOurs returns the error for decrypted data that is neither a state nor a plan.
 func notOurs() error {
@@ -369,14 +370,13 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, edited("there is a serial (%d) outside the encrypted data, but none inside: somebody changed "+
-			"the file",
+		return KindUnknown, edited("the serial (%d) is outside the encrypted data, but not inside it: somebody changed the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
 		return KindUnknown, edited("the serial outside the encrypted data (%d) differs from the one inside (%d): somebody changed "+
 			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, edited("there is a lineage outside the encrypted data, but none inside: somebody changed the file")
+		return KindUnknown, edited("the lineage is outside the encrypted data, but not inside it: somebody changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
 		return KindUnknown, edited("the lineage outside the encrypted data differs from the one inside: somebody changed the file")
 	}

@@ -31,11 +31,11 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact
 	facts = e.suspects(c.method)
 	if errors.Is(err, ErrNoKey) {
 		if t.pos.File == "TF_ENCRYPTION" && e.isWrittenBeside() {
-			facts = append(facts, fault.Advice("the method was chosen by TF_ENCRYPTION, which is merged over the other settings"))
+			facts = append(facts, fault.Advice("check TF_ENCRYPTION, which overrides the other settings and selects this method"))
 		}
 		facts = append(facts, t.factOfKey(errors.Is(err, mark.ErrNothingStored), c, env))
 		if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
-			facts = append(facts, fault.Advice("it is listed more than once, and a fallback must be another method"))
+			facts = append(facts, fault.Advice("select another method as the fallback: this one is selected more than once"))
 		}
 		return facts
 	}
@@ -58,8 +58,8 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		return fault.Advice(" or of any other: it was encrypted with a key that no key provider derives, such as a static one, or it is " +
-			"damaged: then restore an intact copy")
+		return fault.Advice(", or for any other: the file was encrypted with a key that needs no metadata, such as a static key, " +
+			"or it is damaged; if it is damaged, restore an intact copy")
 	case empty:
 	case !e.belongs(env):
 		return env.noKeyProvider()
@@ -67,14 +67,14 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	case nothing && other != "":
 		return fault.KeyElsewhere{Address: other, Stored: e.storesAs(other), Selected: user >= 0}
 	case nothing:
-		return fault.Advice("if it was encrypted under another name, set encrypted_metadata_alias" + env.names())
+		return fault.Advice("if the key provider had another name then, set encrypted_metadata_alias" + env.names())
 	case other != "" && !slices.Contains(e.used(t.methods), other):
 		return fault.KeyElsewhere{Address: other, Stored: e.storesAs(other), Tried: !e.isStatic(other)}
 	case e.partly(env) != "":
 		return fault.Chained{Name: e.partly(env)}
 	case e.namesake(env, other) != "":
-		return fault.Advice(fmt.Sprintf("if the key of the file is %s, which is configured as well, set encrypted_metadata_alias = %q beside "+
-			"it, and let keys of the method name it", e.namesake(env, other), e.storesAs(other)))
+		return fault.Advice(fmt.Sprintf("if the file was encrypted with %s, set encrypted_metadata_alias = %q in that key "+
+			"provider, and set keys of the method to it", e.namesake(env, other), e.storesAs(other)))
 	case t.untried() != "":
 		return fault.Untried{Address: t.untried()}
 	}
@@ -226,9 +226,9 @@ func (e *Encryption) isWrittenBeside() bool {
 func (e *Encryption) protects(m method) error {
 	for _, odd := range e.oddities(m) {
 		if is := odd.Suspect(); odd.Sure == recognize.NoSecret {
-			return fault.With(fmt.Errorf("%s %s. Nothing is encrypted with a passphrase that is not secret", is.Setting, is.What),
-				": set the passphrase itself. If something was encrypted with this one before, keep it in a key provider of its own, whose "+
-					"method is the fallback")
+			return fault.With(fmt.Errorf("%s %s. A passphrase that is not secret cannot be used to encrypt", is.Setting, is.What),
+				"set the passphrase itself. If a file was encrypted with the present value, keep that value in a second key "+
+					"provider, and select its method as the fallback")
 		}
 	}
 	return nil

@@ -226,8 +226,8 @@ func (e *Encryption) circle(path []string) error {
 		pos = entry.Pos
 	}
 	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: fault.Known(fault.With(
-		fmt.Errorf("the key providers build on one another in a circle: %s", strings.Join(path[start:], " → ")),
-		"let one of them have a key of its own"), fault.Lasting{})}}
+		fmt.Errorf("the chains of these key providers form a circle: %s", strings.Join(path[start:], " → ")),
+		"give one of these key providers a key of its own"), fault.Lasting{})}}
 }
 
 func addresses(entries map[string]*entries.Entry) []string { return slices.Sorted(maps.Keys(entries)) }
@@ -273,7 +273,8 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 	}
 	maker, ok := provider.KeyProvider.(driver.KeyMaker)
 	if !ok {
-		return nil, fault.With(errors.New("this kind of key provider can open files, but not encrypt them"), "choose another to encrypt")
+		return nil, fault.With(errors.New("this kind of key provider can only open files, not encrypt them"), "choose another kind "+
+			"to encrypt files")
 	}
 	var key []byte
 	var store json.RawMessage
@@ -286,8 +287,8 @@ func (k *newKeys) make(ctx context.Context, address string) ([]byte, error) {
 		return key, err
 	}
 	if _, taken := k.meta[provider.metadataKey]; taken {
-		return nil, fault.With(fmt.Errorf("another key provider stores its metadata under %q as well", provider.metadataKey),
-			"give one of them another encrypted_metadata_alias")
+		return nil, fault.With(fmt.Errorf("another key provider also stores its metadata as %q", provider.metadataKey),
+			"set another encrypted_metadata_alias in one of them")
 	}
 	k.meta[provider.metadataKey] = store
 	return key, nil

@@ -120,7 +120,8 @@ func Passphrase(passphrase string) Layer {
 		keyTable, hasKeys := config.Find(o.KeyProviders, "pbkdf2")
 		methodTable, hasMethod := config.Find(o.Methods, "aes_gcm")
 		if !hasKeys || !hasMethod {
-			return nil, errors.New("a passphrase requires the key provider pbkdf2 and the method aes_gcm, and the registry lacks one of them")
+			return nil, errors.New("a passphrase requires the key provider pbkdf2 and the method aes_gcm, but the registry does " +
+				"not have both")
 		}
 		target := &config.Target{Method: method}
 		return &config.Config{

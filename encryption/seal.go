@@ -82,7 +82,7 @@ func (e *Encryption) encrypter(address string) (method, driver.Encrypter, error)
 	encrypter, ok := m.Method.(driver.Encrypter)
 	if err == nil && !ok {
 		err = &attr.Error{Address: address, Err: fault.With(
-			errors.New("this method can open files, but not encrypt them"), "choose another to encrypt")}
+			errors.New("this method can only open files, not encrypt them"), "choose another method to encrypt files")}
 	}
 	if err == nil {
 		err = e.protects(m)
@@ -156,8 +156,7 @@ func checkNames(state []byte) error {
 			return true, nil
 		}
 		if seen[meant] || name != meant {
-			return false, fault.With(fmt.Errorf("the state has its %s twice or in another case, as Terraform and OpenTofu never write it: "+
-				"it was edited or damaged", meant), "restore an intact copy")
+			return false, fault.With(fmt.Errorf("the state has its %s twice, or in the wrong case: it was edited or damaged", meant), "restore an intact copy")
 		}
 		seen[meant] = true
 		return true, nil

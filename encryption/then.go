@@ -32,8 +32,8 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		if kind.isPlain() {
 			reason = ErrPlaintext
 		}
-		err := fault.With(because(reason, "it decrypted a %s, which %s, the method in its argument then, does not read", kind, then),
-			"correct that argument")
+		err := fault.With(because(reason, "the decrypted data is a %s, but %s, the method in then, does not read it", kind, then),
+			"correct then")
 		if kind.isPlain() {
 			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 		}
@@ -50,7 +50,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 
 // errContent means that a method decrypted the file, but the content does not fit the method's
 // "then" argument. Another method may be the right one, so the next one is tried.
-var errContent = errors.New("the decrypted content is for another method")
+var errContent = errors.New("the decrypted data needs another method")
 
 // thenError is the error of a method that another method names in its "then" argument.
 type thenError struct {

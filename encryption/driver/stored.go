@@ -50,7 +50,7 @@ func (w Wrapping[Metadata]) Stored(salt []byte, wrapped json.RawMessage) (json.R
 	case salt != nil:
 		return nil, fmt.Errorf("%s needs no salt; tell keys apart by info", w.Kind)
 	case wrapped == nil:
-		return nil, fmt.Errorf("wrapped_key, the metadata that %s stores, is required, so that the same key comes back each time", w.Kind)
+		return nil, fmt.Errorf("wrapped_key is required, so that the key stays the same: set it to the metadata that %s stores", w.Kind)
 	}
 	if w.check(wrapped) != nil {
 		return nil, errors.New("wrapped_key must be the metadata that " + w.Kind + " stores")

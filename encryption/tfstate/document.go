@@ -37,7 +37,7 @@ func parseDocument(data []byte) (*document, error) {
 }
 
 func errForm(key string) error {
-	return edited(fmt.Errorf("the state's %q are not in the form of its format version", key))
+	return edited(fmt.Errorf("the %q of the state do not match its format version", key))
 }
 
 // edited adds advice to err for a state that Terraform and OpenTofu would not write. If the state exceeds a limit of
@@ -46,7 +46,7 @@ func edited(err error) error {
 	if errors.Is(err, ErrCost) || errors.Is(err, ErrDigits) || errors.Is(err, errNesting) {
 		return err
 	}
-	return fmt.Errorf("%w; Terraform and OpenTofu write no such state: it was edited or damaged; restore an intact copy", err)
+	return fmt.Errorf("%w: the state was edited or damaged; restore an intact copy", err)
 }
 
 // checkVersion returns an error if the file is not a state, or if its format is too new. It ignores a decoding error
@@ -59,18 +59,18 @@ func checkVersion(doc *document, decoding error) error {
 	case wrong != nil && wrong.Field == "version":
 		return errors.New(`this is not a state file: its "version" is not a whole number; check that this is the right file`)
 	case doc.Version == nil && doc.Sealed != nil:
-		return errors.New("this state is encrypted, and only a plaintext state can be parsed; decrypt it first")
+		return errors.New("this state is encrypted, but a plaintext state is required; decrypt it first")
 	case doc.Version == nil:
 		return errors.New(`this is not a state file: it has no "version"; check that this is the right file`)
 	case *doc.Version < 1:
-		return fmt.Errorf("this is not a state file: there is no format version %d; check that this is the right file", *doc.Version)
+		return fmt.Errorf("this is not a state file: format version %d does not exist; check that this is the right file", *doc.Version)
 	case *doc.Version > 4:
 		by := ""
 		if doc.TerraformVersion != "" {
-			by = ", written by version " + quote(doc.TerraformVersion) + " of Terraform or OpenTofu,"
+			by = " (written by version " + quote(doc.TerraformVersion) + " of Terraform or OpenTofu)"
 		}
-		return fmt.Errorf("this is a state in a format (version %d)%s that this release can't read; it reads versions 1 to 4; "+
-			"install a newer release of statecrypt", *doc.Version, by)
+		return fmt.Errorf("this state has format version %d%s, but this release reads only versions 1 to 4; install a newer "+
+			"release of statecrypt", *doc.Version, by)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	if err := b.typ(len(raw), nesting(raw)); err != nil {
 		return cty.NilType, err
 	}
-	unusable := errors.New("it is not a type as Terraform writes one")
+	unusable := errors.New("it is not a type that Terraform writes")
 	defer func() {
 		// cty panics if an optional attribute is missing from the attributes.
 		if recover() != nil {
@@ -47,7 +47,7 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 // order.
 func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 	if kind != '{' {
-		return cty.NilVal, errors.New("an object of value and type is required")
+		return cty.NilVal, errors.New("an object with value and type is required")
 	}
 	var wrapped struct{ value, typ json.RawMessage }
 	if err := d.json.Object(func(key string) (err error) {
@@ -71,7 +71,7 @@ func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 	}
 	ty, err := decodeType(wrapped.typ, d.budget)
 	if err != nil {
-		return cty.NilVal, fmt.Errorf("the type of a dynamic value can't be used: %w", err)
+		return cty.NilVal, fmt.Errorf("the type of a dynamic value is invalid: %w", err)
 	}
 	return d.decode(wrapped.value, ty)
 }

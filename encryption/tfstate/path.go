@@ -59,7 +59,7 @@ func (d *decoder) keyStep(key string) string {
 // the output is sensitive, because the name may be data.
 func (d *decoder) unsupported(name string) error {
 	if d.sensitive {
-		return errors.New("an attribute is not in its type")
+		return errors.New("its type does not have one of its attributes")
 	}
 	return fmt.Errorf("unsupported attribute %s", quote(name))
 }

@@ -104,7 +104,7 @@ func readResource(reader *jsonwalk.Reader) (*storedResource, error) {
 		return nil, err
 	}
 	if r.Mode == "" || r.Type == "" || r.Name == "" {
-		return nil, errors.New("a resource without mode, type or name")
+		return nil, errors.New("a resource has no mode, type or name")
 	}
 	return r, nil
 }
@@ -133,8 +133,8 @@ func (s *State) hasResources() error {
 	case s.resources == nil:
 		return errors.New("the resources of the state were not kept")
 	case s.Version != 4:
-		return fmt.Errorf("the state is in format version %d, in which resources are text without types; Terraform 0.12 or later, or "+
-			"OpenTofu, writes the state anew with the next apply", s.Version)
+		return fmt.Errorf("resources cannot be read from format version %d of a state, which stores no types; run apply with "+
+			"Terraform 0.12 or later, or with OpenTofu, to upgrade the state", s.Version)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (index resourceIndex) nearby(a address.Address) string {
 		return found
 	}
 	if len(index) == 0 {
-		return ", nor any other; check which state is read"
+		return ", or any other resource; check which state is read"
 	}
 	if len(elsewhere) == 0 {
 		elsewhere = slices.Collect(maps.Keys(index))
@@ -377,7 +377,7 @@ func (r *Resource) Values() (attributes, sensitive cty.Value, err error) {
 
 func (r *Resource) values() (cty.Value, cty.Value, error) {
 	if len(r.instances) == 0 {
-		return cty.NilVal, cty.NilVal, errors.New("it does not come from a state, which has at least one instance of it")
+		return cty.NilVal, cty.NilVal, errors.New("it is not part of a state: a state has at least one instance of each resource")
 	}
 	b := newBudget(r.Size())
 	kind := r.instances[0].key.Kind
@@ -389,7 +389,7 @@ func (r *Resource) values() (cty.Value, cty.Value, error) {
 	last := 0
 	for _, i := range r.instances {
 		if i.key.Kind != kind {
-			return cty.NilVal, cty.NilVal, errors.New("its instances have keys of several kinds; name one of them")
+			return cty.NilVal, cty.NilVal, errors.New("its instances have keys of different kinds; name one instance")
 		}
 		a, s, err := i.values(b)
 		if err != nil {
@@ -410,7 +410,7 @@ func (r *Resource) values() (cty.Value, cty.Value, error) {
 
 func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, error) {
 	if last-len(byIndex) >= maxGaps {
-		return cty.NilVal, cty.NilVal, fmt.Errorf("more than %d of its instances are missing; name one of them", maxGaps)
+		return cty.NilVal, cty.NilVal, fmt.Errorf("more than %d of its instances are missing; name one instance", maxGaps)
 	}
 	open, sensitive := make([]cty.Value, last+1), make([]cty.Value, last+1)
 	for i := range open {
@@ -425,8 +425,8 @@ func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, erro
 func (i storedInstance) values(b *budget) (open, sensitive cty.Value, err error) {
 	switch {
 	case i.flat != nil && string(i.flat) != "null":
-		return open, sensitive, errors.New("its attributes are text without types, from Terraform 0.11 or older; the next apply with a later " +
-			"version writes them anew")
+		return open, sensitive, errors.New("its attributes have no types, because Terraform 0.11 or older wrote them; run apply " +
+			"with a later version to upgrade the state")
 	case len(i.attributes) == 0 || i.attributes[0] != '{':
 		return open, sensitive, errors.New("its attributes are not an object")
 	}

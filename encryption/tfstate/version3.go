@@ -72,7 +72,7 @@ func impliedType(value []byte, what string, b *budget) (cty.Type, error) {
 	}
 	ty, err := ctyjson.ImpliedType(value)
 	if err != nil {
-		return cty.NilType, fmt.Errorf("no type fits %s; does an object in it have the same key twice?", what)
+		return cty.NilType, fmt.Errorf("no type fits %s; check whether an object in it has the same key twice", what)
 	}
 	return ty, nil
 }

@@ -75,16 +75,17 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var err error
 	switch {
 	case recognize.IsPEM(text) && recognize.HoldsPrivateKey(text):
-		return nil, errors.New("this is an SSH private key, which is secret, and a recipient is required: the public key is in the file with " +
-			"the same name and .pub, or ssh-keygen -y -f FILE prints it")
+		return nil, errors.New("this is an SSH private key, which is secret, but a recipient is required; use the public key from " +
+			"the .pub file of the same name, or from ssh-keygen -y -f FILE")
 	case recognize.HoldsPrivateKey(text) && !ageplugin.IsIdentity(text):
-		return nil, errors.New("this is an identity, which is secret, and a recipient is required: age-keygen -y FILE prints " +
+		return nil, errors.New("this is an identity, which is secret, but a recipient is required; run age-keygen -y FILE to print " +
 			"the recipient of an identity")
 	case recognize.IsPEM(text):
-		return nil, errors.New("this is a certificate or another public key in PEM, for which age does not encrypt; write a public key of age " +
-			"or of SSH, such as age1… or ssh-ed25519 …")
+		return nil, errors.New("this is a certificate or a public key in PEM format, which age does not support; use an age or SSH " +
+			"public key, such as age1… or ssh-ed25519 …")
 	case hasSeveral(text): // package agessh would read only the first
-		return nil, errors.New("these are several recipients; write each as an element of its own, such as by split(\"\\n\", file(…))")
+		return nil, errors.New("these are several recipients; make each a separate element, for example with split(\"\\n\", " +
+			"file(…))")
 	case strings.HasPrefix(text, "age1pq1"):
 		recipient, err = age.ParseHybridRecipient(text)
 	case strings.HasPrefix(text, "age1tag1"), strings.HasPrefix(text, "age1tagpq1"):
@@ -96,22 +97,23 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	case strings.HasPrefix(text, "ssh-"):
 		recipient, err = agessh.ParseRecipient(text)
 	case text == "":
-		return nil, errors.New("it is empty, as split makes one of the last line break: remove it with compact(split(…))")
+		return nil, errors.New("it is empty: split makes an empty element from the last line break; remove it with " +
+			"compact(split(…))")
 	case recognize.IsPath(text) || recognize.Exists(text):
-		return nil, errors.New("this is the path of a file; for what is in it, write compact(split(\"\\n\", file(…)))")
+		return nil, errors.New("this is the path of a file; use compact(split(\"\\n\", file(…))) for its content")
 	case strings.HasPrefix(text, "ecdsa-"), strings.HasPrefix(text, "sk-"):
-		return nil, errors.New("age encrypts for SSH keys of the types ssh-ed25519 and ssh-rsa alone, and this is another type")
+		return nil, errors.New("this type of SSH key is not supported by age; use ssh-ed25519 or ssh-rsa")
 	case recognize.Scheme(text) != "":
-		return nil, errors.New("this is an address, which is not fetched; write the public key itself")
+		return nil, errors.New("this is a URL, which is not fetched; give the public key itself")
 	case strings.Contains(text, "@") && !strings.Contains(text, " "):
-		return nil, errors.New("this is a name, as PGP has them, and age has none; write the public key itself, such as age1… or " +
+		return nil, errors.New("this is a name, as in PGP, but age has no names; give the public key itself, such as age1… or " +
 			"ssh-ed25519 …")
 	default:
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is not a known recipient; copy all of it, as age1…, age1pq1…, age1NAME1…, ssh-ed25519 … or " +
-			"ssh-rsa …")
+		return nil, errors.New("this is not a known recipient; copy the whole recipient, such as age1…, age1pq1…, age1NAME1…, " +
+			"ssh-ed25519 … or ssh-rsa …")
 	}
 	return recipient, nil
 }
@@ -176,19 +178,20 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 			return nil, failed
 		}
 		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
-			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, and none or another one is set here", driver.ErrNoKey),
-				"set passphrase to the one that it was encrypted with")
+			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, but no passphrase or a different one is set "+
+				"here", driver.ErrNoKey),
+				"set passphrase to the passphrase that encrypted the file")
 		}
-		return nil, fault.With(fmt.Errorf("%w: none of the identities here opens it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
+		return nil, fault.With(fmt.Errorf("%w: the identities here do not open it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
 			"set identities or identity_files to the identity of one of its recipients")
 	}
 	if err != nil {
 		for _, p := range plugins {
 			if p.Gave() {
-				return nil, fmt.Errorf("the key that %s gave belongs to another file, or the header of the file is damaged: %s", p.Name(), shown(err))
+				return nil, fmt.Errorf("the key from %s belongs to another file, or the header of the file is damaged: %s", p.Name(), shown(err))
 			}
 		}
-		return nil, fmt.Errorf("the header of the file is damaged, or asks for work that is refused; restore an intact copy: %s", shown(err))
+		return nil, fmt.Errorf("the header of the file is damaged or too expensive to process; restore an intact copy: %s", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {
@@ -242,7 +245,7 @@ func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if slices.Equal(types, []string{"X25519"}) {
-		return "none belongs to a recipient of the file"
+		return "no identity matches a recipient of the file"
 	}
 	const most = 5
 	return "it is encrypted for " + syntax.List(types, most, func(t string) string { return outside.Quoted(t, maxShown) })

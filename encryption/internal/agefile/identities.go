@@ -57,8 +57,8 @@ func (i *Identities) Load() ([]age.Identity, error) {
 	all := slices.Clone(own)
 	for n, path := range i.files {
 		if recognize.HoldsPrivateKey(path) {
-			return nil, fmt.Errorf("identity_files, element %d: this is an identity, and the path of a file is required; the argument "+
-				"identities is for identities themselves", n+1)
+			return nil, fmt.Errorf("identity_files, element %d: this is an identity, but the path of a file is required; use the "+
+				"argument identities for identities themselves", n+1)
 		}
 		text, err := keyfile.ReadText(path)
 		if err != nil {
@@ -115,13 +115,13 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		return identities, err
 	}
 	if len(text) == 0 {
-		return nil, errors.New("it is empty; an identity is required (AGE-SECRET-KEY-…)")
+		return nil, errors.New("it is empty, but an identity (AGE-SECRET-KEY-…) is required")
 	}
 	if is := recognize.Text(string(text), recognize.Identity).Said(""); is != "" {
 		return nil, fmt.Errorf("this %w", fault.Odd(is))
 	}
-	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM; " +
-		"copy all of it, or check that this is the right file")
+	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM " +
+		"format; copy the whole key, or check that this is the right file")
 }
 
 // errUnknown means that a text contains no age identity.
@@ -156,7 +156,7 @@ func (i *Identities) parseLines(text, attribute string) (all []age.Identity, err
 // unseal opens an identity file that is sealed with a passphrase.
 func (i *Identities) unseal(file []byte) ([]byte, error) {
 	if types := recipientTypes(file); len(types) > 0 && !slices.Contains(types, "scrypt") {
-		return nil, errors.New("this identity is encrypted for a recipient, and not with a passphrase; decrypt it with age first")
+		return nil, errors.New("this identity is encrypted for a recipient, not with a passphrase; decrypt it with age first")
 	}
 	if i.passphrase == "" {
 		return nil, errPassphraseMissing
@@ -174,7 +174,7 @@ func (i *Identities) unseal(file []byte) ([]byte, error) {
 
 var (
 	errPassphraseMissing = errors.New("this identity is protected by a passphrase; set identity_passphrase")
-	errPassphraseWrong   = errors.New("identity_passphrase is not the passphrase of this identity; check both")
+	errPassphraseWrong   = errors.New("identity_passphrase does not match this identity; check the passphrase and the identity")
 )
 
 func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
@@ -189,7 +189,7 @@ func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.New("this is not an SSH private key in PEM that can be read; copy all of it, as ssh-keygen wrote it")
+		return nil, errors.New("this is not a valid SSH private key in PEM format; copy the whole key that ssh-keygen wrote")
 	}
 	switch key := key.(type) { // the parser returns Ed25519 keys in both forms
 	case ed25519.PrivateKey:
@@ -199,5 +199,5 @@ func (i *Identities) parseSSH(pem []byte) (age.Identity, error) {
 	case *rsa.PrivateKey:
 		return agessh.NewRSAIdentity(key)
 	}
-	return nil, errors.New("age does not support SSH keys of this kind, such as ECDSA; it supports only Ed25519 and RSA")
+	return nil, errors.New("age does not support this type of SSH key; use an Ed25519 or RSA key")
 }

@@ -60,7 +60,7 @@ func Parse(text string, w world.World) (*Plugin, error) {
 	}
 	name, _, err := parse(text)
 	if err != nil {
-		return nil, errors.New("this begins like a key of an age plugin, but is truncated or mistyped; copy all of it")
+		return nil, errors.New("this looks like a key for an age plugin, but is truncated or mistyped; copy the whole key")
 	}
 	command := program.Command{Argv: []string{"age-plugin-" + name}, World: w}
 	return &Plugin{program: command, text: text, identity: identity, Turn: make(chan struct{}, 1)}, nil
@@ -106,7 +106,7 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	var key []byte
 	s.commands = map[string]func(age.Stanza) error{"file-key": func(stanza age.Stanza) error {
 		if len(stanza.Args) != 1 || stanza.Args[0] != "0" || len(stanza.Body) != fileKeyLength || key != nil {
-			return fmt.Errorf("%w: it did not give one key of 16 bytes for this file", program.ErrProtocol)
+			return fmt.Errorf("%w: it did not return exactly one key of 16 bytes for this file", program.ErrProtocol)
 		}
 		key = stanza.Body
 		s.secrets = append(s.secrets, key)
@@ -117,7 +117,7 @@ func (p *Plugin) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case key == nil && s.refused != "":
-		return nil, &Error{fmt.Errorf("%s: %s gave no key%s", s.step, p.Name(), s.context())}
+		return nil, &Error{fmt.Errorf("%s: %s returned no key%s", s.step, p.Name(), s.context())}
 	case key == nil:
 		return nil, age.ErrIncorrectIdentity
 	}
@@ -153,7 +153,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 		},
 		"labels": func(stanza age.Stanza) error {
 			if labeled {
-				return fmt.Errorf("%w: it gave labels twice", program.ErrProtocol)
+				return fmt.Errorf("%w: it returned labels twice", program.ErrProtocol)
 			}
 			labeled, labels = true, stanza.Args
 			return nil
@@ -169,7 +169,7 @@ func (p *Plugin) WrapWithLabels(fileKey []byte) (stanzas []*age.Stanza, labels [
 // run runs the plugin for session s.
 func (p *Plugin) run(s *session, machine string) error {
 	if _, err := world.Find(p.program.Argv[0]); err != nil {
-		return &Error{fmt.Errorf("%s: %s is not in PATH; install this plugin of age", s.step, p.Name())}
+		return &Error{fmt.Errorf("%s: %s is not in PATH; install this age plugin", s.step, p.Name())}
 	}
 	s.tell(age.Stanza{Type: "done"})
 	s.plugin = p
@@ -225,7 +225,7 @@ func (s *session) Hear(stdin io.WriteCloser, printed []byte) error {
 // End returns an error if the plugin ended before it said that it was done.
 func (s *session) End() error {
 	if !s.over {
-		return fmt.Errorf("%w: it ended in the middle", program.ErrProtocol)
+		return fmt.Errorf("%w: it ended before the dialog was complete", program.ErrProtocol)
 	}
 	return nil
 }
@@ -262,7 +262,8 @@ func (s *session) context() (text string) {
 		text = "; its message was " + s.said
 	}
 	if s.refused != "" {
-		text += "; it asked " + s.refused + ", and nobody can be asked here: use a key that requires no answer, such as one without a PIN"
+		text += "; it asked " + s.refused + ", but questions cannot be answered here; use a key that needs no answer, such as a " +
+			"key without a PIN"
 	}
 	return text
 }

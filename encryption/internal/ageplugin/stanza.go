@@ -78,10 +78,10 @@ func (r *reader) add(line string) (complete bool, err error) {
 	if r.stanza == nil {
 		words := strings.Split(line, " ")
 		if r.n++; r.n > maxStanzas {
-			return false, fmt.Errorf("%w: it said more than %d things", program.ErrProtocol, maxStanzas)
+			return false, fmt.Errorf("%w: it sent more than %d messages", program.ErrProtocol, maxStanzas)
 		}
 		if len(words) < 2 || words[0] != "->" || slices.ContainsFunc(words, isNoWord) {
-			return false, fmt.Errorf("%w: it printed a line that begins no stanza", program.ErrProtocol)
+			return false, fmt.Errorf("%w: it printed a line that does not begin a stanza", program.ErrProtocol)
 		}
 		r.stanza = &age.Stanza{Type: words[1], Args: words[2:]}
 		return false, nil

@@ -222,7 +222,7 @@ func identityFunction() function.Function {
 func decodeBase64(s string) (string, error) {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil || !utf8.Valid(b) {
-		return "", &callError{"its argument is not the base64 of UTF-8 text" + orItself}
+		return "", &callError{"its argument is not UTF-8 text in base64" + orItself}
 	}
 	return string(b), nil
 }
@@ -235,7 +235,7 @@ func (e *callError) Error() string { return e.text }
 func decodeURL(s string) (string, error) {
 	text, err := url.QueryUnescape(s)
 	if err != nil {
-		return "", &callError{"its argument is not encoded as in a URL"}
+		return "", &callError{"its argument is not URL-encoded"}
 	}
 	return text, nil
 }
@@ -303,7 +303,7 @@ func lookUp(args []cty.Value) (cty.Value, error) {
 	case t.IsMapType() && in.HasIndex(key).True():
 		return in.Index(key), nil
 	case len(args) < 3:
-		return cty.NilVal, &callError{"the value has no such element, and the call has no third argument, the default"}
+		return cty.NilVal, &callError{"the value does not have this element, and no default is given as the third argument"}
 	case t.IsMapType():
 		return convert.Convert(args[2], t.ElementType())
 	}
@@ -365,9 +365,9 @@ func expectYAML(text []byte) error {
 	}
 	switch {
 	case begins > most:
-		return fmt.Errorf("it may be nested too deep, with more than %d of [, {, - and ?", most)
+		return fmt.Errorf("it may be nested too deeply: it has more than %d of the characters [, {, - and ?", most)
 	case manyAliases.Match(text):
-		return errors.New("it has more than 8 aliases, such as *name; write the values themselves")
+		return errors.New("it has more than 8 aliases, such as *name; replace them with their values")
 	}
 	return nil
 }
@@ -388,7 +388,7 @@ func fileExistsFunction(dir string) function.Function {
 			case errors.Is(err, fs.ErrNotExist):
 				return cty.False, nil
 			case err != nil || !info.Mode().IsRegular():
-				return cty.NilVal, &callError{"its argument is not the path of a file that can be read"}
+				return cty.NilVal, &callError{"its argument is not the path of a readable file"}
 			}
 			return cty.True, nil
 		},
@@ -400,7 +400,7 @@ func fileExistsFunction(dir string) function.Function {
 func templateFunction(dir string) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {
-			return cty.NilVal, &callError{"its second argument must be an object with the variables of the file"}
+			return cty.NilVal, &callError{"its second argument must be an object with the template's variables"}
 		}
 		text, err := readText(dir, args[0].AsString())
 		if err != nil {
@@ -411,7 +411,7 @@ func templateFunction(dir string) function.Function {
 		}
 		expr, diags := hclsyntax.ParseTemplate([]byte(text), "", hcl.InitialPos)
 		if diags.HasErrors() {
-			return cty.NilVal, &callError{"the file is not a template, see its line " + strconv.Itoa(position(*diags[0].Subject).Line)}
+			return cty.NilVal, &callError{"the file is not a valid template; see line " + strconv.Itoa(position(*diags[0].Subject).Line)}
 		}
 		callable := functions(dir)
 		for name, f := range ofFiles(dir) {
@@ -420,7 +420,8 @@ func templateFunction(dir string) function.Function {
 		delete(callable, "templatefile")
 		v, diags := expr.Value(&hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: callable})
 		if diags.HasErrors() {
-			return cty.NilVal, &callError{"the file has a variable or a function that it does not get, or a value of the wrong type, see its line " +
+			return cty.NilVal, &callError{"the template uses a variable or a function that is not available, or a value of the " +
+				"wrong type; see line " +
 				strconv.Itoa(position(*diags[0].Subject).Line)}
 		}
 		return v, nil
@@ -456,7 +457,7 @@ func readBytes(dir, path string) ([]byte, error) {
 	if err != nil {
 		begins := ""
 		if dir == "" && !filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
-			begins = "; a relative path begins in the working directory, not beside the settings"
+			begins = "; a relative path starts from the working directory, not from the settings"
 		}
 		return nil, &callError{fmt.Sprintf("%s cannot be read: %v%s", shown(path), errors.Unwrap(err), begins)}
 	}

@@ -96,12 +96,11 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, nil
 	}
 	if what := isState(trimmed); what != "" {
-		return nil, mistakeAtStart(filename, notSettings("this is "+what+", and the encryption settings are required here"))
+		return nil, mistakeAtStart(filename, notSettings("this is "+what+", but encryption settings are required here"))
 	}
 	if p.fromEnvironment && !strings.Contains(text, `"`) && unquoted.MatchString(text) {
-		return nil, mistakeAtStart(filename, errors.New("there is no quotation mark in this text, as if a shell removed them: write it between "+
-			"single quotes, or "+
-			`as "$(cat FILE)"`))
+		return nil, mistakeAtStart(filename, errors.New("this text has no quotation marks; a shell may have removed them: put the "+
+			"text in single quotes, or use \"$(cat FILE)\""))
 	}
 	body, err := parseBody([]byte(text), filename, trimmed[0] == '{' || strings.HasSuffix(filename, ".json"), formOfSettings)
 	if err != nil {
@@ -124,8 +123,8 @@ func parse(text, filename string, p parser) (*Config, error) {
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(filename, ".tfvars") {
-			err = mistakeAtStart(filename, errors.New("this file has the values of variables, which -var-file reads, and the "+
-				"settings are required here"))
+			err = mistakeAtStart(filename, errors.New("this file has values of variables, but the settings are required here; use "+
+				"-var-file for this file"))
 		}
 		return nil, err
 	}
@@ -166,17 +165,17 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	case text[0] == '{' && jsonwalk.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
 		return "this is truncated JSON; write it again"
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), `\`):
-		return `there is a backslash before each quotation mark, as in JSON inside of JSON; remove them`
+		return `each quotation mark has a backslash before it, as in JSON inside JSON; remove the backslashes`
 	case strings.HasPrefix(text, "@'"), strings.HasPrefix(text, `@"`):
-		return "the marks of a here-string of PowerShell (@' and '@) are part of the text; remove them"
+		return "the marks of a PowerShell here-string (@' and '@) are part of the text; remove them"
 	case strings.HasPrefix(text, "<<"):
-		return "the marks of a here document (<<EOT and EOT) are part of the text; remove them"
+		return "the markers of a here document (<<EOT and EOT) are part of the text; remove them"
 	case text[0] == '[':
-		return `this is a JSON array, and an object ({) is required`
+		return `this is a JSON array, but an object ({) is required`
 	case text[0] != '{' && strings.Contains(text, `\n`) && !strings.Contains(text, "\n"):
-		return `the line breaks are written out, as \n; they must be line breaks, as a shell keeps them in "$(cat FILE)", with the quotes`
+		return `this text has \n where line breaks are required; in a shell, use "$(cat FILE)", with the quotes, to keep line breaks`
 	case yamlStart.MatchString(text) && (text[0] == '"' || !strings.Contains(text, "{")):
-		return `this looks like YAML; HCL or JSON is required (jsonencode(…) makes JSON), which begins with key_provider "pbkdf2" "main"`
+		return `this looks like YAML, but HCL or JSON is required, which begins with key_provider "pbkdf2" "main"; use jsonencode(…) for JSON`
 	}
 	return ""
 }
@@ -184,14 +183,14 @@ func (p *parser) inPlaceOfSettings(text string) string {
 // noneOfSettings returns an error for text without any block, or nil for text that may be settings
 // with a mistake.
 func noneOfSettings(filename, text string) error {
-	what := `there is no block in this text, and the encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
+	what := `this text has no block, but encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
 	switch {
 	case strings.Contains(text, "{"), text[0] == '"':
 		return nil
 	case recognize.HoldsPrivateKey(text):
-		what = "this is a private key, and the encryption settings are required here"
+		what = "this is a private key, but encryption settings are required here"
 	case recognize.IsRecipient(comments.ReplaceAllString(text, "")):
-		what = `these are age recipients, but encryption settings are required here; recipients belong in a block key_provider "age"`
+		what = `these are age recipients, but encryption settings are required here; put recipients in a key_provider "age" block`
 	}
 	return mistakeAtStart(filename, notSettings(what))
 }
@@ -323,8 +322,8 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	case len(own.Blocks) > 0:
 		p.fail("", "", position(own.Blocks[0].DefRange), fmt.Errorf("a %s block belongs inside the encryption block", own.Blocks[0].Type))
 	case len(found) == 0:
-		p.fail("", "", position(blocks[0].DefRange), errors.New("there is no encryption block in the terraform block, and it is "+
-			"required here"))
+		p.fail("", "", position(blocks[0].DefRange), errors.New("the terraform block has no encryption block, which is required "+
+			"here"))
 	case len(found) > 1:
 		p.errs = append(p.errs, secondBlock(found))
 	default:
@@ -409,7 +408,7 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*e
 		FromEnvironment: p.isLayer(),
 	}
 	if !syntax.IsName(kind) || !syntax.IsName(name) {
-		p.fail("", "", e.Pos, fmt.Errorf("the type and the name of a %s may hold letters, digits, underscores and dashes only", block.Type))
+		p.fail("", "", e.Pos, fmt.Errorf("the type and the name of a %s may contain only letters, digits, underscores and dashes", block.Type))
 		return
 	}
 	if _, exists := into[e.Address]; exists {
@@ -503,7 +502,8 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 	for i, block := range content.Blocks {
 		address := address + ".fallback"
 		if i > 0 {
-			p.fail(address, "", position(block.DefRange), errors.New("only one fallback is allowed here; nest a second one inside the first"))
+			p.fail(address, "", position(block.DefRange), errors.New("only one fallback is allowed here; nest a second fallback "+
+				"inside the first"))
 			return
 		}
 		inner := p.content(block.Body, &targetSchema)
@@ -568,12 +568,11 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	for _, misplaced := range []struct{ part, advice string }{
 		{`of type "terraform"`, " Only the content of the encryption block is required here."},
 		{`of type "encryption"`, " Only the content of the encryption block is required here."},
-		{`of type "backend"`, " It is for the settings of statecrypt wrap, outside of all other blocks; elsewhere, leave it out."},
-		{`of type "variable"`, " Variables need no declaration here: they are used as var.NAME."},
-		{`of type "provider"`, ` That is how Terraform configures a provider; here, write the content of OpenTofu's encryption block, ` +
-			`which begins with key_provider "pbkdf2" "main".`},
-		{"must have 2 labels", ` They are in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
-		{"must have 1 labels", ` It is in quotes, as in backend "http".`},
+		{`of type "backend"`, " It is only for the settings of statecrypt wrap, outside all other blocks; leave it out elsewhere."},
+		{`of type "variable"`, " Variables need no declaration here: use them as var.NAME."},
+		{`of type "provider"`, ` A provider block configures a provider in Terraform; here, write the content of OpenTofu's encryption block, which begins with key_provider "pbkdf2" "main".`},
+		{"must have 2 labels", ` Write them in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
+		{"must have 1 labels", ` Write it in quotes, as in backend "http".`},
 		{"No labels are expected", " Leave it out."},
 	} {
 		if strings.Contains(detail, misplaced.part) {
@@ -581,7 +580,7 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 		}
 	}
 	if (strings.Contains(detail, `of type "fallback"`) || strings.Contains(detail, `named "enforced"`)) && len(schema.Attributes) == 0 {
-		return ` It belongs in a state or plan block, or in another for which a method is selected.`
+		return ` It belongs in a state or plan block, or in another block that selects a method.`
 	}
 	if _, rest, ok := strings.Cut(detail, `named "`); ok && !strings.Contains(detail, "Did you mean") {
 		name, _, _ := strings.Cut(rest, `"`)

@@ -78,7 +78,7 @@ func meant(err error, root string, written hcl.Traversal) error {
 }
 
 func literalKey(v cty.Value) (literal, error) {
-	wrong := errors.New("a literal key is an object of encryption_key and decryption_key, each a list of bytes")
+	wrong := errors.New("a literal key is an object with encryption_key and decryption_key, each a list of bytes")
 	var l literal
 	for name, list := range v.AsValueMap() {
 		if name != "encryption_key" && name != "decryption_key" {

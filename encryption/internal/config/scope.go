@@ -155,7 +155,7 @@ func (s scope) local(name string) (cty.Value, error) {
 	}
 	const most = 1000
 	if m.inside == most {
-		return cty.NilVal, fmt.Errorf("local.%s belongs to locals that refer to each other more than %d levels deep; write fewer", name, most)
+		return cty.NilVal, fmt.Errorf("local.%s is part of a chain of more than %d locals; shorten the chain", name, most)
 	}
 	delete(m.locals, name)
 	m.inside++
@@ -176,13 +176,14 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 		return fmt.Errorf("a %s is named by its kind and its name, such as %s", root, map[string]string{
 			"method": "method.aes_gcm.main", "key_provider": "key_provider.pbkdf2.main"}[root])
 	case root == "method":
-		return errors.New("only the argument method references a method, with nothing beside it; keys and chain reference key_provider.TYPE.NAME")
+		return errors.New("a method can be referenced only in the argument method, on its own; in keys and chain, use " +
+			"key_provider.TYPE.NAME")
 	case root == "key_provider":
-		return fmt.Errorf("a reference to a %s must stand alone, without brackets or anything else beside it", root)
+		return fmt.Errorf("a reference to a %s must stand alone, without brackets or other text", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil && root == "terraform":
 		if name, _ := memberOf(t, root); name != "workspace" {
-			return errors.New("of terraform.…, only terraform.workspace can be used here")
+			return errors.New("the only value of terraform that can be used here is terraform.workspace")
 		}
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and terraform.workspace can be used here; " + instead(t, expr))
@@ -217,13 +218,13 @@ func (s scope) near(name string) string {
 	for _, other := range names {
 		switch file := s.given[other].file; {
 		case file != "" && other == "TF_VAR_"+name:
-			return fmt.Sprintf("; %.200q has %s, which is a name for the environment; in a file, it is %s", file, other, name)
+			return fmt.Sprintf("; %.200q has %s, which is a name for an environment variable; in a file, use %s", file, other, name)
 		case file != "":
 			inFiles = append(inFiles, "var."+other)
 		}
 	}
 	if 0 < len(inFiles) && len(inFiles) <= few {
-		return "; the files of values have only " + strings.Join(inFiles, ", ")
+		return "; the files with values have only " + strings.Join(inFiles, ", ")
 	}
 	return ""
 }
@@ -233,10 +234,10 @@ func (s scope) near(name string) string {
 func instead(t hcl.Traversal, expr hcl.Expression) string {
 	also := ""
 	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {
-		return "a variable is var.NAME in a text: write var and the rest of the name, with a dot between them"
+		return "in a text, a variable is written var.NAME; put a dot between var and the rest of the name"
 	}
 	if len(t) > 1 {
-		also = "give the value in a variable, or, "
+		also = "use a variable for the value, or, "
 	}
 	switch expr.(type) {
 	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateWrapExpr:
@@ -245,7 +246,7 @@ func instead(t hcl.Traversal, expr hcl.Expression) string {
 			return also + "if this is meant to be text, put it in quotes"
 		}
 	}
-	return "variables of the shell are not filled in; if the dollar sign is meant, double it"
+	return "shell variables are not expanded here; double the dollar sign if it is part of the text"
 }
 
 // memberOf returns the name in root.name, or false for any other traversal.

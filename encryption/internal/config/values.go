@@ -95,7 +95,7 @@ func (v *variable) text(text string) value {
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
 	if diags.HasErrors() { // the details of diags repeat the text
-		return value{err: errors.New("it is not a string, so an expression is required, such as [1, 2]")}
+		return value{err: errors.New("the variable is not a string, so its value must be an expression, such as [1, 2]")}
 	}
 	return evaluate(expr, "")
 }
@@ -105,7 +105,7 @@ func evaluate(expr hcl.Expression, file string) value {
 	v, diags := expr.Value(nil)
 	switch {
 	case len(expr.Variables()) > 0:
-		return value{err: errors.New(`it is a name, and a value is required; text is between double quotes (")`), file: file}
+		return value{err: errors.New(`it is a name, but a value is required; put text in double quotes (")`), file: file}
 	case diags.HasErrors():
 		return value{err: failed(diags), file: file}
 	}
@@ -119,7 +119,7 @@ func (v *variable) fit(given value) value {
 		return given
 	}
 	if v.broken {
-		given.err = errors.New("the type of the variable is none; write one, such as string")
+		given.err = errors.New("the variable has an invalid type; write a type, such as string")
 		return given
 	}
 	fitted := given.Value
@@ -129,7 +129,7 @@ func (v *variable) fit(given value) value {
 	fitted, err := convert.Convert(fitted, v.constraint)
 	switch {
 	case err != nil: // err may name members of the value
-		given.err = fmt.Errorf("the value does not fit the type of the variable, %s", v.constraint.FriendlyNameForConstraint())
+		given.err = fmt.Errorf("the value does not match the type of the variable, %s", v.constraint.FriendlyNameForConstraint())
 	case fitted.IsNull() && v.notNull && v.preset == cty.NilVal:
 		given.err = errors.New("the variable must not be null")
 	case fitted.IsNull() && v.notNull && !v.preset.IsNull():
@@ -189,7 +189,7 @@ func (all values) readFile(path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller chooses the file
 	switch {
 	case err != nil && (recognize.IsContent(path) || strings.Contains(path, "=")): // the path may be a secret
-		return errors.New("-var-file requires the name of a file; a value is given with -var NAME=VALUE")
+		return errors.New("-var-file requires the name of a file; use -var NAME=VALUE for a value")
 	case err != nil:
 		return fmt.Errorf("%.200q cannot be read: %w", path, keyfile.Explain(path, err))
 	}
@@ -198,7 +198,7 @@ func (all values) readFile(path string) error {
 		asJSON = strings.HasPrefix(strings.TrimSpace(string(text)), "{")
 	}
 	if what := isState(strings.TrimSpace(string(text))); what != "" {
-		return fmt.Errorf("%.200q is %s, and a file with the values of variables is required", path, what)
+		return fmt.Errorf("%.200q is %s, but a file with values of variables is required", path, what)
 	}
 	body, err := parseBody(text, path, asJSON, formOfValues)
 	if isObject := strings.HasPrefix(strings.TrimSpace(string(text)), "{"); err != nil && isObject != asJSON {
@@ -206,11 +206,10 @@ func (all values) readFile(path string) error {
 		if isObject {
 			form, name = "JSON", ".json"
 		}
-		return fmt.Errorf("%.200q holds %s; a file with that has a name that ends in %s", path, form, name)
+		return fmt.Errorf("%.200q contains %s; give such a file a name that ends in %s", path, form, name)
 	}
 	if err != nil && ofShell.Match(text) {
-		return fmt.Errorf("%.200q sets variables of a shell, which reads it with \"set -a; . FILE\"; a file of values has lines such as "+
-			"passphrase = \"…\"", path)
+		return fmt.Errorf(`%.200q sets shell variables; a file with values has lines such as passphrase = "…"; to load shell variables, run "set -a; . FILE"`, path)
 	}
 	if err != nil {
 		return err

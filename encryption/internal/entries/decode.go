@@ -82,7 +82,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 func misfit(a attr.Attr, v cty.Value, variable string) error {
 	err := unfit(a, v, variable)
 	if err != nil && a.Secrecy == attr.Public && slices.ContainsFunc(textsIn(v), recognize.IsDocument) {
-		return fmt.Errorf("%w; its value is the content of a file", err)
+		return fmt.Errorf("%w; the value is the content of a file", err)
 	}
 	return err
 }
@@ -115,7 +115,8 @@ func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (e
 		}
 		some := slices.Concat([]string{a.Name}, a.Excludes)
 		if last := len(some) - 1; a.Required && last > 0 && !v.resolver.OnlyEnvironment && !slices.ContainsFunc(some, has) {
-			errs = append(errs, v.Errorf("", "one of %s and %s is required, and none has a value; is a variable empty?",
+			errs = append(errs, v.Errorf("", "one of %s and %s is required, but neither has a value; check whether a variable is "+
+				"empty",
 				strings.Join(some[:last], ", "), some[last]))
 		}
 		other, _ := attr.Table{Attrs: attrs}.Attr(a.RequiredWith)
@@ -123,7 +124,7 @@ func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (e
 		switch {
 		case other.Name == "" || has(other.Name) || !isSet && !(isMutual && has(a.Name)):
 		case !isMutual:
-			errs = append(errs, v.Errorf(other.Name, "it is required together with %s", a.Name))
+			errs = append(errs, v.Errorf(other.Name, "this argument is required together with %s", a.Name))
 		case v.variables[a.Name] != "": // the error names the variable
 			errs = append(errs, v.Errorf(a.Name, "%s and %s are required together", other.Name, a.Name))
 		default:

@@ -23,7 +23,7 @@ func checkOf(a attr.Attr, variable string) attr.Check {
 		return attr.Text(func(text string) error { return odd(notInURL(text, a.Form == attr.Path), briefly(a.Doc)) })
 	case a.Form == attr.Version:
 		return attr.Is(func(text string) bool { return text != "" },
-			"an empty string chooses no version; leave this argument out to read the current one")
+			"an empty string is not a version; leave out this argument to read the current version")
 	}
 	return attr.Check{}
 }
@@ -79,13 +79,13 @@ func notInURL(text string, several bool) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	switch {
 	case text == "":
-		return "becomes a part of a URL, and is empty"
+		return "becomes part of a URL, so it must not be empty"
 	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):
-		return "becomes a part of a URL, and must not hold backslashes or control characters"
+		return "becomes part of a URL, so it must not contain backslashes or control characters"
 	case !several && strings.Contains(text, "/"):
 		return "must be a single name without a slash"
 	case slices.ContainsFunc(strings.Split(strings.Trim(text, "/"), "/"), moves):
-		return "becomes part of a URL, and must not have \".\", \"..\" or an empty part between its slashes"
+		return `becomes part of a URL, so no part between its slashes may be ".", ".." or empty`
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func oddities(given []Given) (all []Oddity) {
 			add(g.oddity(text))
 		}
 		if g.Replaces && g.FromEnvironment {
-			add("comes from TF_ENCRYPTION, which is merged over the other settings; unset it if it is meant for another file",
+			add("comes from TF_ENCRYPTION, which overrides the other settings; unset TF_ENCRYPTION if it is for another file",
 				recognize.Surely)
 		}
 	}

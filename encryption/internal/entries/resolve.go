@@ -32,7 +32,8 @@ type Scope struct {
 }
 
 // ErrCommand means that only the environment names a command, and [Scope.AllowCommands] is not set.
-var ErrCommand = errors.New("only the environment names this command; it runs only if the configuration names it as well")
+var ErrCommand = errors.New("this command is named only in the environment, so it does not run; name it in the configuration as " +
+	"well")
 
 func errCommand() error { return fault.Known(ErrCommand, fault.OnlyEnvironment{}) }
 
@@ -361,8 +362,8 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 // secret w is set. The parameter what describes the setting.
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
-		return fmt.Errorf("%s must not be combined with a secret from the configuration, which var.* may hold. Set %s in the configuration "+
-			"as well, or without var.*", what, attribute)
+		return fmt.Errorf("%s cannot be set together with a secret from the configuration, which var.* may contain. Set %s in the "+
+			"configuration as well, or without var.*", what, attribute)
 	}
 	where := w.Path
 	if w.Pos != (attr.Pos{}) {
@@ -372,6 +373,6 @@ func (w Given) refuse(what, attribute string) error {
 	if w.UsesVariables {
 		variables = " and without var.*"
 	}
-	return fmt.Errorf("%s must not be combined with a secret from the configuration: %s. Set %s in the configuration as well, "+
-		"or both in the environment%s", what, where, attribute, variables)
+	return fmt.Errorf("%s cannot be set together with a secret from the configuration: %s. Set %s in the configuration as well, or "+
+		"set both in the environment%s", what, where, attribute, variables)
 }

@@ -27,21 +27,21 @@ func checkAttrs(block string, attrs []attr.Attr) error {
 		case (a.Type == cty.NilType) == (a.Attrs == nil):
 			what = "must have either a type or attributes of its own"
 		case a.Required && a.Default != cty.NilVal:
-			what = "is required and has a default"
+			what = "is required but has a default"
 		case a.Default != cty.NilVal && a.Attrs == nil && !a.Default.Type().Equals(a.Type):
 			what = "has a default of another type"
 		case a.Form != 0 && !attr.Text(nil).IsFor(a.Type):
-			what = "has a Form, and is no text"
+			what = "has a Form but is not text"
 		case a.Form == attr.Passphrase && !a.Secrecy.IsHidden():
-			what = "is a passphrase, and no secret"
+			what = "is a passphrase but not a secret"
 		case a.Env != nil && a.Type.IsMapType():
-			what = "is a map, which no variable gives"
+			what = "is a map, which a variable cannot set"
 		case missing >= 0:
-			what = fmt.Sprintf("names %q, and the block has no such attribute", names[missing])
+			what = fmt.Sprintf("names %q, which is not an attribute of the block", names[missing])
 		case !a.Check.IsFor(a.Type):
 			what = "has a Check for another type"
 		case isAddress && (a.Type != cty.String || a.Env != nil):
-			what = "is an address, and so a string that no variable gives"
+			what = "is an address, so it must be a string that a variable cannot set"
 		}
 		if what != "" {
 			return fmt.Errorf("its attribute %s %s", block+a.Name, what)

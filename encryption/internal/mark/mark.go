@@ -9,7 +9,7 @@ import (
 
 // ErrNothingStored means that a file has no metadata of a key provider at all, not that the
 // metadata is for another key.
-var ErrNothingStored = errors.New("the file has no metadata of this key provider")
+var ErrNothingStored = errors.New("the file has no metadata for this key provider")
 
 // AgeKey is the member of external_data that holds a key sealed with age. Other programs store
 // other members there.

@@ -67,7 +67,7 @@ var (
 	errNotRun error = notRun{}
 
 	errTimeout = errors.New("the program took too long")
-	errTooLong = errors.New("the program answered more than it may")
+	errTooLong = errors.New("the program's answer is too long")
 )
 
 // New returns the command in an attribute. Magic is the name of the protocol that the command
@@ -149,10 +149,11 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 	case exited:
 		err = fmt.Errorf("%w: %v", ErrFailed, exit.ProcessState)
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("%s could not be run: it cannot be executed on this system; a script begins with a line such as #!/bin/sh", c.name())
+		return fmt.Errorf("%s could not be run: it is not executable on this system; if it is a script, begin it with a line such "+
+			"as #!/bin/sh", c.name())
 	case errors.Is(err, fs.ErrNotExist): // the interpreter in the first line of a script does not exist
-		return fmt.Errorf("%s could not be run: the program that its first line names is not there; the line must not end with a carriage "+
-			"return, as lines of Windows do", c.name())
+		return fmt.Errorf("%s could not be run: the program in its first line does not exist; check that the line does not end "+
+			"with a carriage return, as in Windows files", c.name())
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		// ErrWaitDelay means that a process that the program started, such as an agent, still holds
 		// the pipe.
@@ -228,19 +229,17 @@ func (q *question) Hear(_ io.WriteCloser, printed []byte) (err error) {
 func (c Command) notFound(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrDot):
-		return fmt.Errorf("%w: %s is found in the current directory only; write it with a path", errNotRun, c.name())
+		return fmt.Errorf("%w: %s is only in the current directory; write it with a path", errNotRun, c.name())
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		if strings.ContainsAny(c.Argv[0], " \t") {
-			return fmt.Errorf("%w: its name is not found, and has spaces in it: write each word of the command as an element of its own, or "+
-				`a line of the shell as ["sh", "-c", "…"]`, errNotRun)
+			return fmt.Errorf(`%w: its name is not found and has spaces; make each word of the command a separate element, or use ["sh", "-c", "…"] for a shell command`, errNotRun)
 		}
 		if strings.HasPrefix(c.Argv[0], "~") {
-			return fmt.Errorf("%w: nothing puts the home directory in the place of ~ in a command; write the absolute path, such as "+
-				`pathexpand("~/…") returns it`, errNotRun)
+			return fmt.Errorf("%w: ~ is not expanded in a command; use the absolute path, for example with pathexpand(\"~/…\")", errNotRun)
 		}
-		return fmt.Errorf("%w: %s is not found; install it, or correct its path", errNotRun, c.name())
+		return fmt.Errorf("%w: %s is not found; install the program, or correct its path", errNotRun, c.name())
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %s is not executable; chmod +x makes it so", errNotRun, c.name())
+		return fmt.Errorf("%w: %s is not executable; run chmod +x on it", errNotRun, c.name())
 	}
 	return fmt.Errorf("%s could not be run", c.name())
 }
@@ -263,7 +262,7 @@ func (q *question) readHeader() error {
 			Version int    `json:"version"`
 		}
 		if json.Unmarshal(line, &h) != nil || h.Magic != q.magic || h.Version != version {
-			return fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}, and what it logs belongs on standard error`, ErrProtocol,
+			return fmt.Errorf(`%w: its first line must be {"magic":%q,"version":%d}; write logs to standard error`, ErrProtocol,
 				q.magic, version)
 		}
 		q.header, q.body = true, rest
@@ -275,7 +274,7 @@ func (q *question) readHeader() error {
 // replaces the decoder's errors, which repeat parts of the answer, such as a key.
 func (q *question) End() error {
 	if !q.header {
-		return fmt.Errorf("%w: it printed no header line; check that it is the program for OpenTofu", ErrProtocol)
+		return fmt.Errorf("%w: it printed no header line; check that the program is for OpenTofu", ErrProtocol)
 	}
 	d := json.NewDecoder(bytes.NewReader(q.body))
 	d.DisallowUnknownFields()
@@ -286,17 +285,16 @@ func (q *question) End() error {
 	case err == nil:
 		return nil
 	case corrupt:
-		return fmt.Errorf("%w: keys and data in what follows its header must be in standard base64, and one of them is not", ErrProtocol)
+		return fmt.Errorf("%w: the keys and data after its header must be in standard base64", ErrProtocol)
 	case len(bytes.TrimSpace(q.body)) == 0:
-		return fmt.Errorf("%w: nothing follows its header; the answer, a JSON document, is required", ErrProtocol)
+		return fmt.Errorf("%w: nothing follows its header, but a JSON document is required", ErrProtocol)
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return fmt.Errorf("%w: what follows its header has a field that does not belong there; the fields are those of OpenTofu's "+
-			"protocol, such as keys with encryption_key and decryption_key", ErrProtocol)
+		return fmt.Errorf("%w: the JSON after its header has an unknown field; use the fields of OpenTofu's protocol, such as keys "+
+			"with encryption_key and decryption_key", ErrProtocol)
 	case broken:
-		return fmt.Errorf("%w: what follows its header is not JSON; everything else belongs on standard error", ErrProtocol)
+		return fmt.Errorf("%w: the text after its header is not JSON; write all other output to standard error", ErrProtocol)
 	}
-	return fmt.Errorf("%w: what follows its header is not the JSON document that is asked for, with keys and data "+
-		"in base64", ErrProtocol)
+	return fmt.Errorf("%w: the text after its header is not the required JSON document, with keys and data in base64", ErrProtocol)
 }
 
 // Clean returns stderr without secrets and without long words of the answer. A shell script with

@@ -87,8 +87,9 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, err
 	}
 	if !p.identities.Any() {
-		return nil, fault.Known(fault.With(fmt.Errorf("%w: there are recipients, and neither identities nor identity_files, which open files",
-			driver.ErrNoKey), "set one of the two"), fault.NoIdentity{})
+		return nil, fault.Known(fault.With(fmt.Errorf("%w: recipients are set, but identities or identity_files are required to "+
+			"open files",
+			driver.ErrNoKey), "set identities or identity_files"), fault.NoIdentity{})
 	}
 	identities, err := p.identities.Load()
 	if err != nil {
@@ -96,7 +97,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	}
 	key, err := agefile.Open(ctx, m.ExternalData.Sealed, identities)
 	if err == nil && len(key) != keyLength {
-		return nil, fmt.Errorf("%w: the key in it has %d bytes, and not %d", driver.ErrDamaged, len(key), keyLength)
+		return nil, fmt.Errorf("%w: its key has %d bytes instead of %d", driver.ErrDamaged, len(key), keyLength)
 	}
 	return key, err
 }

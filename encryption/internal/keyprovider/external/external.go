@@ -93,10 +93,10 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fault.With(fmt.Errorf("%w: the file holds no metadata for the program, and without it the program gives no decryption_key",
-			driver.ErrNoKey), "if the file was encrypted under another name, set encrypted_metadata_alias")
+		return nil, fault.With(fmt.Errorf("%w: the file has no metadata for the program, so the program returns no decryption_key",
+			driver.ErrNoKey), "if the key provider had another name when the file was encrypted, set encrypted_metadata_alias")
 	case len(out.Keys.DecryptionKey) == 0:
-		return nil, fmt.Errorf("%w: the program gives no decryption_key for the metadata in the file", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: the program returns no decryption_key for the metadata in the file", driver.ErrNoKey)
 	}
 	return checked(out.Keys.DecryptionKey)
 }
@@ -108,7 +108,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		return nil, nil, err
 	}
 	if len(out.Keys.EncryptionKey) == 0 {
-		return nil, nil, errors.New("the program gives no encryption_key")
+		return nil, nil, errors.New("the program returns no encryption_key")
 	}
 	key, err := checked(out.Keys.EncryptionKey)
 	if err != nil {
@@ -158,7 +158,7 @@ func (p *provider) run(ctx context.Context, m metadata) (output, error) {
 
 func checked(key []byte) ([]byte, error) {
 	if len(key) > maxKeyLength {
-		return nil, fmt.Errorf("the program gives a key of %d bytes; at most %d are allowed", len(key), maxKeyLength)
+		return nil, fmt.Errorf("the program returns a key of %d bytes; at most %d are allowed", len(key), maxKeyLength)
 	}
 	return key, nil
 }

@@ -189,13 +189,12 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("a salt is required, so that the same key is derived each time: set salt to the output of " +
-			"openssl rand -base64 32, and keep it")
+		return nil, errors.New("a salt is required, so that the derived key stays the same; set salt to the output of openssl rand " +
+			"-base64 32, and keep the salt")
 	}
 	switch {
 	case len(m.Salt) < minDerivedSalt:
-		return nil, fmt.Errorf("a salt of at least %d bytes is required: set the argument salt to what openssl rand -base64 32 "+
-			"prints", minDerivedSalt)
+		return nil, fmt.Errorf("a salt of at least %d bytes is required; set salt to the output of openssl rand -base64 32", minDerivedSalt)
 	case m.Iterations < minIterations:
 		return nil, fmt.Errorf("at least %d iterations are required", minIterations)
 	case m.KeyLength < minDerivedKey:
@@ -217,7 +216,7 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, fmt.Errorf("the metadata in the file: %w", err)
 	}
 	if m.Iterations < 0 || m.KeyLength < 0 {
-		return m, errors.New("the metadata in the file holds a negative number; restore an intact copy")
+		return m, errors.New("the metadata in the file has a negative number; restore an intact copy")
 	}
 	return m, nil
 }
@@ -228,12 +227,12 @@ func (p *provider) limit(m metadata) error {
 	size := int64(hashFunctions[m.HashFunction]().Size())
 	switch {
 	case m.KeyLength > maxKeyLength:
-		return fmt.Errorf("the file asks for a key of %d bytes; at most %d are allowed", m.KeyLength, maxKeyLength)
+		return fmt.Errorf("the file requires a key of %d bytes; at most %d are allowed", m.KeyLength, maxKeyLength)
 	case len(m.Salt) > maxSaltLength:
-		return fmt.Errorf("the file holds a salt of %d bytes; at most %d are allowed", len(m.Salt), maxSaltLength)
+		return fmt.Errorf("the file has a salt of %d bytes; at most %d are allowed", len(m.Salt), maxSaltLength)
 	case m.Iterations > p.maxIterations/((m.KeyLength+size-1)/size):
-		return fmt.Errorf("the file asks for %d iterations for a key of %d bytes; max_iterations allows %d "+
-			"in all; raise it if you trust the writer of the file", m.Iterations, m.KeyLength, p.maxIterations)
+		return fmt.Errorf("the file requires %d iterations for a key of %d bytes, but max_iterations allows %d in total; raise "+
+			"max_iterations if you trust the writer of the file", m.Iterations, m.KeyLength, p.maxIterations)
 	}
 	return nil
 }
@@ -246,7 +245,7 @@ func (p *provider) derive(ctx context.Context, keys driver.Keys, m metadata) ([]
 			return nil, err
 		}
 		if len(upstream) < minPassphrase {
-			return nil, fmt.Errorf("the key of %s is too short to build on: at least %d bytes are required", p.chain, minPassphrase)
+			return nil, fmt.Errorf("the key of %s is too short for chain: at least %d bytes are required", p.chain, minPassphrase)
 		}
 		password = upstream
 	}

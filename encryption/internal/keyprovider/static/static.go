@@ -89,12 +89,12 @@ func checkHex(text string) error {
 	case odd != "":
 		return fmt.Errorf("it %w", fault.Odd(odd))
 	case allHex.MatchString(text):
-		return errors.New("this has an odd number of hexadecimal digits, and each byte has two; copy all of it")
+		return errors.New("this has an odd number of hexadecimal digits, but each byte has two; copy the whole key")
 	case strings.Contains(text, " "):
-		return errors.New("this is not hexadecimal; a passphrase belongs in key_provider \"pbkdf2\"")
+		return errors.New("this is not hexadecimal; use key_provider \"pbkdf2\" for a passphrase")
 	}
-	return errors.New("this is not hexadecimal: two digits for each byte, from 0 to 9 and a to f, without 0x, colons and line " +
-		"breaks; a key in base64 belongs in key_base64")
+	return errors.New("this is not hexadecimal; write two digits (0 to 9 and a to f) for each byte, without 0x, colons or line " +
+		"breaks, or use key_base64 for a key in base64")
 }
 
 func checkBase64(text string) error {
@@ -102,15 +102,15 @@ func checkBase64(text string) error {
 	_, notForURLs := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 	switch {
 	case hexadecimal.MatchString(text):
-		return errors.New("this is hexadecimal, and belongs in key")
+		return errors.New("this is hexadecimal; use the argument key for it")
 	case err == nil:
 		return nil
 	case allHex.MatchString(strings.TrimPrefix(strings.NewReplacer(":", "", " ", "").Replace(text), "0x")):
-		return errors.New("this is hexadecimal, and belongs in key, without 0x, colons and spaces")
+		return errors.New("this is hexadecimal; use the argument key for it, without 0x, colons or spaces")
 	case notForURLs == nil && strings.ContainsAny(text, "-_"):
-		return errors.New("this has characters of base64 for URLs; write + in place of - and / in place of _, with = at the end")
+		return errors.New("this is base64 for URLs; replace - with + and _ with /, and add = at the end")
 	}
-	return errors.New("this is not standard base64; a key in hexadecimal belongs in key")
+	return errors.New("this is not standard base64; use the argument key for a key in hexadecimal")
 }
 
 var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)
@@ -122,7 +122,7 @@ var hexadecimal = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
 func checkLength(key []byte) error {
 	if len(key) == 0 {
-		return errors.New("the key is empty; is a variable or a file empty?")
+		return errors.New("the key is empty; check whether a variable or a file is empty")
 	}
 	if len(key) > maxKeyLength {
 		return fmt.Errorf("the key is %d bytes long; 1 to %d are allowed", len(key), maxKeyLength)
@@ -158,11 +158,11 @@ func (p *provider) Recognizes(stored json.RawMessage) bool {
 // wrapped metadata, or if the key has fewer than 16 bytes.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
-		return nil, errors.New("a static key needs neither salt nor wrapped_key; tell keys apart by info")
+		return nil, errors.New("a static key needs neither salt nor wrapped_key; use info to tell keys apart")
 	}
 	key, err := p.load()
 	if err == nil && len(key) < 16 {
-		err = errors.New("a key of at least 16 bytes is required to derive keys from")
+		err = errors.New("a key of at least 16 bytes is required to derive keys")
 	}
 	return nil, err
 }
@@ -176,7 +176,8 @@ func (p *provider) load() ([]byte, error) {
 		return nil, fmt.Errorf("key_file: %w", err)
 	}
 	if isTextLine(key) {
-		return nil, errors.New("key_file: the file holds a line of text, not the bytes of a key; decode it, or use key or key_base64")
+		return nil, errors.New("key_file: the file contains a line of text, not the bytes of a key; decode the file, or use key or " +
+			"key_base64")
 	}
 	if err := checkLength(key); err != nil {
 		return nil, err

@@ -40,7 +40,8 @@ var _ driver.KeyMaker = (*provider)(nil)
 func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{a: v.String("a"), b: v.String("b")}
 	if p.a == p.b {
-		return nil, v.Errorf("b", "a and b are the same key provider, which gives a key of zeros; name another one")
+		return nil, v.Errorf("b", "a and b are the same key provider, which would make a key of zeros; set one of them to another "+
+			"key provider")
 	}
 	return p, nil
 }
@@ -58,11 +59,11 @@ func (p *provider) Key(ctx context.Context, keys driver.Keys, _ json.RawMessage)
 	}
 	switch {
 	case len(a) != len(b):
-		return nil, fmt.Errorf("%s gives a key of %d bytes and %s one of %d; they must be equally long", p.a, len(a), p.b, len(b))
+		return nil, fmt.Errorf("the key of %s has %d bytes, but the key of %s has %d; the two keys must have the same length", p.a, len(a), p.b, len(b))
 	case len(a) == 0:
 		return nil, errors.New("the two keys are empty")
 	case subtle.ConstantTimeCompare(a, b) == 1:
-		return nil, errors.New("the two keys are the same, which gives a key of zeros; change one of them")
+		return nil, errors.New("the two keys are the same, which would make a key of zeros; change one of the keys")
 	}
 	subtle.XORBytes(a, a, b)
 	return a, nil

@@ -53,17 +53,15 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 		return nil, err
 	}
 	if len(data) < gcm.NonceSize()+gcm.Overhead() {
-		return nil, fmt.Errorf("%w: the encrypted data is %d bytes long, too short for this method; the file may "+
-			"be cut off", driver.ErrNoKey, len(data))
+		return nil, fmt.Errorf("%w: the encrypted data has %d bytes, too few for this method; the file may be truncated", driver.ErrNoKey, len(data))
 	}
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)
 	if err != nil {
-		err := fmt.Errorf("%w: authentication failed: the key or the argument aad is not the one that encrypted the file, "+
-			"or the file was changed",
+		err := fmt.Errorf("%w: authentication failed: the file was encrypted with another key or another aad, or it was changed",
 			driver.ErrNoKey)
 		if len(m.aad) > 0 {
-			err = fault.With(err, "aad is set: leave it out if the file was encrypted without it")
+			err = fault.With(err, "leave out aad if the file was encrypted without it")
 		}
 		return nil, err
 	}
@@ -87,11 +85,11 @@ func (m *method) cipher(ctx context.Context, keys driver.Keys, mode func(cipher.
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		const bits = 8
-		hint := "; was it copied whole?"
+		hint := "; check whether the whole key was copied"
 		if n := len(key); n == 128 || n == 192 || n == 256 {
-			hint = fmt.Sprintf("; lengths are in bytes, so %d bits are %d", n, n/bits)
+			hint = fmt.Sprintf("; set the length in bytes: %d bits are %d bytes", n, n/bits)
 		}
-		return nil, fmt.Errorf("%s gives a key of %d bytes; AES requires 16, 24 or 32%s", m.keys, len(key), hint)
+		return nil, fmt.Errorf("the key of %s has %d bytes, but AES requires 16, 24 or 32%s", m.keys, len(key), hint)
 	}
 	return mode(block)
 }

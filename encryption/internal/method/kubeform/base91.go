@@ -44,7 +44,7 @@ func decode(text []byte) ([]byte, error) {
 		case digit == space:
 			continue
 		case digit == outside:
-			return nil, fmt.Errorf("the character at byte %d is not one of base91", i)
+			return nil, fmt.Errorf("the character at byte %d is not a base91 character", i)
 		case first < 0:
 			first = int(digit)
 			continue
@@ -69,7 +69,7 @@ func decode(text []byte) ([]byte, error) {
 		queue >>= 8
 	}
 	if queue != 0 {
-		return nil, errors.New("the text ends with bits that no encoder leaves there: its end was changed or truncated")
+		return nil, errors.New("the text ends with invalid bits: its end was changed or truncated")
 	}
 	return out, nil
 }

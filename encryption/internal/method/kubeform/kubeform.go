@@ -66,10 +66,9 @@ func parseKey(text string) (key [keySize]byte, err error) {
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	switch {
 	case err != nil:
-		return key, errors.New("this is not base64 in its standard alphabet, with padding; base64encode(…) makes it of the 32 characters " +
-			"of a key")
+		return key, errors.New("this is not standard base64 with padding; use base64encode(…) for a key of 32 characters")
 	case len(decoded) != keySize:
-		return key, fmt.Errorf("the key has %d bytes, and Kubeform's have %d; %s", len(decoded), keySize, instead(text))
+		return key, fmt.Errorf("the key has %d bytes, but a Kubeform key has %d; %s", len(decoded), keySize, instead(text))
 	}
 	return [keySize]byte(decoded), nil
 }
@@ -79,11 +78,11 @@ func instead(text string) string {
 	_, notHex := hex.DecodeString(text)
 	switch {
 	case len(text) == keySize:
-		return "the text is as long as a key, so it may be the key itself: base64encode(…) makes base64 of it"
+		return "use base64encode(…) if this text, which is as long as a key, is the key itself"
 	case len(text) == 2*keySize && notHex == nil:
-		return "the text is a key in hexadecimal, and base64 is required, as xxd -r -p | base64 makes it"
+		return "convert this text, which is a key in hexadecimal, to base64 with xxd -r -p | base64"
 	}
-	return "give what the operator has in --secret-key, whole"
+	return "copy the whole value of the operator's --secret-key"
 }
 
 // recognizes reports whether file consists of basE91 characters and white space. It rejects compact
@@ -112,13 +111,13 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 		return nil, fmt.Errorf("base91: %w", err)
 	}
 	if len(message) < nonceSize+secretbox.Overhead {
-		return nil, fmt.Errorf("secretbox: the message is %d bytes long; nonce and tag alone are %d: it is cut "+
-			"off, or not Kubeform's", len(message), nonceSize+secretbox.Overhead)
+		return nil, fmt.Errorf("secretbox: the message has %d bytes, but nonce and tag alone have %d: it is truncated, or not from "+
+			"Kubeform", len(message), nonceSize+secretbox.Overhead)
 	}
 	packed, ok := secretbox.Open(nil, message[nonceSize:], (*[nonceSize]byte)(message), &m.key)
 	if !ok {
-		return nil, fmt.Errorf("%w: secretbox: authentication failed: the key is not the one that encrypted the text, "+
-			"or the text was changed or truncated", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: secretbox: authentication failed: the text was encrypted with another key, or it was changed "+
+			"or truncated", driver.ErrNoKey)
 	}
 	plain, err := unzip(packed)
 	if err != nil {
@@ -129,7 +128,7 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 
 func unzip(packed []byte) ([]byte, error) {
 	if _, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
-		return nil, errors.New("the decrypted data is not compressed by gzip")
+		return nil, errors.New("the decrypted data is not compressed with gzip")
 	}
 	plain, err := meter.Unpack(packed, math.MaxInt64, gzip.NewReader)
 	switch {

@@ -57,7 +57,7 @@ var _ driver.Warner = (*method)(nil)
 func build(v attr.Values) (driver.Method, error) {
 	passphrase := v.String("passphrase")
 	if passphrase == "" {
-		return nil, v.Errorf("passphrase", "the passphrase is empty; is a variable empty?")
+		return nil, v.Errorf("passphrase", "the passphrase is empty; check whether a variable is empty")
 	}
 	sum := md5.Sum([]byte(passphrase)) //nolint:gosec // the format requires MD5
 	return &method{key: hex.AppendEncode(nil, sum[:])}, nil
@@ -72,11 +72,10 @@ func recognizes(file []byte) bool {
 // Decrypt decrypts file in place.
 func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	if len(file) < nonceSize+tagSize {
-		return nil, fmt.Errorf("the file is %d bytes long; nonce and tag alone are %d: it is cut off, or of "+
-			"another format", len(file), nonceSize+tagSize)
+		return nil, fmt.Errorf("the file has %d bytes, but nonce and tag alone have %d: it is truncated, or in another format", len(file), nonceSize+tagSize)
 	}
 	if utf8.Valid(file) {
-		return nil, errors.New("the file is text, and no file of terraform-backend-git's AES mode; choose another method for it")
+		return nil, errors.New("the file is text, so terraform-backend-git's AES mode did not write it; select another method")
 	}
 	block, err := aes.NewCipher(m.key)
 	if err != nil {
@@ -89,8 +88,7 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 	nonce, sealed := file[:nonceSize], file[nonceSize:]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: authentication failed: the passphrase is another one, or the file was changed, "+
-			"or it is of another format", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: authentication failed: the passphrase is wrong, or the file was changed or is in another format", driver.ErrNoKey)
 	}
 	return plain, nil
 }
@@ -98,7 +96,7 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 // Warning returns a warning that says how to stop using this mode.
 func (m *method) Warning() driver.Warning {
 	return driver.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
-		"passphrase by one unsalted MD5 sum, so whoever has the file can guess passphrases fast. Move the state to OpenTofu's " +
-		"encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the guide " +
-		"\"Leaving terraform-backend-git's daemon\"."}
+		"passphrase with a single unsalted MD5 sum, so anybody with the file can guess passphrases quickly. Move the state to " +
+		"OpenTofu's encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the " +
+		"guide \"Leaving terraform-backend-git's daemon\"."}
 }
