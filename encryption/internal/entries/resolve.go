@@ -362,7 +362,7 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 // secret w is set. The parameter what describes the setting.
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
-		return fmt.Errorf("%s cannot be set together with a secret from the configuration, which var.* may contain. Set %s in the "+
+		return fmt.Errorf("%s cannot be used together with a secret from the configuration, which var.* may contain. Set %s in the "+
 			"configuration as well, or without var.*", what, attribute)
 	}
 	where := w.Path
@@ -373,6 +373,6 @@ func (w Given) refuse(what, attribute string) error {
 	if w.UsesVariables {
 		variables = " and without var.*"
 	}
-	return fmt.Errorf("%s cannot be set together with a secret from the configuration: %s. Set %s in the configuration as well, or "+
+	return fmt.Errorf("%s cannot be used together with a secret from the configuration: %s. Set %s in the configuration as well, or "+
 		"set both in the environment%s", what, where, attribute, variables)
 }
