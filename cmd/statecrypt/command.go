@@ -41,18 +41,18 @@ type command = cli.Command[action]
 type action func(*call, context.Context) error
 
 func commands() cli.Table[action] {
-	const oneFile = "one file, or none for standard input"
+	const oneFile = "one file or standard input"
 	all := cli.Table[action]{
-		{Name: "inspect", Wants: "files, or none for standard input", Max: cli.Many, Does: (*call).inspect},
+		{Name: "inspect", Wants: "files or standard input", Max: cli.Many, Does: (*call).inspect},
 		{Name: "decrypt", Wants: oneFile, Max: 1, Does: (*call).decrypt},
 		{Name: "encrypt", Wants: oneFile, Max: 1, Does: (*call).encrypt},
-		{Name: "verify", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).verify},
-		{Name: "rotate", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).rotate},
+		{Name: "verify", Wants: "at least one file, or -backend without files", Max: cli.Many, Does: (*call).verify},
+		{Name: "rotate", Wants: "at least one file, or -backend without files", Max: cli.Many, Does: (*call).rotate},
 		{Name: "outputs", Wants: oneFile, Max: 1, Does: (*call).outputs},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
-		{Name: "recover", Wants: "one file, or none for what the run in this module has left", Max: 1, Does: (*call).recover},
-		{Name: "key-provider", Wants: "the name of a key provider: age", Min: 1, Max: 1, Does: (*call).keyProvider},
-		{Name: "completion", Wants: "the name of a shell: bash, zsh or fish", Min: 1, Max: 1, Does: (*call).completion},
+		{Name: "recover", Wants: "at most one file", Max: 1, Does: (*call).recover},
+		{Name: "key-provider", Wants: "the name of a key provider (age)", Min: 1, Max: 1, Does: (*call).keyProvider},
+		{Name: "completion", Wants: "the name of a shell (bash, zsh or fish)", Min: 1, Max: 1, Does: (*call).completion},
 		{Name: "version", Wants: "no arguments", Does: (*call).version},
 	}
 	for i := range all {
@@ -142,39 +142,39 @@ func (c *call) add(name, text string) (err error) {
 	switch name {
 	case "config", "from", "to":
 		if text == stdinName {
-			err = fmt.Errorf("-%s requires the name of a file; standard input is for states and plans", name)
+			err = fmt.Errorf("-%s requires a file name; standard input is only for states and plans", name)
 		}
 		if c.text(name) != "" {
-			err = errors.Join(err, fmt.Errorf("-%s is given twice; give it once", name))
+			err = errors.Join(err, fmt.Errorf("-%s is given twice; remove one", name))
 		}
 		if text == "" {
-			err = errors.Join(err, fmt.Errorf("-%s is empty; is a variable empty?", name))
+			err = errors.Join(err, fmt.Errorf("-%s is empty; check whether a variable is empty", name))
 		}
 	case "var", "var-file":
 		c.given = append(c.given, given{text, name == "var-file"})
 	case "only":
 		if slices.Contains(namesIn(text), "") {
-			err = errors.New("a name in -only is empty; is a variable empty, or does a space follow a comma?")
+			err = errors.New("a name in -only is empty; check for an empty variable, or a space after a comma")
 		}
 	case "unlock":
 		if text == "" {
-			err = errors.New("-unlock requires the ID of a lock; leave it out to be told who holds the lock")
+			err = errors.New("-unlock requires a lock ID; remove it to see who holds the lock")
 		}
 	case "lineage":
 		if c.pins.Lineage = text; text == "" {
-			err = errors.New("-lineage must not be empty; leave it out to accept any")
+			err = errors.New("-lineage is empty; remove it to accept any lineage")
 		}
 	case "minimum-serial":
 		serial, wrong := strconv.ParseInt(text, 10, 64)
 		if c.pins.Serial = &serial; wrong != nil || serial < 0 {
-			err = errors.New("-minimum-serial must be a whole number, and not negative")
+			err = errors.New("-minimum-serial requires a whole number that is not negative")
 		}
 	case "o":
 		switch {
 		case text == "":
-			err = errors.New("-o requires the name of a file; is a variable empty?")
+			err = errors.New("-o requires a file name; check whether a variable is empty")
 		case recognize.Scheme(text) != "", recognize.IsOfWindows(text):
-			err = fmt.Errorf("-o requires the path of a file, and %s is an address, or a path of another system", shown(text))
+			err = fmt.Errorf("-o requires a file path, but %s is an address or a path of another system", shown(text))
 		}
 	}
 	return err
@@ -259,15 +259,16 @@ func (c *call) understand(args []string) error {
 	case err != nil:
 		return err
 	case n > c.Max && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile && !strings.Contains(v.text, "=") }):
-		return errors.New("-var requires NAME=VALUE in one word, without spaces beside the =, such as -var 'passphrase=…'")
+		return errors.New("-var requires NAME=VALUE in one word, without spaces around the =, such as -var 'passphrase=…'")
 	case c.mistake == nil && c.text("from") != "" && c.text("from") == c.text("to"):
-		return errors.New("-from and -to name the same settings; the new key is in others (-again -to FILE, without -from, makes a new data key)")
+		return errors.New("-from and -to name the same settings; name settings with the new key, or use " +
+			"-again -to FILE without -from for a new data key")
 	case c.mistake == nil && (n < c.Min || n > c.Max):
 		return c.miscounted()
 	case c.mistake == nil && c.isGiven("prefix") && !c.on("backend"):
-		return errors.New("-prefix is for the states in the backend: -backend -prefix PREFIX; files are named")
+		return errors.New("-prefix requires -backend; write the names of files without a flag")
 	case c.mistake == nil && c.on("plan") && c.pins != (states.Pins{}):
-		return errors.New("a plan has no serial and no lineage that could be pinned; leave out -plan, or -lineage and -minimum-serial")
+		return errors.New("a plan has no serial or lineage to compare; remove -plan, or -lineage and -minimum-serial")
 	}
 	return c.mistake
 }

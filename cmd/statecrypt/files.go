@@ -48,9 +48,9 @@ func (c *call) read(name string) ([]byte, error) {
 func reason(name string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
-		return fmt.Errorf("%w; the name of a file is required%s", keyfile.Reason(err), filesIn(name))
+		return fmt.Errorf("%w; name a file%s", keyfile.Reason(err), filesIn(name))
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "~"):
-		return fmt.Errorf("%w: the shell puts the home directory in place of ~ only if it is not quoted", keyfile.Reason(err))
+		return fmt.Errorf("%w; check the path: the shell replaces ~ with the home directory only if ~ is not quoted", keyfile.Reason(err))
 	}
 	return keyfile.Explain(name, err)
 }
@@ -148,7 +148,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	switch isInput := slices.ContainsFunc(c.args, isPlace) || isStream(c.stdin, place); {
 	case isInput && c.Name == "outputs":
-		return errors.New("it is the input file, and the parts that are left out would be lost; name another file")
+		return errors.New("it is the input file, and the omitted parts of the state would be lost; name another file")
 	case isInput:
 		return nil
 	}
@@ -159,7 +159,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		}
 	}
 	if slices.ContainsFunc(settings, isPlace) {
-		return errors.New("the settings are in it; name another file")
+		return errors.New("it contains the settings; name another file")
 	}
 	there, err := c.read(place)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0 {
@@ -174,7 +174,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	}
 	after, _ := inspectFile("", r.data)
 	if c.losesResources(ctx, there, before.info, after.info, r) {
-		return errors.New("it holds this state with its resources, which would be lost; name another file, or delete it first")
+		return errors.New("it contains this state with its resources, which would be lost; name another file, or delete this file first")
 	}
 	bothHave := func(m driver.Block[driver.Method]) bool {
 		return m.OwnFormat != nil && (!m.Vague || after.Kind == "unknown") && m.OwnFormat(there) && m.OwnFormat(r.data)
@@ -183,7 +183,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	case slices.ContainsFunc(builtin.Registry().Methods, bothHave):
 		return nil
 	case before.Kind == "encrypted" && before.Format != "opentofu":
-		return fmt.Errorf("it is encrypted (%s), and does not tell which state it holds, if any; name another file, or delete it "+
+		return fmt.Errorf("it is encrypted (%s), so it is unknown which state it contains; name another file, or delete this file "+
 			"first", before.Format)
 	}
 	return states.CheckReplaced(before.info, after.info)

@@ -58,7 +58,7 @@ func (c *call) encrypt(ctx context.Context) error {
 			return err
 		}
 		if found, _ := inspectFile(name, file); found.Kind == "encrypted" {
-			err = fmt.Errorf("%w; to change its key or method, use statecrypt rotate", err)
+			err = fmt.Errorf("%w; use statecrypt rotate to change its key or method", err)
 		}
 		return err
 	})
@@ -68,8 +68,8 @@ func (c *call) encrypt(ctx context.Context) error {
 // there is no backend.
 func (c *call) noteOwnState() {
 	if !c.on("plan") && filepath.Base(c.text("o")) == "terraform.tfstate" {
-		c.say(yellow, "note:", "Terraform itself cannot read "+shown(c.text("o"))+" any more, and OpenTofu only with these settings; statecrypt "+
-			"decrypt undoes it, and under statecrypt wrap Terraform keeps its state encrypted")
+		c.say(yellow, "note:", "Terraform can no longer read "+shown(c.text("o"))+", and OpenTofu can read it only with these settings; "+
+			"run statecrypt decrypt to undo this, or statecrypt wrap to run Terraform with an encrypted state")
 	}
 }
 
@@ -78,7 +78,7 @@ func (c *call) noteOwnState() {
 func (c *call) each(ctx context.Context, work func(ctx context.Context, name string, file []byte) error) error {
 	switch {
 	case len(c.args) == 0 && isTerminal(c.stdin):
-		return usageError(fmt.Sprintf("there is no FILE, and standard input is a terminal; see statecrypt %s -h", c.Name))
+		return usageError(fmt.Sprintf("no file is given, and standard input is a terminal; see statecrypt %s -h", c.Name))
 	case len(c.args) == 0:
 		c.args = []string{stdinName}
 	}
@@ -115,10 +115,10 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 func (c *call) emptyInput() error {
 	if f, ok := c.stdin.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return errors.New("it is an empty file; a shell that writes with > to the file that is read with < empties it first: use -o")
+			return errors.New("it is an empty file; use -o instead of > to write to the input file, because the shell empties that file first")
 		}
 	}
-	return errors.New("it is empty; name the file to read, or see whether the program before it failed")
+	return errors.New("it is empty; name the file to read, or check whether the program before it failed")
 }
 
 // wrap runs terraform or tofu with a backend that encrypts. It returns the program's exit code.

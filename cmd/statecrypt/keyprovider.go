@@ -41,11 +41,11 @@ const maxStored = 1 << 20 // the maximum size of a key provider's metadata in a 
 // from every run, even if it only reads.
 func (c *call) keyProvider(ctx context.Context) error {
 	if c.args[0] != "age" {
-		return usageError(fmt.Sprintf("there is no key provider %s here; the only one is age", shown(c.args[0])))
+		return usageError(fmt.Sprintf("there is no key provider %s; use age", shown(c.args[0])))
 	}
 	if c.toStdout() && isTerminal(c.stdout) {
-		return usageError("standard output is a terminal, and a key would be printed there: OpenTofu runs this program, as the command of " +
-			"key_provider \"external\"; to try it, write echo null | statecrypt key-provider age … > /dev/null")
+		return usageError("standard output is a terminal, which would show a key; let OpenTofu run this program as the command of " +
+			"key_provider \"external\", or try it with echo null | statecrypt key-provider age … > /dev/null")
 	}
 	if err := c.checkIdentities(); err != nil {
 		return err
@@ -94,11 +94,11 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 		ExternalData json.RawMessage `json:"external_data"`
 	}
 	if err := json.Unmarshal(stored, &meta); err != nil {
-		return nil, errors.New("standard input holds no metadata of a file: OpenTofu runs this program, as the command of its key " +
-			"provider external; for a new file, metadata is null")
+		return nil, errors.New("standard input contains no metadata; let OpenTofu run this program as the command of its key " +
+			"provider external, which sends null for a new file")
 	}
 	if len(meta.ExternalData) == 0 && string(bytes.TrimSpace(stored)) != "null" {
-		return nil, errors.New("standard input is neither null, as for a new file, nor metadata with external_data in it")
+		return nil, errors.New("standard input is neither null (for a new file) nor metadata with external_data")
 	}
 	if len(meta.ExternalData) == 0 || string(meta.ExternalData) == "null" {
 		return nil, nil
@@ -116,12 +116,13 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 func (c *call) checkIdentities() error {
 	for _, path := range c.flags["i"] {
 		if recognize.HoldsPrivateKey(path) {
-			return usageError("-i requires the name of a file, and this is an identity itself, which the shell may have stored in its history; " +
+			return usageError("-i requires a file name, but this is an identity, which the shell may have stored in its history; " +
 				"write it to a file")
 		}
 		content, err := keyfile.ReadText(path)
 		if err == nil && recognize.IsAge(content) {
-			return fmt.Errorf("%s is protected by a passphrase, and nobody can be asked here; decrypt it first: age -d FILE > key.txt", shown(path))
+			return fmt.Errorf("%s is protected by a passphrase, but nobody can be asked for it; decrypt the file first: "+
+				"age -d FILE > key.txt", shown(path))
 		}
 	}
 	return nil
@@ -130,7 +131,7 @@ func (c *call) checkIdentities() error {
 func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 	for _, recipient := range c.flags["r"] {
 		if recognize.IsPath(recipient) || recognize.Exists(recipient) {
-			return nil, usageError("-r requires a recipient, and this is the path of a file; -R reads recipients from one")
+			return nil, usageError("-r requires a recipient, but this is a file path; use -R to read recipients from a file")
 		}
 	}
 	for _, recipient := range c.flags["r"] {
@@ -150,8 +151,8 @@ func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 		all = append(all, recipients...)
 	}
 	if len(all) == 0 {
-		return nil, usageError("-r RECIPIENT or -R FILE is required: OpenTofu wants a key for a new file from each call, and it is " +
-			"encrypted for these recipients")
+		return nil, usageError("-r RECIPIENT or -R FILE is required, because OpenTofu requests a key for a new file in each call, and the key " +
+			"is encrypted for these recipients")
 	}
 	values := map[string]cty.Value{"recipients": list(all)}
 	if len(identities) > 0 {
@@ -180,7 +181,7 @@ func list(texts []string) cty.Value {
 // readRecipients returns the recipients in a file in the format of "age -R": one per line, with comments.
 func readRecipients(path string) (recipients []string, err error) {
 	if recognize.IsRecipient(path) {
-		return nil, usageError("-R requires the name of a file, and this is a recipient itself, which -r requires")
+		return nil, usageError("-R requires a file name, but this is a recipient; use -r")
 	}
 	text, err := keyfile.ReadText(path)
 	if err != nil {
@@ -192,7 +193,7 @@ func readRecipients(path string) (recipients []string, err error) {
 		}
 	}
 	if len(recipients) == 0 {
-		return nil, fmt.Errorf("%s: there is no recipient in it; one is on a line of its own, such as age1…", shown(path))
+		return nil, fmt.Errorf("%s: it contains no recipients; write each recipient, such as age1…, on its own line", shown(path))
 	}
 	if _, err := buildAge(map[string]cty.Value{"recipients": list(recipients)}, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", shown(path), err)

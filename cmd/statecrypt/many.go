@@ -102,9 +102,9 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 func (c *call) noteOthers(others, all int) {
 	switch {
 	case c.isGiven("prefix") && all == 0:
-		c.say(yellow, "note:", "there is nothing with that prefix")
+		c.say(yellow, "note:", "nothing has that prefix")
 	case others > 0:
-		c.say(yellow, "note:", fmt.Sprintf("%d of %d with that prefix are no states", others, all))
+		c.say(yellow, "note:", fmt.Sprintf("%d of %d objects with that prefix are not states", others, all))
 	}
 }
 
@@ -208,9 +208,9 @@ func (c *call) line(f finding) string {
 	case resultFallback:
 		colour = yellow
 	case resultSkipped:
-		text, colour = "has the new key already", green
+		text, colour = "already has the new key", green
 	case resultHeld:
-		text = "not rotated, because somebody holds the lock"
+		text = "not rotated, because the state is locked"
 	case resultFailed:
 		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.Name]
 	}
@@ -222,7 +222,7 @@ func (c *call) line(f finding) string {
 		text += fmt.Sprintf(", age recipients: %d", f.Recipients)
 	}
 	if f.Result == resultSkipped {
-		text += "; -again encrypts it again"
+		text += "; use -again to encrypt it again"
 	}
 	return text
 }
@@ -233,7 +233,7 @@ func (c *call) verify(ctx context.Context) error {
 	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
 	case c.on("backend") && c.on("plan"):
-		return usageError("a backend has no plans; -plan is for files")
+		return usageError("a backend contains no plans; remove -plan")
 	}
 	target, err := c.target(c.text("config"))
 	if err != nil {

@@ -20,26 +20,26 @@ import (
 func (c *call) named(err error) error {
 	if _, rest, ok := strings.Cut(err.Error(), " for -"); ok && strings.HasPrefix(err.Error(), "invalid boolean value ") {
 		name, _, _ := strings.Cut(rest, ":")
-		return fmt.Errorf("-%s has no value: write -%[1]s alone", name)
+		return fmt.Errorf("-%s takes no value; write -%[1]s alone", name)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: "); ok {
-		return fmt.Errorf("%s requires a value, and none follows", name)
+		return fmt.Errorf("%s requires a value, but none follows", name)
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	switch {
 	case strings.HasPrefix(err.Error(), "bad flag syntax"), unknown && recognize.IsContent(name): // such as -----BEGIN PRIVATE KEY-----
-		return errors.New("an argument begins with a dash, and is no flag; the names of files are required")
+		return errors.New("an argument begins with a dash, but is not a flag; name a file")
 	case !unknown:
 		return err
 	}
 	flags := c.FlagNames()
 	switch meant := c.meant(name, flags); {
 	case meant != "":
-		return fmt.Errorf("%s has no flag %s; %s", c.Name, cmdline.Shown("-"+name, flagNames()), meant)
+		return fmt.Errorf("%s has no flag %s%s", c.Name, cmdline.Shown("-"+name, flagNames()), meant)
 	case len(flags) == 0:
-		return fmt.Errorf("%s has no flags; leave it out", c.Name)
+		return fmt.Errorf("%s has no flags; remove the flag", c.Name)
 	}
-	return fmt.Errorf("%s has no flag %s; it has -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
+	return fmt.Errorf("%s has no flag %s; its flags are -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
 }
 
 // flagNames returns the flags of all commands, their aliases, and the flags of other programs that foreign
@@ -61,28 +61,28 @@ func (c *call) meant(name string, flags []string) string {
 	}
 	switch {
 	case c.Name == "wrap" && cmdline.IsFlag(name):
-		return "flags of the program follow its subcommand: statecrypt wrap … -- terraform apply -" + name
+		return "; put flags of the program after its subcommand: statecrypt wrap … -- terraform apply -" + name
 	case slices.Contains(flags, alias):
-		return "did you mean -" + alias
+		return ". Did you mean -" + alias + "?"
 	case c.Name == "rotate" && cmp.Or(alias, name) == "config":
-		return "the old settings are given with -from, and the new ones with -to"
+		return "; use -from for the old settings, and -to for the new settings"
 	case c.Name == "rotate" && cmp.Or(alias, name) == "o":
-		return "it replaces the files themselves"
+		return "; it replaces the files themselves"
 	case near != "":
-		return "did you mean -" + near
+		return ". Did you mean -" + near + "?"
 	case cmp.Or(alias, name) == "config" && c.Name == "outputs":
-		return "it reads plaintext: statecrypt decrypt -config FILE STATE | statecrypt outputs"
+		return "; decrypt the state first: statecrypt decrypt -config FILE STATE | statecrypt outputs"
 	case cmp.Or(alias, name) == "config":
-		return "it has no settings; remove them"
+		return "; it uses no settings"
 	}
 	if text := c.Meant(name, foreign()); text != "" && len(flags) > 0 {
-		return text
+		return "; " + text
 	}
 	if len(name) == 1 { // do not suggest the one-letter flags of key-provider
 		return ""
 	}
 	if others := commands().With(name); len(others) > 0 {
-		return "it is a flag of " + strings.Join(others, ", ")
+		return "; it is a flag of " + strings.Join(others, ", ")
 	}
 	return ""
 }
@@ -95,37 +95,38 @@ func aliases() map[string]string {
 // foreign returns explanations for flags of other programs.
 func foreign() []cli.Mistake {
 	const (
-		recipients = `recipients belong in the settings: key_provider "age" "main" { recipients = [var.recipient] }`
-		identities = `identities belong in the settings: key_provider "age" "main" { identity_files = ["key.txt"] }`
-		inPlace    = "with -o, it writes to a file, which may be the one that is read"
-		noOutput   = "it replaces a file only after it has opened the new one; to keep the old one, copy it first"
+		recipients = `set recipients in the settings: key_provider "age" "main" { recipients = [var.recipient] }`
+		identities = `set identities in the settings: key_provider "age" "main" { identity_files = ["key.txt"] }`
+		inPlace    = "use -o to write to a file, which may be the input file"
+		noOutput   = "it replaces a file only after it has opened the new file. Copy the old file first to keep it"
 	)
 	return []cli.Mistake{
-		{Flags: "recipients", With: "key-provider", Meant: "did you mean -r, or -R for a file of them"},
-		{Flags: "raw", With: "outputs", Meant: "it prints a state in JSON: statecrypt outputs FILE | jq -r .outputs.NAME.value"},
-		{Flags: "json", With: "outputs", Meant: "it prints JSON anyway; leave that out"},
+		{Flags: "recipients", With: "key-provider", Meant: "use -r, or -R for a file of recipients"},
+		{Flags: "raw", With: "outputs", Meant: "read the value from its JSON: statecrypt outputs FILE | jq -r .outputs.NAME.value"},
+		{Flags: "json", With: "outputs", Meant: "it always prints JSON"},
 		{Flags: "dry-run check", With: "rotate",
-			Meant: "statecrypt verify -config FILE shows which files the settings of -from or -to open, and writes nothing"},
+			Meant: "run statecrypt verify -config FILE to see which files the settings of -from or -to open, without a change"},
 		{Flags: "passphrase password key pass p k", With: "config",
-			Meant: "the settings of -config say where the key is, such as var.passphrase, which -var 'passphrase=…' or TF_VAR_passphrase sets"},
-		{Flags: "passphrase password key pass p k", With: "rotate", Meant: "the settings of -from and -to say where the keys are"},
-		{Flags: "backend address url", With: "wrap", Meant: "the address of the state belongs in the file of -config: backend \"http\" { " +
+			Meant: "name the key in the settings of -config, for example as var.passphrase, and set it with -var 'passphrase=…' " +
+				"or TF_VAR_passphrase"},
+		{Flags: "passphrase password key pass p k", With: "rotate", Meant: "name the keys in the settings of -from and -to"},
+		{Flags: "backend address url", With: "wrap", Meant: "set the address of the state in the -config file: backend \"http\" { " +
 			"address = \"https://example.com/state\" }, or in STATECRYPT_HTTP_ADDRESS"},
-		{Flags: "chdir C", With: "wrap", Meant: "Terraform has it: statecrypt wrap … -- terraform -chdir=FOLDER …"},
+		{Flags: "chdir C", With: "wrap", Meant: "it is a flag of Terraform: statecrypt wrap … -- terraform -chdir=FOLDER …"},
 		{Flags: "r R recipient recipients recipients-file a age", With: "encrypt", Meant: recipients},
 		{Flags: "identity identities key-file keyfile", With: "config", Meant: identities},
 		{Flags: "identity identities key-file keyfile recipient recipients", With: "rotate", Meant: identities},
-		{Flags: "i", With: "o", Meant: inPlace + "; identities of age belong in the settings, as identity_files"},
-		{Flags: "input", Meant: "it asks nothing; leave it out, and write the names of files after the flags"},
-		{Flags: "chdir C", Meant: "a shell changes the folder: (cd FOLDER && statecrypt …)"},
-		{Flags: "in f file state", Meant: "the names of files follow the flags, without one"},
-		{Flags: "r R recursive all", Meant: "it reads no folders; the shell or find gives the names, as in -exec statecrypt … {} +"},
+		{Flags: "i", With: "o", Meant: inPlace + ". Set age identities in the settings, as identity_files"},
+		{Flags: "input", Meant: "it asks nothing. Write file names after the flags"},
+		{Flags: "chdir C", Meant: "change the folder in the shell: (cd FOLDER && statecrypt …)"},
+		{Flags: "in f file state", Meant: "write file names after the flags, without a flag"},
+		{Flags: "r R recursive all", Meant: "it does not read folders. Name each file, for example by find -exec statecrypt … {} +"},
 		{Flags: "in-place inplace overwrite write w", With: "o", Meant: inPlace},
-		{Flags: "in-place inplace overwrite write w i", With: "rotate", Meant: "it replaces the files anyway"},
+		{Flags: "in-place inplace overwrite write w i", With: "rotate", Meant: "it always replaces the files"},
 		{Flags: "backup force f", With: "rotate", Meant: noOutput},
-		{Flags: "vault-password-file password-file passphrase-file pass-file", Meant: "a passphrase in a file belongs in the settings: " +
+		{Flags: "vault-password-file password-file passphrase-file pass-file", Meant: "name the file of a passphrase in the settings: " +
 			"passphrase = trimspace(file(\"FILE\"))"},
-		{Flags: "method", With: "config", Meant: "the settings of -config say which method: state { method = method.aes_gcm.main }"},
+		{Flags: "method", With: "config", Meant: "name the method in the settings of -config: state { method = method.aes_gcm.main }"},
 	}
 }
 
@@ -133,61 +134,61 @@ func foreign() []cli.Mistake {
 // does not recognize a flag followed by "=".
 func (c *call) checkValue(flag, value string) error {
 	if known := strings.TrimPrefix(strings.TrimPrefix(value, "-"), "-"); known != value && c.HasFlag(known) {
-		return fmt.Errorf("-%s requires a value, and the flag %s follows", flag, value)
+		return fmt.Errorf("-%s requires a value, but the flag %s follows", flag, value)
 	}
 	return nil
 }
 
 // miscounted returns the error for a wrong number of arguments.
 func (c *call) miscounted() error {
-	text := fmt.Sprintf("%s requires %s, and %d were given", c.Name, c.Wants, len(c.args))
+	text := fmt.Sprintf("%s requires %s, but got %d arguments", c.Name, c.Wants, len(c.args))
 	switch len(c.args) {
 	case 0:
-		text = fmt.Sprintf("%s requires %s, and none was given", c.Name, c.Wants)
+		text = fmt.Sprintf("%s requires %s, but got no argument", c.Name, c.Wants)
 	case 1:
-		text = fmt.Sprintf("%s requires %s, and one was given", c.Name, c.Wants)
+		text = fmt.Sprintf("%s requires %s, but got one argument", c.Name, c.Wants)
 	}
 	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.HasPrefix(arg, "–") || strings.HasPrefix(arg, "—") }) {
-		return errors.New(text + "; one begins with a long dash, as word processors write it, and flags begin with -")
+		return errors.New(text + "; replace the long dash at the beginning of an argument, as word processors write it, with -")
 	}
 	isWord := func(arg string) bool {
 		return slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, arg)
 	}
 	if len(c.args) > c.Max && slices.ContainsFunc(c.args, isWord) {
-		return errors.New(text + "; a flag such as -plan has no value: leave out true")
+		return errors.New(text + "; flags such as -plan take no value: remove true")
 	}
 	if all := strings.Join(c.args, " "); len(c.args) > 1 && recognize.Exists(all) {
-		return fmt.Errorf("%s; %s is one file: put quotation marks around its name, or the variable", text, shown(all))
+		return fmt.Errorf("%s; put quotation marks around the file name %s, or around the variable", text, shown(all))
 	}
 	switch tooMany := len(c.args) > c.Max; {
 	case tooMany && c.Name == "outputs" && !c.isGiven("only"):
-		text += "; names of outputs are given with -only"
+		text += "; use -only for the names of outputs"
 	case tooMany && c.Name == "outputs":
-		text += "; several names in -only are one argument, with commas between them"
+		text += "; write several names in -only as one argument, separated by commas"
 	case c.Name == "wrap":
-		text += ", such as statecrypt wrap -config FILE -- terraform plan"
+		text += "; run, for example, statecrypt wrap -config FILE -- terraform plan"
 	case c.Name == "rotate" && c.on("backend"):
-		text += "; leave out -backend, or the files"
+		text += "; remove -backend or the files"
 	case c.Name == "rotate":
-		text += "; name the files, which are replaced"
+		text += "; name the files to replace"
 	case tooMany && c.Name == "key-provider":
-		text += "; it encrypts no files, which statecrypt encrypt does; recipients are given with -r, and files with -R or -i"
+		text += "; use -r for recipients, and -R or -i for files. To encrypt files, use statecrypt encrypt"
 	case tooMany && c.text("config") == "" && strings.HasPrefix(c.Flags, "config="):
-		text += "; settings are given with -config"
+		text += "; use -config for the settings"
 	case tooMany && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile }):
-		text += "; a value with spaces is in quotation marks: -var 'NAME=…'"
-	case tooMany && strings.HasPrefix(c.Flags, "config="):
-		text += "; verify and rotate work on several"
+		text += "; put quotation marks around a value with spaces: -var 'NAME=…'"
+	case tooMany && strings.HasPrefix(c.Flags, "config=") && c.Name != "recover":
+		text += "; use verify or rotate for several files"
 	}
 	return errors.New(text)
 }
 
 // noCommand returns the error message for an unknown command.
 func noCommand(name string, names []string) string {
-	const see = "; see statecrypt -h"
+	const see, also = "; see statecrypt -h", "\nSee statecrypt -h"
 	near := syntax.Suggest(name, names)
 	if name == "edit" {
-		return `there is no command "edit": statecrypt decrypt -o FILE …, change FILE, and statecrypt encrypt it again` + see
+		return `there is no command "edit"; run statecrypt decrypt -o FILE …, change FILE, then run statecrypt encrypt` + also
 	}
 	for command, synonyms := range map[string]string{
 		"decrypt": "open unseal unlock cat view read show reveal dec", "encrypt": "seal lock protect enc", "verify": "check validate test doctor",
@@ -207,19 +208,20 @@ func noCommand(name string, names []string) string {
 			return command == word || len(word) == 1 && strings.HasPrefix(command, word)
 		})
 		if at >= 0 {
-			return fmt.Sprintf("a command has no dash: statecrypt %s …%s", names[at], see)
+			return fmt.Sprintf("a command has no dash; write statecrypt %s%s", names[at], also)
 		}
-		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", cmdline.Shown(name, flagNames()), see)
+		return fmt.Sprintf("there is no flag %s before the command; put flags after the command%s", cmdline.Shown(name, flagNames()), also)
 	case name == "show" && near != "":
-		return `there is no command "show"; decrypt prints a state, and terraform show a plan that statecrypt decrypt -plan -o FILE writes`
+		return `there is no command "show"; ` +
+			`use decrypt to print a state, or terraform show for a plan written by statecrypt decrypt -plan -o FILE`
 	case name == "state":
-		return `there is no command "state"; Terraform's runs under wrap: statecrypt wrap -config FILE -- terraform state pull`
+		return `there is no command "state"; run Terraform's command with wrap: statecrypt wrap -config FILE -- terraform state pull`
 	case name == "terraform" || name == "tofu":
-		return fmt.Sprintf("there is no command %q; it runs under wrap: statecrypt wrap -config FILE -- %[1]s …", name)
+		return fmt.Sprintf("there is no command %q; run it with wrap: statecrypt wrap -config FILE -- %[1]s …", name)
 	case cmdline.IsCommand(name) && near == "":
-		return fmt.Sprintf("there is no command %q; Terraform and OpenTofu run under wrap: statecrypt wrap -config FILE -- terraform %[1]s", name)
+		return fmt.Sprintf("there is no command %q; run Terraform and OpenTofu with wrap: statecrypt wrap -config FILE -- terraform %[1]s", name)
 	case recognize.Exists(name):
-		return fmt.Sprintf("%s is a file; a command comes first, such as statecrypt inspect FILE%s", shown(name), see)
+		return fmt.Sprintf("%s is a file; put a command before it, such as statecrypt inspect FILE%s", shown(name), also)
 	}
 	if near != "" {
 		return fmt.Sprintf("there is no command %q%s", name, near)

@@ -63,11 +63,11 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 	case info.Kind == "encrypted":
-		err = fmt.Errorf("a plaintext state is required, and this one is encrypted (%s): statecrypt decrypt -config FILE STATE | "+
+		err = fmt.Errorf("a plaintext state is required, but this state is encrypted (%s); run statecrypt decrypt -config FILE STATE | "+
 			"statecrypt outputs",
 			info.Format)
 	case info.Kind == "plan":
-		err = errors.New("a plaintext state is required, and this is a plan; terraform show -json shows its content")
+		err = errors.New("a plaintext state is required, but this is a plan; use terraform show -json to see its content")
 	case info.Kind != "state":
 		err = notState(state)
 	}
@@ -87,7 +87,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 		delete(kept, "outputs")
 		kept["modules"], err = c.rootModule(kept["modules"])
 	default:
-		err = fmt.Errorf("format version %s is not supported, only 1 to 4; check that this is the right file, or install a newer release",
+		err = fmt.Errorf("format version %s is not supported (only 1 to 4 are); check that this is the right file, or install a newer release",
 			outside.Line(version, maxName))
 	}
 	if err != nil {
@@ -156,9 +156,9 @@ func (c *call) selectOutputs(in object) error {
 		case c.on("sensitive") || !isSensitive(output):
 			selected[name] = output
 		case c.isGiven("only"):
-			return fmt.Errorf("the output %s is sensitive; to include it, add -sensitive", outside.Quoted(name, maxName))
+			return fmt.Errorf("the output %s is sensitive; add -sensitive to include it", outside.Quoted(name, maxName))
 		default:
-			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is left out; to include it, add -sensitive", outside.Quoted(name, maxName)))
+			c.say(yellow, "note:", fmt.Sprintf("the sensitive output %s is omitted; add -sensitive to include it", outside.Quoted(name, maxName)))
 		}
 	}
 	var err error
@@ -180,13 +180,13 @@ func notName(text string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(text, "outputs."), "output.")
 	switch {
 	case text == "*" || text == "all":
-		return "; without -only, all are kept"
+		return "; remove -only to keep all outputs"
 	case bare != text:
-		return fmt.Sprintf("; its name is %s alone", outside.Quoted(bare, maxName))
+		return fmt.Sprintf("; write only its name, %s", outside.Quoted(bare, maxName))
 	case strings.ContainsAny(text, " ;"):
 		return "; separate the names in -only with commas"
 	case strings.ContainsAny(text, ".["):
-		return "; an output is kept as a whole: give its name alone"
+		return "; write only the name of the output, which is kept as a whole"
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -182,12 +183,18 @@ func TestPrefix(t *testing.T) {
 			}
 
 			got = statecrypt(t, "", "", "rotate", "-from", filepath.Join(dir, "old.hcl"), "-to", filepath.Join(dir, "new.hcl"), "-backend",
-				"-prefix", root+"net/")
-			for _, want := range []string{"net/a.tfstate: rotated", "net/b.tfstate: has the new key already", "net/c.tfstate: not rotated, because",
-				"net/d.tfstate: not rotated", odd + ": rotated"} {
-				if !strings.Contains(got.stdout, want) || got.code != exitFailure {
-					t.Errorf("rotated: %q is not in %+v", want, got)
+				"-prefix", root+"net/", "-json")
+			results := map[string]string{}
+			for line := range strings.Lines(got.stdout) {
+				var one finding
+				if err := json.Unmarshal([]byte(line), &one); err != nil {
+					t.Fatalf("%v\n%s", err, line)
 				}
+				results[strings.TrimPrefix(one.File, root)] = one.Result
+			}
+			if want := map[string]string{"net/a.tfstate": "rotated", "net/b.tfstate": "skipped", "net/c.tfstate": "held",
+				"net/d.tfstate": "failed", odd: "rotated"}; !maps.Equal(results, want) || got.code != exitFailure {
+				t.Errorf("rotated: %v, %+v", results, got)
 			}
 			rotated := plainNext
 			if kind == "file" {

@@ -91,11 +91,11 @@ func (c *call) rotate(ctx context.Context) error {
 	})
 	switch {
 	case rotated.Load():
-		c.say(yellow, "note:", "older versions ("+older+") still open with the old keys; if somebody has left, or a key has "+
+		c.say(yellow, "note:", "older versions ("+older+") can still be opened with the old keys; if somebody has left, or a key has "+
 			"leaked, replace the secrets in the state")
 	case err == nil:
-		c.say(yellow, "note:", "nothing was changed: the first method of -to opens it, so it has the new key already, or the key in -to is the "+
-			"old one; -from is for the old settings")
+		c.say(yellow, "note:", "nothing was changed, because the primary method of -to already opens everything; check that -to has the new "+
+			"key, and that -from has the old key")
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func (c *call) rotation() (r rotation, err error) {
 	old := c.backend
 	r.to, err = c.target(c.text("to")) // read last, so that its backend is the one used
 	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
-		c.say(yellow, "note:", `the block backend "http" of -from is not used; -to has none`)
+		c.say(yellow, "note:", "the backend block of -from is not used, and -to has no backend block; move the block to -to")
 	}
 	if err == nil {
 		err = refusePlaintext(r.to)
@@ -171,17 +171,17 @@ func (c *call) checkRotation() error {
 	case twice(c.args) != "":
 		return usageError("the file " + shown(twice(c.args)) + " is named twice; name each file once")
 	case c.on("backend") && c.on("plan"):
-		return usageError("a backend has no plans; -plan is for files")
+		return usageError("a backend contains no plans; remove -plan")
 	case c.text("to") == "" || c.text("from") == "" && !c.on("again"):
-		return usageError("both -from and -to are required, or -again and -to; see statecrypt rotate -h")
+		return usageError("-from and -to are required, or -again and -to; see statecrypt rotate -h")
 	case c.text("from") == syntax.Unencrypted:
-		return usageError("-from requires a file of settings; statecrypt encrypt encrypts plaintext")
+		return usageError("-from requires a settings file; use statecrypt encrypt to encrypt plaintext")
 	case c.text("to") == syntax.Unencrypted:
-		return usageError("-to requires a file of settings; statecrypt decrypt writes plaintext")
+		return usageError("-to requires a settings file; use statecrypt decrypt to write plaintext")
 	case c.hasEnvironment():
 		return usageError("TF_ENCRYPTION is set, and would change the settings of both -from and -to; unset it")
 	case slices.Contains(c.args, stdinName):
-		return usageError("standard input cannot be replaced; rotate requires the names of files")
+		return usageError("rotate cannot replace standard input; name files")
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (c *call) changeFile(ctx context.Context, name string, change func([]byte) 
 // refusePlaintext returns an error for settings that would store plaintext.
 func refusePlaintext(target encryption.Target) error {
 	if m := target.Methods()[0]; strings.HasPrefix(m, "method."+syntax.Unencrypted+".") {
-		return fmt.Errorf("%s encrypts nothing; name a method that does", m)
+		return fmt.Errorf("%s does not encrypt; set a method that encrypts", m)
 	}
 	return nil
 }
@@ -286,14 +286,14 @@ func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Ope
 func notOpened(errOld, errNew error) error {
 	switch {
 	case errNew == nil:
-		return fmt.Errorf("a fallback of -to opens it, but -from does not, which requires the same settings as that fallback: %w", errOld)
+		return fmt.Errorf("a fallback of -to opens it, but -from does not; set the method of that fallback in -from: %w", errOld)
 	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
-		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, have -from select a method " +
-			`"unencrypted", or, if it is a file, use statecrypt encrypt`)
+		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, select the method " +
+			`"unencrypted" in -from, or, for a file, use statecrypt encrypt`)
 	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fault.In(errOld), fault.In(errNew)):
 		return errNew
 	}
-	return fault.List{fmt.Errorf("it opens neither with -from nor with -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
+	return fault.List{fmt.Errorf("it cannot be opened with -from or -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
 }
 
 // isOfFile reports whether an error is about the file itself, and not about one of the methods tried.

@@ -110,7 +110,7 @@ func TestRotateToOldKey(t *testing.T) {
 	from, to := r.file(t, "from.hcl", worded(oldWords)), r.file(t, "to.hcl", strings.Replace(same, " }\nmethod", "\n}\nmethod", 1))
 	names := r.wordedFiles(t, 2)
 	if keys, told := derives(t, append([]string{"rotate", "-from", from, "-to", to}, names...)...); keys != 2 ||
-		strings.Count(told, "has the new key already") != 2 {
+		strings.Count(told, "-again") != 2 {
 		t.Errorf("%d keys derived: %s", keys, told)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION if it is exported, must say how the file is encrypted, such as" + `
+var errNoSettings = errors.New("there are no settings; add -config, or export TF_ENCRYPTION, to say how the file is encrypted, for example:" + `
 
   key_provider "pbkdf2" "main" {
     passphrase = var.passphrase
@@ -30,8 +30,8 @@ var errNoSettings = errors.New("there are no settings: -config, or TF_ENCRYPTION
     method = method.aes_gcm.main
   }
 
-for plans with plan in place of state; in a file of -config, TF_VAR_passphrase sets var.passphrase, and in TF_ENCRYPTION, write the
-passphrase itself; plaintext is accepted only if the method or a fallback is "unencrypted"`)
+For plans, write plan instead of state. In a -config file, TF_VAR_passphrase sets var.passphrase; in TF_ENCRYPTION, write the
+passphrase itself. Plaintext is accepted only if the method or a fallback is "unencrypted"`)
 
 // settings returns the settings in a file or folder, with TF_ENCRYPTION merged over them.
 func (c *call) settings(from string) (*encryption.Encryption, error) {
@@ -52,11 +52,11 @@ func (c *call) hasEnvironment() bool {
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
 	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
-		err = fault.With(err, "-config took the name that follows it: is a variable between them empty?")
+		err = fault.With(err, "-config took the next argument as its value; check whether a variable is empty")
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // these are for Terraform
-		err = fault.With(err, fmt.Sprintf("-config is for the settings, and a file without it is a state or a plan: is %s the one with the "+
-			"settings?", shown(c.args[at])))
+		err = fault.With(err, fmt.Sprintf("-config names the settings, and the other files are states or plans; check whether %s contains "+
+			"the settings", shown(c.args[at])))
 	}
 	if err != nil {
 		return encryption.Target{}, err
@@ -73,7 +73,7 @@ func withoutSettings(err error, from string) error {
 	if !errors.Is(err, errNoSettings) || from == "" {
 		return err
 	}
-	return fmt.Errorf("there are no encryption settings in %s; for a module, they are in the encryption block of its terraform "+
+	return fmt.Errorf("there are no encryption settings in %s; in a module, write them in the encryption block of the terraform "+
 		"block", shown(from))
 }
 
@@ -82,9 +82,9 @@ func (c *call) misplaced(err error) error {
 	switch at := slices.IndexFunc(c.args, isSettings); {
 	case !errors.Is(err, errNoSettings):
 	case slices.Contains(c.args, "-config"):
-		return usageError("-config belongs before the program: statecrypt wrap -config FILE -- terraform …")
+		return usageError("-config belongs before the program; run statecrypt wrap -config FILE -- terraform …")
 	case at >= 0:
-		return usageError(fmt.Sprintf("settings are given with -config: statecrypt %s -config %s …", c.Name, shown(c.args[at])))
+		return usageError(fmt.Sprintf("settings require -config; run statecrypt %s -config %s …", c.Name, shown(c.args[at])))
 	}
 	return err
 }
@@ -107,15 +107,15 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 		instead := ""
 		switch {
 		case kind == "plan":
-			instead = "for a state, leave out -plan; "
+			instead = "for a state, remove -plan, or, "
 		case c.HasFlag("plan"):
-			instead = "for a plan, add -plan; "
+			instead = "for a plan, add -plan, or, "
 		}
-		return fmt.Errorf("the settings have a %s block and no %s block: %sto use the same method for both, add %s { method = %s }",
+		return fmt.Errorf("the settings have a %s block but no %s block; %sto use the same method for both, add %s { method = %s }",
 			other, kind, instead, kind, methods[0])
 	}
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
-		return fmt.Errorf("TF_ENCRYPTION is empty, as if a secret of the pipeline were missing, and %w", errNoSettings)
+		return fmt.Errorf("TF_ENCRYPTION is empty, perhaps because a secret of the pipeline is missing, and %w", errNoSettings)
 	}
 	_, err = target.Encrypt(context.Background(), nil) // encrypts nothing, but returns the error about the settings
 	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
@@ -159,8 +159,8 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	if from != "" {
 		text, err = keyfile.ReadArgument(from)
 		if err != nil && recognize.HoldsPrivateKey(from) {
-			return nil, errors.New("-config requires the name of a file with settings, and this is a private key; the settings name the " +
-				"file that it is in")
+			return nil, errors.New("-config requires a settings file, but this is a private key; write the key to a file, and name that " +
+				"file in the settings")
 		}
 		if err != nil && from == c.text("config") && recognize.IsContent(from) {
 			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
@@ -189,7 +189,7 @@ type setIn struct{ name, file string }
 // someone else opens the file.
 func (c *call) noteDoubts() {
 	if c.text("config") != "" && c.hasEnvironment() {
-		c.say(yellow, "note:", "TF_ENCRYPTION is set, and merged over the settings of -config")
+		c.say(yellow, "note:", "TF_ENCRYPTION is set, and is merged over the settings of -config")
 	}
 	for _, doubt := range c.doubts {
 		c.say(yellow, "note:", words.Doubt(doubt))
@@ -203,20 +203,20 @@ func (c *call) noteUnused() {
 		name, _, _ := strings.Cut(v.text, "=")
 		isOfFile := func(at setIn) bool { return at.file == v.text }
 		if c.Name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has the same flag
-			c.say(yellow, "note:", "the settings use nothing that a -var-file sets"+c.behind("-var-file"))
+			c.say(yellow, "note:", "the settings use no variable that a -var-file sets"+c.behind("-var-file"))
 		}
 		if v.isFile || slices.Contains(c.used, "TF_VAR_"+name) {
 			continue
 		}
 		if c.text("config") == "" && c.hasEnvironment() {
-			c.say(yellow, "note:", "a -var is for the settings of -config, and TF_ENCRYPTION uses no variables")
+			c.say(yellow, "note:", "a -var is for the settings of -config, but TF_ENCRYPTION uses no variables")
 			return
 		}
 		uses := "no variables"
 		if len(c.used) > 0 {
 			uses = strings.ReplaceAll(strings.Join(slices.Compact(slices.Sorted(slices.Values(c.used))), ", "), "TF_VAR_", "var.")
 		}
-		c.say(yellow, "note:", "the settings do not use the variable of a -var; they use "+uses+c.behind("-var"))
+		c.say(yellow, "note:", "the settings do not use the variable that a -var sets; they use "+uses+c.behind("-var"))
 	}
 }
 
@@ -226,7 +226,7 @@ func (c *call) behind(flag string) string {
 	if c.Name != "wrap" {
 		return ""
 	}
-	return "; one for Terraform belongs behind its subcommand, as in statecrypt wrap -- terraform SUBCOMMAND " + flag + " …"
+	return ". For Terraform, put the flag after its subcommand, as in statecrypt wrap -- terraform SUBCOMMAND " + flag + " …"
 }
 
 // variables returns -var and -var-file as Terraform arguments. Its errors do not repeat any part of a value.

@@ -133,34 +133,28 @@ func TestResourceMistakes(t *testing.T) {
 	plain := fromFile(writeTemp(t, "plain", state))
 	forbidding := textProvider(staticText)
 	allowing := strings.Replace(forbidding, "{\n", "{\nallow_resource_reads = true\n", 1)
+	golden := openMistakes(t, "resource of a file")
 	enforcing := strings.Replace(allowing, "{\n", "{\nenforced = true\n", 1)
 	for name, c := range map[string]struct {
 		provider, address string
 		body              []string
-		words             []string
 	}{
-		"off": {forbidding, "terraform_data.open", []string{file},
-			[]string{"reading resources is off", "set allow_resource_reads = true in the provider block"}},
-		"misspelt": {allowing, "terraform_data.opne", []string{file},
-			[]string{"Cannot read the resource", "Step: finding the resource", `Did you mean "terraform_data.open"?`}},
-		"in a module": {allowing, "terraform_data.counted", []string{file},
-			[]string{"the state has no resource terraform_data.counted; it has module.list[0].terraform_data.counted"}},
-		"no such instance": {allowing, `module.net["a"].terraform_data.counted[1]`, []string{file}, []string{"has no instance [1]; it has [0], [2]"}},
-		"an attribute": {allowing, "terraform_data.open.id", []string{file},
-			[]string{"address", "is read as attributes.NAME"}},
-		"on_missing": {allowing, "terraform_data.open", []string{file, `on_missing = "defaults"`},
-			[]string{`an argument named "on_missing" is not expected here`}},
-		"no such file": {allowing, "terraform_data.open", []string{fromFile("/no/such/file")}, []string{"there is no state"}},
-		"plaintext":    {allowing, "terraform_data.open", []string{plain}, []string{"the file is a plaintext state"}},
-		"enforced": {enforcing, "terraform_data.open", []string{plain, `method = "unencrypted"`},
-			[]string{"enforced = true forbids"}},
+		"off":              {forbidding, "terraform_data.open", []string{file}},
+		"misspelt":         {allowing, "terraform_data.opne", []string{file}},
+		"in a module":      {allowing, "terraform_data.counted", []string{file}},
+		"no such instance": {allowing, `module.net["a"].terraform_data.counted[1]`, []string{file}},
+		"an attribute":     {allowing, "terraform_data.open.id", []string{file}},
+		"on_missing":       {allowing, "terraform_data.open", []string{file, `on_missing = "defaults"`}},
+		"no such file":     {allowing, "terraform_data.open", []string{fromFile("/no/such/file")}},
+		"plaintext":        {allowing, "terraform_data.open", []string{plain}},
+		"enforced":         {enforcing, "terraform_data.open", []string{plain, `method = "unencrypted"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			evaluate(t, c.provider, readsResource("r", c.address, c.body...)).wantError(c.words...)
+			evaluate(t, c.provider, readsResource("r", c.address, c.body...)).wantMistake(golden, name)
 		})
 	}
-	evaluate(t, allowing, "data \"statecrypt_resource\" \"r\" {\n"+file+"\n}\n").wantError("address is required")
+	evaluate(t, allowing, "data \"statecrypt_resource\" \"r\" {\n"+file+"\n}\n").wantMistake(golden, "no address")
 	evaluate(t, allowing, readsResource("r", "terraform_data.open", plain, `method = "unencrypted"`),
 		output("mode", "data.statecrypt_resource.r.mode")).wantOutputs(map[string]cty.Value{"mode": cty.StringVal("managed")})
 }
@@ -187,7 +181,7 @@ func TestResourceOfObject(t *testing.T) {
 			output("sensitive", user+".sensitive_attributes"))
 	}
 	user := cty.TupleVal([]cty.Value{cty.StringVal("app"), cty.NullVal(cty.DynamicPseudoType)})
-	read("").wantError("plaintext is read only if")
+	read("").wantMistake(openMistakes(t, "resource of a manifest"), "no permission")
 	read(`method = "unencrypted"`).wantOutputs(map[string]cty.Value{"user": user, "sensitive": cty.NullVal(cty.DynamicPseudoType)})
 	read("method = \"unencrypted\"\nstore_sensitive = true").wantOutputs(map[string]cty.Value{"user": user,
 		"sensitive": cty.ObjectVal(map[string]cty.Value{"password": cty.StringVal("throwaway-db-pw")})})
@@ -214,13 +208,13 @@ func TestAccEphemeralResource(t *testing.T) {
 
 func TestEphemeralResourceMistakes(t *testing.T) {
 	t.Parallel()
+	golden := openMistakes(t, "ephemeral resource of a state")
 	file := fromFile(writeTemp(t, "state", sealed(t, resourceState)))
 	allowing := strings.Replace(textProvider(staticText), "{\n", "{\nallow_resource_reads = true\n", 1)
-	evaluate(t, textProvider(staticText), opensResource("r", "aws_db.main", file)).
-		wantError("set allow_resource_reads = true in the provider block")
+	evaluate(t, textProvider(staticText), opensResource("r", "aws_db.main", file)).wantMistake(golden, "off")
 	evaluate(t, allowing, opensResource("r", "aws_db.main", file, "store_sensitive = true")).
 		wantError(`an argument named "store_sensitive" is not expected here`)
-	evaluate(t, allowing, opensResource("r", "aws_db.mian", file)).wantError("Did you mean")
+	evaluate(t, allowing, opensResource("r", "aws_db.mian", file)).wantMistake(golden, "misspelt")
 }
 
 // A sensitive attribute is in no plan, no state, no log and nothing that is

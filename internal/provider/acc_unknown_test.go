@@ -22,7 +22,7 @@ func TestAccUnknownValues(t *testing.T) {
 			`keys = "key_provider.pbkdf2.k"`), staticDefault)
 	}
 	result := output("all", "data.statecrypt_remote_state.s.outputs")
-	advice := []string{"not known yet", "Add depends_on to this data source"}
+	advice := []string{"not known yet", "depends_on"}
 	for name, c := range map[string]struct {
 		provider string
 		names    string // what the error says is not known

@@ -202,6 +202,12 @@ func runEphemeral(t *testing.T, steps ...resource.TestStep) {
 	resource.ParallelTest(t, resource.TestCase{TerraformVersionChecks: sinceEphemeral, ProtoV6ProviderFactories: factories, Steps: steps})
 }
 
+// headed is the title and the step of an error in this step, and more words.
+func headed(s step, words ...string) []string {
+	summary, doing := s.words()
+	return append([]string{summary, "Step: " + doing}, words...)
+}
+
 // says matches these texts in this order, wherever the CLI wrapped its lines
 // and whichever of them begin a sentence.
 func says(texts ...string) *regexp.Regexp {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 )
 
@@ -263,7 +264,7 @@ func TestMissingOverHTTP(t *testing.T) {
 	t.Run("nobody there", func(t *testing.T) {
 		gone := httptest.NewServer(nil)
 		gone.Close()
-		evaluate(t, reads("s", fromHTTP(gone.URL), tolerant)).wantError("Step: fetching the file", "connection refused")
+		evaluate(t, reads("s", fromHTTP(gone.URL), tolerant)).wantMistake(golden, "nobody there")
 	})
 }
 
@@ -280,9 +281,10 @@ func TestMissingInGit(t *testing.T) {
 			output("open", "data.statecrypt_remote_state.s.outputs.open"))
 	}
 	tolerant(repo.FileURL(), "main", "gone").wantOutputs(map[string]cty.Value{"open": cty.StringVal("default")})
-	tolerant(repo.FileURL(), "nope", "s").wantError("Step: fetching the file", "there is no branch, tag or ref", "nope")
-	tolerant(repo.FileURL()+".gone", "main", "s").wantError("Step: fetching the file", "does not appear to be a git repository")
-	tolerant(server.URL, "main", "s").wantError("Step: fetching the file", "the server wants credentials")
+	golden := openMistakes(t, "no missing state in git")
+	tolerant(repo.FileURL(), "nope", "s").wantMistake(golden, "no such branch")
+	tolerant(repo.FileURL()+".gone", "main", "s").wantMistake(golden, "no such repository")
+	tolerant(server.URL, "main", "s").wantMistake(golden, "without credentials")
 }
 
 // A data source's values are stored in the open in the reader's state.
@@ -332,10 +334,10 @@ func TestAccWarnings(t *testing.T) {
 	)})
 	out := p.mustRun("plan")
 	for _, words := range [][]string{
-		{"Warning: Unencrypted state", filepath.Join(dir, "plain") + " is not encrypted", `because the fallback "unencrypted" allows that`},
-		{"Warning: Fallback used", "was opened by the fallback method.aes_gcm.m", "method.aes_gcm.n"},
-		{"Warning: Unverified connection", "was not verified, because skip_cert_verification is set"},
-		{"Warning: Defaults in place of a state", "404 Not Found", "redentials were sent"},
+		{"Warning: Unencrypted state", filepath.Join(dir, "plain"), `"unencrypted"`},
+		{"Warning: Fallback used", "method.aes_gcm.m", "method.aes_gcm.n"},
+		{"Warning: " + netfail.NotVerified, "skip_cert_verification"},
+		{"Warning: " + warnDefaults, "404 Not Found"},
 		{"Warning: Deprecated outputs", `"old": "use open`},
 	} {
 		if !says(words...).MatchString(out) {

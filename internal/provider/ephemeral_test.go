@@ -62,12 +62,13 @@ func TestAccEphemeralStoresNothing(t *testing.T) {
 func TestEphemeralMistakes(t *testing.T) {
 	t.Parallel()
 	plain := fromFile(writeTemp(t, "state", []byte(argumentsState)))
-	evaluate(t, textProvider(staticText), opens("s", plain)).wantError("Step: recognizing the file", "the file is a plaintext state")
+	golden := openMistakes(t, "ephemeral resource")
+	evaluate(t, textProvider(staticText), opens("s", plain)).wantMistake(golden, "plaintext")
 	evaluate(t, textProvider(staticText), opens("s", plain+"\nstore_sensitive = true")).
 		wantError(`an argument named "store_sensitive" is not expected here`)
-	evaluate(t, textProvider(staticText), opens("s", "")).wantError("exactly one of these blocks is required")
+	evaluate(t, textProvider(staticText), opens("s", "")).wantMistake(golden, "no source")
 	evaluate(t, textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")).
-		wantError("there is no state")
+		wantMistake(golden, "no state")
 }
 
 // What is not there can have a sensitive default, which nothing stores.

@@ -36,7 +36,7 @@ func TestAccExamples(t *testing.T) {
 			[]string{`vpc_id = "vpc-0a1b2c3d4e5f"`}},
 		"sops": {[]string{filepath.Join(examples, "sops")}, []string{`vpc_id = "vpc-0a1b2c3d4e5f"`, `"db_password"`}},
 		"data source": {[]string{shared, filepath.Join(examples, "data-sources", "statecrypt_remote_state")},
-			[]string{`vpc_id = "vpc-1"`, "Defaults in place of a state"}},
+			[]string{`vpc_id = "vpc-1"`, warnDefaults}},
 		"resource": {[]string{filepath.Join(examples, "data-sources", "statecrypt_resource")},
 			[]string{`"eu-west-1b" = "subnet-2"`, `database_user = "app-user"`}},
 		"ephemeral resource": {[]string{filepath.Join(examples, "ephemeral-resources", "statecrypt_resource")}, []string{"Apply complete"}},

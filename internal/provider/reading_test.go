@@ -344,7 +344,7 @@ func TestReadOverTheProtocol(t *testing.T) {
 			continue
 		}
 		block := w.codec.sends(t, set)
-		if _, diags := w.use(t, NewServer("test"), w.typeName, block); !strings.Contains(strings.Join(shown(diags), ""), "not been configured") {
+		if _, diags := w.use(t, NewServer("test"), w.typeName, block); !strings.Contains(strings.Join(shown(diags), ""), errNotConfigured.Error()[1:]) {
 			t.Errorf("before it was configured, a read gives %v", diags)
 		}
 		configureProvider(t, s, "", s.block.sends(t, nil))

@@ -59,10 +59,13 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 		if len(plain)+len(sensitive) == 0 {
 			used = "There are no defaults either, so there are no outputs; set defaults."
 		}
-		got.warn("Defaults in place of a state", "%s %s", readerOf(nil).tell(r.about(s.missing)), used)
+		got.warn(warnDefaults, "%s %s", readerOf(nil).tell(r.about(s.missing)), used)
 	}
 	return got, nil
 }
+
+// warnDefaults is the title of the warning that a state is missing.
+const warnDefaults = "Defaults in place of a state"
 
 // values decodes the outputs and separates sensitive ones from the others. A default never replaces an output
 // that the state has, sensitive or not.

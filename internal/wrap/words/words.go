@@ -63,8 +63,11 @@ func (c Command) Text(err error) string {
 // Usage returns the message about a mistake in a command line, and names the command that shows help.
 func Usage(err error, command string) string {
 	see := "; see"
-	if strings.HasSuffix(err.Error(), "?") {
+	switch text := err.Error(); {
+	case strings.HasSuffix(text, "?"):
 		see = " See"
+	case strings.Contains(text, "; "): // there is advice already
+		see = "\nSee"
 	}
 	return fmt.Sprintf("%v%s statecrypt %s -h", err, see, command)
 }

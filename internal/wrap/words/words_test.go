@@ -38,6 +38,7 @@ func TestText(t *testing.T) {
 	for reason, want := range map[string]string{
 		"unknown flag. Did you mean -o?": "unknown flag. Did you mean -o? See statecrypt decrypt -h",
 		"unknown flag":                   "unknown flag; see statecrypt decrypt -h",
+		"unknown flag; remove it":        "unknown flag; remove it\nSee statecrypt decrypt -h",
 	} {
 		if got := words.Usage(errors.New(reason), "decrypt"); got != want {
 			t.Errorf("got %q, want %q", got, want)
