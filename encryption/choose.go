@@ -185,10 +185,12 @@ func (e *Encryption) methodsFor(format string) []string {
 // decrypted the data has no "then" argument.
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
-		return fault.Known(because(ErrNotConfigured, "the decrypted data is an OpenTofu envelope: the file was encrypted twice"), fault.NoThen{})
+		return fault.With(because(ErrNotConfigured, "the decrypted data is an OpenTofu envelope: the file was encrypted twice"),
+			`add then = "method.…" to it, with the address of the method for the envelope`)
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return fault.Known(because(ErrNotConfigured, "the decrypted data is not a state"), fault.NoThen{Method: address})
+		return fault.With(because(ErrNotConfigured, "the decrypted data is not a state"), fmt.Sprintf("if the file was encrypted twice, and %s "+
+			"is the method for the inner layer, add then = %[1]q to it", address))
 	}
 	return notOurs()
 }

@@ -72,33 +72,10 @@ type (
 
 	// Plaintext means that a file is not encrypted.
 	Plaintext struct{ Plan bool }
-
-	// NoThen means that a file was encrypted twice, but that the method for the outer layer does not set
-	// "then".
-	NoThen struct{ Method string } // the method for the inner layer; empty for OpenTofu's envelope
 )
 
-// Facts about why a key may be the wrong one.
-type (
-	// NoKeyProvider means that none of the key providers named in the file's metadata is configured.
-	NoKeyProvider struct {
-		Stored string // names in the metadata, as text to append to a noun; empty if there are none
-		OfAge  bool   // whether the file's key provider is of kind age
-	}
-
-	// KeyElsewhere is a configured key provider that has metadata in the file, but that the method does not
-	// use.
-	KeyElsewhere struct {
-		Address  string
-		Stored   string // the key provider's name in the file
-		Selected bool   // whether a method that is selected before this one uses the key provider
-		Tried    bool   // whether the method's own key was tried instead
-	}
-
-	// Chained is a name in the metadata that belongs to no configured key provider, although another name in
-	// the metadata does.
-	Chained struct{ Name string }
-
-	// Untried is a configured key provider that no selected method uses.
-	Untried struct{ Address string }
-)
+// NoKeyProvider means that none of the key providers named in the file's metadata is configured.
+type NoKeyProvider struct {
+	Stored string // names in the metadata, as text to append to a noun; empty if there are none
+	OfAge  bool   // whether the file's key provider is of kind age
+}

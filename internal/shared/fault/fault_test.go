@@ -13,7 +13,7 @@ var (
 	errReason = errors.New("there is no state")
 
 	odd   = fault.Suspect{Setting: "the passphrase", What: "ends with a line break"}
-	blind = fault.Untried{Address: "key_provider.x"}
+	blind = fault.NoKeyProvider{}
 )
 
 // Each advice stands behind its reason, wherever that stands, and once.
@@ -127,7 +127,7 @@ func TestNobodyAsks(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("a: %w", fault.List{errReason, fmt.Errorf("%w: b", fault.Known(fault.With(errReason, "make one"), blind))})
-	if got, ok := fault.Find[fault.Untried](err); !ok || got != blind {
+	if got, ok := fault.Find[fault.NoKeyProvider](err); !ok || got != blind {
 		t.Errorf("got %v", got)
 	}
 	if fault.Has[fault.NoIdentity](err) || !fault.Has[fault.Advice](err) || len(fault.In(err)) != 2 || !errors.Is(err, errReason) {
@@ -161,7 +161,7 @@ func TestSpeak(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if !errors.Is(err, errReason) || !fault.Has[fault.Untried](err) || source.Speak(nil) != nil {
+	if !errors.Is(err, errReason) || !fault.Has[fault.NoKeyProvider](err) || source.Speak(nil) != nil {
 		t.Error("the error that was spoken is lost")
 	}
 }

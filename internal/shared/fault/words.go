@@ -5,11 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
-
-const maxName = 100 // the maximum size in bytes of an untrusted name in a message
 
 // These facts have no default wording: programs only base decisions on them, or have their own wording.
 func (NoCredentials) advice() string   { return "" }
@@ -29,34 +26,6 @@ func (f NoKeyProvider) advice() string {
 		add = "it is one of age: add a key provider of the kind age, with identity_files, and let keys of the method name it"
 	}
 	return fmt.Sprintf("the settings lack the key provider that the file was encrypted with%s; %s", f.Stored, add)
-}
-
-func (f KeyElsewhere) advice() string {
-	switch {
-	case f.Selected:
-		return fmt.Sprintf("the file was encrypted with %s, and the key that has this name now may be another: give the old key its old "+
-			"name back, or set encrypted_metadata_alias = %q beside it", f.Address, f.Stored)
-	case f.Tried:
-		return fmt.Sprintf("the file was encrypted with %s, which is configured: let keys of a method name it, or, if another key is called "+
-			"so there, set encrypted_metadata_alias = %q beside that one", f.Address, f.Stored)
-	}
-	return fmt.Sprintf("the file was encrypted with %s, which is configured: let keys of a method name it, and select that method", f.Address)
-}
-
-func (f Chained) advice() string {
-	return fmt.Sprintf("its metadata also names %s, which the settings lack: if the key was made with a chain, add that key provider and set "+
-		"chain", outside.Quoted(f.Name, maxName))
-}
-
-func (f Untried) advice() string {
-	return fmt.Sprintf("%s is configured as well, and no selected method uses it", f.Address)
-}
-
-func (f NoThen) advice() string {
-	if f.Method == "" {
-		return `add then = "method.…" to it, with the address of the method for the envelope`
-	}
-	return fmt.Sprintf("if the file was encrypted twice, and %s is the method for the inner layer, add then = %[1]q to it", f.Method)
 }
 
 // IsUnencrypted reports whether the address is the address of a method of kind unencrypted.

@@ -78,8 +78,8 @@ func (b *bucket) State(name string) (store.State, error) {
 	s := &state{bucket: b, proof: base + objects.ProofSuffix}
 	lock := base + objects.LockSuffix
 	s.State = &objects.State{
-		Requests: requests{s}, Name: object, Path: "gs://" + b.server.Bucket + "/" + lock, Limit: b.Limit,
-		Locks: objects.Locks{{Slot: objects.Beside{LockRequests: requests{s}, Name: lock}, ByMark: true}},
+		Requests: s, Name: object, Path: "gs://" + b.server.Bucket + "/" + lock, Limit: b.Limit,
+		Locks: objects.Locks{{Slot: objects.Beside{LockRequests: s, Name: lock}, ByMark: true}},
 	}
 	return s, nil
 }

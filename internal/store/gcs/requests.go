@@ -21,18 +21,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// requests sends the requests for a state and its lock. It implements [objects.Requests] and [objects.LockRequests].
-type requests struct{ *state }
-
 // Get returns an object. A server other than Google's may return 404 without saying whether the object or the bucket
 // is missing. In that case, Get lists the bucket to find out.
-func (r requests) Get(ctx context.Context, name string, limit int64) (data []byte, generation string, err error) {
-	r.warnOfExposure(ctx)
-	within, cancel := objects.Within(ctx, r.Patience, 0)
+func (s *state) Get(ctx context.Context, name string, limit int64) (data []byte, generation string, err error) {
+	s.warnOfExposure(ctx)
+	within, cancel := objects.Within(ctx, s.Patience, 0)
 	defer cancel()
-	snapshot, err := r.server.Get(within, name, limit, name != r.Name)
-	if isRefused(err, http.StatusNotFound) && !r.server.IsOwn() {
-		names, failed := r.list(ctx, name)
+	snapshot, err := s.server.Get(within, name, limit, name != s.Name)
+	if isRefused(err, http.StatusNotFound) && !s.server.IsOwn() {
+		names, failed := s.list(ctx, name)
 		if failed == nil && (len(names) == 0 || names[0] != name) {
 			return nil, "", nil
 		}
@@ -41,30 +38,30 @@ func (r requests) Get(ctx context.Context, name string, limit int64) (data []byt
 		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", r.failed(within, name, err)
+		return nil, "", s.failed(within, name, err)
 	}
 	return snapshot.Data, snapshot.Revision, nil
 }
 
 // Put replaces the state if its generation is still the one that was read.
-func (r requests) Put(ctx context.Context, name string, data []byte, read string) (string, error) {
-	made, err := r.put(ctx, name, data, cmp.Or(read, noObject), true)
+func (s *state) Put(ctx context.Context, name string, data []byte, read string) (string, error) {
+	made, err := s.put(ctx, name, data, cmp.Or(read, noObject), true)
 	return made.Generation, err
 }
 
 // Create creates a lock object.
-func (r requests) Create(ctx context.Context, name string, data []byte) (string, error) {
-	made, err := r.put(ctx, name, data, noObject, false)
+func (s *state) Create(ctx context.Context, name string, data []byte) (string, error) {
+	made, err := s.put(ctx, name, data, noObject, false)
 	if errors.Is(err, store.ErrChanged) {
 		return "", objects.TakenError{Err: errors.New("the store refuses the lock although nobody has it; try again later")}
 	}
 	switch {
 	case err != nil:
 	case made.RetentionExpirationTime != "":
-		r.kept = fmt.Errorf("the lock cannot be deleted before %s: the bucket has a retention policy; keep states in a bucket without one",
+		s.kept = fmt.Errorf("the lock cannot be deleted before %s: the bucket has a retention policy; keep states in a bucket without one",
 			outside.Quoted(made.RetentionExpirationTime, 100))
 	case made.EventBasedHold || made.TemporaryHold:
-		r.kept = errors.New(defaultHold)
+		s.kept = errors.New(defaultHold)
 	}
 	return made.Generation, err
 }
@@ -73,9 +70,9 @@ const defaultHold = "the bucket puts a hold on each new object, so that no lock 
 	"hold, and release the holds on its objects"
 
 // put stores an object if its current generation is match. If another request is in progress, put tries again.
-func (r requests) put(ctx context.Context, name string, data []byte, match string, ofState bool) (done stored, err error) {
+func (s *state) put(ctx context.Context, name string, data []byte, match string, ofState bool) (done stored, err error) {
 	for try := 0; ; try++ {
-		done, err = r.upload(ctx, name, data, match, ofState)
+		done, err = s.upload(ctx, name, data, match, ofState)
 		switch {
 		case isRefused(err, http.StatusPreconditionFailed):
 			return done, store.ErrChanged
@@ -90,11 +87,11 @@ func (r requests) put(ctx context.Context, name string, data []byte, match strin
 
 // Delete deletes an object if it still has this generation. Servers other than Google's may ignore the condition.
 // There, Delete does not repeat a request that may have succeeded.
-func (r requests) Delete(ctx context.Context, name, generation string) error {
+func (s *state) Delete(ctx context.Context, name, generation string) error {
 	for try := 0; ; try++ {
-		own := r.server.IsOwn()
-		err := r.send(ctx, request{
-			method: http.MethodDelete, to: r.server.URL(url.Values{"ifGenerationMatch": {generation}}, "o", name), object: name, once: !own,
+		own := s.server.IsOwn()
+		err := s.send(ctx, request{
+			method: http.MethodDelete, to: s.server.URL(url.Values{"ifGenerationMatch": {generation}}, "o", name), object: name, once: !own,
 			does: "deleting the object", right: "storage.objects.delete on the bucket to the account of the block",
 		}, nil)
 		_, missing := source.IsMissing(err)
@@ -113,27 +110,27 @@ func (r requests) Delete(ctx context.Context, name, generation string) error {
 }
 
 // IsOwn reports whether requests go to Google's servers.
-func (r requests) IsOwn(context.Context) (bool, error) { return r.server.IsOwn(), nil }
+func (s *state) IsOwn(context.Context) (bool, error) { return s.server.IsOwn(), nil }
 
 // Prove tests whether locks in the bucket can be deleted. If the server is not Google's, it also tests whether the
 // server obeys conditions. A successful test is not repeated.
-func (r requests) Prove(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.proven {
+func (s *state) Prove(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proven {
 		return nil
 	}
-	if err := r.checkRules(ctx); err != nil {
+	if err := s.checkRules(ctx); err != nil {
 		return err
 	}
 	put := func(ctx context.Context, match string) (string, error) {
-		made, err := r.put(ctx, r.proof, []byte(objects.ProofText), match, false)
+		made, err := s.put(ctx, s.proof, []byte(objects.ProofText), match, false)
 		return made.Generation, err
 	}
-	if !r.server.IsOwn() {
+	if !s.server.IsOwn() {
 		if err := (objects.Trial{
 			Look: func(ctx context.Context) (string, error) {
-				_, generation, err := r.Get(ctx, r.proof, source.MaxLock)
+				_, generation, err := s.Get(ctx, s.proof, source.MaxLock)
 				return generation, err
 			},
 			Create:  func(ctx context.Context) (string, error) { return put(ctx, noObject) },
@@ -142,7 +139,7 @@ func (r requests) Prove(ctx context.Context) error {
 			return err
 		}
 	}
-	r.proven = true
+	s.proven = true
 	return nil
 }
 

@@ -23,23 +23,15 @@ func IsBeside(name string) bool {
 	return strings.HasSuffix(name, LockSuffix) || strings.HasSuffix(name, ProofSuffix) || strings.HasSuffix(name, "/")
 }
 
-// LockRequests sends the requests for a lock object.
+// LockRequests sends the requests for a state object and its lock object.
 type LockRequests interface {
-	// Get returns the object and its version, or an empty version if there is no object. The object may have at most
-	// limit bytes.
-	Get(ctx context.Context, name string, limit int64) (data []byte, version string, err error)
+	Requests
 
 	// Create stores a new object and returns its version. If the object exists already, Create returns a [TakenError].
 	Create(ctx context.Context, name string, data []byte) (version string, err error)
 
-	// Delete deletes the object if it still has this version.
-	Delete(ctx context.Context, name, version string) error
-
 	// IsOwn reports whether the store is run by the cloud provider, so that its success reports can be trusted.
 	IsOwn(ctx context.Context) (bool, error)
-
-	// Prove returns an error if the store ignores conditions.
-	Prove(ctx context.Context) error
 }
 
 // Beside is a lock in an object next to a state. Its mark is the version of that object.

@@ -15,9 +15,9 @@ import (
 // noObject is an ETag that no object has.
 const noObject = `"00000000000000000000000000000000-0"`
 
-// prove tests whether the store obeys conditions. It must run before the lock is taken: a store that ignores
+// Prove tests whether the store obeys conditions. It must run before the lock is taken: a store that ignores
 // conditions would overwrite another run's lock.
-func (s *state) prove(ctx context.Context) error {
+func (s *state) Prove(ctx context.Context) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
 	}

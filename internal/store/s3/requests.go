@@ -25,22 +25,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
 )
 
-// get returns an object, or nil if it does not exist.
-func (b *bucket) get(ctx context.Context, key string, limit int64) (*object.Content, error) {
-	client, err := b.client(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := object.Store{Client: client, Words: b.server.Words, Patience: b.Patience}.Get(ctx, b.object(key), limit)
-	if _, missing := source.IsMissing(err); missing {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if c != nil {
-		c.ETag = strong(c.ETag)
-	}
-	return c, b.failed(ctx, key, err)
-}
-
 // strong returns an ETag in the form used for comparisons. A proxy that compresses responses may have made it weak, and
 // some stores leave out the quotes.
 func strong(etag string) string { return `"` + unquoted(strings.TrimPrefix(etag, "W/")) + `"` }
@@ -125,10 +109,10 @@ func (b *bucket) tags(ofLock bool) *string {
 	return aws.String(tags.Encode())
 }
 
-// remove deletes an object if it has this ETag. If the store refuses although the object still has this ETag, remove
+// Delete deletes an object if it has this ETag. If the store refuses although the object still has this ETag, Delete
 // finds out which form of If-Match the store obeys, unless this is known. It then tries again, without the quotes or
-// without a condition. If the store obeys If-Match with quotes, remove returns the refusal.
-func (s *state) remove(ctx context.Context, key, etag string) error {
+// without a condition. If the store obeys If-Match with quotes, Delete returns the refusal.
+func (s *state) Delete(ctx context.Context, key, etag string) error {
 	if _, err := s.client(ctx); err != nil {
 		return err
 	}
@@ -142,7 +126,7 @@ func (s *state) remove(ctx context.Context, key, etag string) error {
 		if !errors.Is(err, store.ErrChanged) || match == quoted || how == "" {
 			return err
 		}
-		if c, failed := s.get(ctx, key, s.Limit); failed != nil || c == nil || c.ETag != etag {
+		if _, now, failed := s.Get(ctx, key, s.Limit); failed != nil || now != etag {
 			return cmp.Or(failed, err)
 		}
 		if match != untried {

@@ -95,9 +95,9 @@ func (b *bucket) State(key string) (store.State, error) {
 		return nil, b.Errorf("key", "%w", err)
 	}
 	s := &state{bucket: b, key: key}
-	s.State = &objects.State{Requests: requests{s}, Name: key, Path: s.id(), Limit: b.Limit}
+	s.State = &objects.State{Requests: s, Name: key, Path: s.id(), Limit: b.Limit}
 	if b.lockfile {
-		s.Locks = append(s.Locks, &objects.Lock{Slot: objects.Beside{LockRequests: requests{s}, Name: key + objects.LockSuffix}})
+		s.Locks = append(s.Locks, &objects.Lock{Slot: objects.Beside{LockRequests: s, Name: key + objects.LockSuffix}})
 	}
 	if b.table == nil {
 		return s, nil
@@ -164,8 +164,24 @@ func (s *state) String() string {
 	return text
 }
 
-// replace puts an object if it is still the version that was read.
-func (s *state) replace(ctx context.Context, key string, data []byte, read string) (string, error) {
+// Get returns an object and its ETag, which is "" if the object does not exist.
+func (s *state) Get(ctx context.Context, key string, limit int64) (data []byte, etag string, err error) {
+	client, err := s.client(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := object.Store{Client: client, Words: s.server.Words, Patience: s.Patience}.Get(ctx, s.object(key), limit)
+	switch _, missing := source.IsMissing(err); {
+	case missing:
+		return nil, "", nil
+	case err != nil:
+		return nil, "", s.failed(ctx, key, err)
+	}
+	return c.Data, strong(c.ETag), nil
+}
+
+// Put writes an object if it is still the version that was read.
+func (s *state) Put(ctx context.Context, key string, data []byte, read string) (string, error) {
 	for try := 0; ; try++ {
 		match, noneOff := s.conditions()
 		how := condition{match: read, bare: match == bare, none: read == ""}

@@ -16,7 +16,7 @@ func TestText(t *testing.T) {
 	two := fault.List{errors.New("the key is wrong"), fault.With(errors.New("the key is wrong"), "check it")}
 	attempts := &encryption.Error{Step: encryption.StepKey, Err: errors.New("none fits:"), Attempts: []encryption.Attempt{
 		{Method: "a", Err: encryption.ErrNoKey},
-		{Method: "b", Err: fault.Known(encryption.ErrNoKey, fault.Untried{Address: "c"})},
+		{Method: "b", Err: fault.With(encryption.ErrNoKey, "c is configured as well, and no selected method uses it")},
 		{Method: "d", Err: two},
 	}}
 	const want = "none fits:\n  - a: no key for this file\n" +
