@@ -2,11 +2,8 @@ package main
 
 import (
 	"cmp"
-	"encoding/base64"
 	"errors"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,15 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/azurerm/azuretest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs/gcstest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/cloudtest"
 )
 
 // bucket is an "aws s3" whose buckets are folders.
@@ -271,105 +262,38 @@ func TestGuides(t *testing.T) {
 		}
 	}
 
-	guides["encrypted-state-s3"] = func(t *testing.T, follow follow) {
-		a := newAWS(t)
-		dir := guideFolder(t, "one-state-for-both")
-		const key = "network/terraform.tfstate"
-		const first, second = "correct-horse-battery-staple", "another passphrase of it"
-		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
-		write(t, filepath.Join(dir, "old.hcl"), keysOf(first))
-		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keysOf(second))
-		environ := append(a.environ(environ), "HOME="+dir, "PATH="+a.bin+":"+bin+":"+os.Getenv("PATH"))
-		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") ||
-			strings.Contains(out, "TF_VAR_") {
-			t.Errorf("it prints %s", out)
-		}
-		state := string(a.Get("acme-tf-state", key))
-		if got := must(t, keysOf(second), state, "decrypt"); !strings.Contains(got, "hello") {
-			t.Errorf("the state is %s", got)
-		}
-		a.Put("acme-tf-state", key+".tflock", []byte(heldBy))
-		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
-			out, err := script(t, command, dir, append(environ, "TF_VAR_state_passphrase="+second))
-			if err == nil || !strings.Contains(out, "ci@host") {
-				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
-			}
-		}
-		for _, data := range a.Everything("acme-tf-state") {
-			if strings.Contains(string(data), "hello") {
-				t.Errorf("this was stored: %.200s", data)
-			}
-		}
-	}
-
-	guides["encrypted-state-azurerm"] = func(t *testing.T, follow follow) {
+	guides["encrypted-state-clouds"] = func(t *testing.T, follow follow) {
 		clis := programs(t)
-		account := azuretest.New("tfstate")
-		account.Writes, account.Actions = true, []string{azuretest.ReadAction, azuretest.WriteAction}
-		internet := cloudtest.New(t, map[string]http.Handler{
-			azuretest.Account + ".blob.core.windows.net": account, "login.microsoftonline.com": account,
-		})
-		dir := guideFolder(t, "one-state-for-both-azure")
-		const first, second, key = "correct-horse-battery-staple", "another passphrase of it", "network.tfstate"
-		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
-		write(t, filepath.Join(dir, "old.hcl"), keysOf(first))
-		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keysOf(second))
-		environ := append(internet.Environ(environ), "ARM_USE_CLI=false", "ARM_TENANT_ID="+azuretest.Tenant, "ARM_CLIENT_ID="+azuretest.ClientID,
-			"ARM_CLIENT_SECRET="+azuretest.Secret, "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1", "HOME="+dir,
-			"PATH="+clis+":"+bin+":"+os.Getenv("PATH"))
-		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, key+": encrypted") ||
-			strings.Contains(out, "TF_VAR_") {
-			t.Errorf("it prints %s", out)
-		}
-		if got := must(t, keysOf(second), string(account.Get("tfstate", key)), "decrypt"); !strings.Contains(got, "hello") {
-			t.Errorf("the state is %s", got)
-		}
-		account.Change("tfstate", key, true, func(b *azuretest.Blob) {
-			b.Lease = "11111111-2222-4333-8444-555555555555"
-			b.Metadata["terraformlockid"] = base64.StdEncoding.EncodeToString([]byte(heldBy))
-		})
-		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
-			out, err := script(t, command, dir, append(environ, "TF_VAR_state_passphrase="+second))
-			if err == nil || !strings.Contains(out, "ci@host") {
-				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
-			}
-		}
-	}
-
-	guides["encrypted-state-gcs"] = func(t *testing.T, follow follow) {
-		clis := programs(t)
-		s := gcstest.New("acme-tf-state")
-		internet := cloudtest.New(t, map[string]http.Handler{"storage.googleapis.com": s})
-		dir := guideFolder(t, "one-state-in-gcs")
-		const first, second, object = "correct-horse-battery-staple", "another passphrase of it", "network/default.tfstate"
-		block, _, _ := strings.Cut(read(t, filepath.Join(dir, "keys.hcl")), "\n}\n")
-		write(t, filepath.Join(dir, "old.hcl"), keysOf(first))
-		write(t, filepath.Join(dir, "new.hcl"), block+"\n}\n"+keysOf(second))
-		environ := append(internet.Environ(environ), "GOOGLE_OAUTH_ACCESS_TOKEN="+gcstest.Token, "CHECKPOINT_DISABLE=1",
-			"TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1", "HOME="+dir, "PATH="+clis+":"+bin+":"+os.Getenv("PATH"))
-		if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, object+": encrypted") ||
-			strings.Contains(out, "TF_VAR_") {
-			t.Errorf("it prints %s", out)
-		}
-		if got := must(t, keysOf(second), string(s.Get("acme-tf-state", object).Data), "decrypt"); !strings.Contains(got, "hello") {
-			t.Errorf("the state is %s", got)
-		}
-		generation := s.Put("acme-tf-state", "network/default.tflock", gcstest.Object{Data: []byte(heldBy)})
-		environ = append(environ, "TF_VAR_state_passphrase="+second)
-		for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
-			out, err := script(t, command, dir, environ)
-			if err == nil || !strings.Contains(out, "ci@host") || !strings.Contains(out, generation) {
-				t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
-			}
-		}
-		if out, err := script(t, "statecrypt wrap -config new.hcl -- terraform force-unlock -force "+generation, dir, environ); err != nil ||
-			s.Get("acme-tf-state", "network/default.tflock") != nil {
-			t.Errorf("the lock was not released: %v\n%s", err, out)
-		}
-		for _, data := range s.Everything("acme-tf-state") {
-			if strings.Contains(string(data), "hello") {
-				t.Errorf("this was stored: %.200s", data)
-			}
+		for name, start := range map[string]func(*testing.T) *guideCloud{"s3": inAmazon, "gcs": inGoogle, "azurerm": inAzure} {
+			t.Run(name, func(t *testing.T) {
+				c := start(t)
+				dir := c.folder(t)
+				environ := append(c.environ(environ), "HOME="+dir, "PATH="+clis+":"+bin+":"+os.Getenv("PATH"))
+				if out := follow(dir, environ); strings.Count(out, "No changes.") != 2 || !strings.Contains(out, c.name+": encrypted") ||
+					strings.Contains(out, "TF_VAR_") {
+					t.Errorf("it prints %s", out)
+				}
+				if got := must(t, keysOf(secondPassphrase), c.get(), "decrypt"); !strings.Contains(got, "hello") {
+					t.Errorf("the state is %s", got)
+				}
+				id := c.hold()
+				environ = append(environ, "TF_VAR_state_passphrase="+secondPassphrase)
+				for _, command := range []string{"statecrypt wrap -config new.hcl -- terraform plan", "tofu plan"} {
+					out, err := script(t, command, dir, environ)
+					if err == nil || !strings.Contains(out, "ci@host") || !strings.Contains(out, id) {
+						t.Errorf("%s, while it is locked: %v\n%s", command, err, out)
+					}
+				}
+				out, err := script(t, "statecrypt wrap -config new.hcl -- terraform force-unlock -force "+id, dir, environ)
+				if err != nil || c.isHeld() {
+					t.Errorf("the lock was not released: %v\n%s", err, out)
+				}
+				for _, data := range c.everything() {
+					if strings.Contains(string(data), "hello") {
+						t.Errorf("this was stored: %.200s", data)
+					}
+				}
+			})
 		}
 	}
 
@@ -462,13 +386,6 @@ func TestAccFrontPage(t *testing.T) {
 	}
 }
 
-// amazon is AWS, as far as backends ask it, and both CLIs.
-type amazon struct {
-	*objecttest.Server
-	internet *cloudtest.Internet
-	bin      string
-}
-
 // programs returns a folder with both CLIs.
 func programs(t *testing.T) (bin string) {
 	t.Helper()
@@ -490,31 +407,6 @@ func programs(t *testing.T) (bin string) {
 func keysOf(passphrase string) string {
 	return "key_provider \"pbkdf2\" \"main\" { passphrase = \"" + passphrase + "\" }\n" +
 		"method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }\nstate { method = method.aes_gcm.main }\n"
-}
-
-func newAWS(t *testing.T) *amazon {
-	t.Helper()
-	a := &amazon{Server: objecttest.New("acme-tf-state"), bin: programs(t)}
-	a.Region, a.Keys = "eu-west-1", []aws.Credentials{{AccessKeyID: "AKIATEST", SecretAccessKey: canary}}
-	a.Hosts = []string{"s3.eu-west-1.amazonaws.com"}
-	a.Keep("acme-tf-state")
-	a.Writable.Store(true)
-	identity := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/xml")
-		_, _ = io.WriteString(w, `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>`+
-			`<Arn>arn:aws:iam::111122223333:user/u</Arn><UserId>U</UserId><Account>111122223333</Account></GetCallerIdentityResult>`+
-			`</GetCallerIdentityResponse>`)
-	})
-	a.internet = cloudtest.New(t, map[string]http.Handler{
-		"*.s3.eu-west-1.amazonaws.com": a.Server, "s3.eu-west-1.amazonaws.com": a.Server, "sts.eu-west-1.amazonaws.com": identity,
-	})
-	return a
-}
-
-// environ leads programs there.
-func (a *amazon) environ(base []string) []string {
-	return append(a.internet.Environ(base), "AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY="+canary, "CHECKPOINT_DISABLE=1",
-		"TF_CLI_ARGS=-no-color", "TF_IN_AUTOMATION=1")
 }
 
 // makeBucket makes a bucket in a folder.

@@ -214,8 +214,8 @@ func takeTurns(t *testing.T, c cloud) {
 	p.checkClean(t)
 }
 
-// TestAccGCSEncryptExisting tests that a state which Terraform's own backend keeps in plaintext is encrypted in its place,
-// under its lock, and that whoever works without wrap is then refused.
+// TestAccGCSEncryptExisting tests that a state which Terraform's own backend keeps in plaintext is encrypted in its
+// place, under its lock, and that whoever works without wrap is then refused.
 //
 // Promise: States in stores
 func TestAccGCSEncryptExisting(t *testing.T) {

@@ -123,9 +123,9 @@ func stopping() map[string]func(t *testing.T) *inCloud {
 	}
 }
 
-// TestKilledRunsInClouds kills wrap while one of its requests is on its way, before the server acts on it or after that.
-// There is the old state or the new one, encrypted; the lock has its ID, and after its release the next run finds the
-// state. OpenTofu, which waited meanwhile with its own backend, finds it as well.
+// TestKilledRunsInClouds kills wrap while one of its requests is on its way, before the server acts on it or after
+// that. There is the old state or the new one, encrypted; the lock has its ID, and after its release the next run finds
+// the state. OpenTofu, which waited meanwhile with its own backend, finds it as well.
 //
 // Promise: States in stores
 func TestKilledRunsInClouds(t *testing.T) {
@@ -227,8 +227,8 @@ func killInCloud(t *testing.T, c *inCloud) {
 	t.Logf("%d requests in a run, %d of %d killed runs have written their state", total, serial-began, killed)
 }
 
-// waiting prepares OpenTofu with its own backend, if it is here. The result has it plan, once it has the lock; it returns
-// what OpenTofu says if that finds another state.
+// waiting prepares OpenTofu with its own backend, if it is here. The result has it plan, once it has the lock; it
+// returns what OpenTofu says if that finds another state.
 func (c *inCloud) waiting(t *testing.T) func() func() string {
 	t.Helper()
 	program := os.Getenv("STATECRYPT_TOFU")

@@ -52,6 +52,7 @@ type Answer struct {
 	Status int    // HTTP status of the response; 0 if there was none
 	Code   string // the store's error code, which must not be shown
 	text   string
+	clash  bool // see IsInTheWay
 }
 
 func (a *Answer) Error() string { return a.text }
@@ -63,7 +64,13 @@ func (a *Answer) IsFull() bool {
 
 // IsInTheWay reports whether the key conflicts with another object: the store has folders, and a key cannot name both
 // an object and a folder.
-func (a *Answer) IsInTheWay() bool { return slices.Contains(strings.Fields(inTheWay), a.Code) }
+func (a *Answer) IsInTheWay() bool { return a.clash }
+
+// isClash reports whether an error is that of IsInTheWay. rclone has no code of its own for it.
+func isClash(code, message string) bool {
+	return slices.Contains(strings.Fields(inTheWay), code) ||
+		code == "InvalidRequest" && (strings.HasSuffix(message, " is the name of a directory") || strings.HasSuffix(message, " is the name of an object"))
+}
 
 // These are the error codes of stores that are full, and of stores that keep objects as files, so that an object's key
 // cannot also be a folder.
@@ -97,7 +104,8 @@ func (s Store) Explain(o Object, err error) error {
 	case code == "MethodNotAllowed" && status == http.StatusMethodNotAllowed && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
 		return s.missing("the version is the mark of a deletion (405 MethodNotAllowed)")
 	}
-	return &Answer{status, code, s.reason(o, status, code, api.ErrorMessage(), header.Get("X-Amz-Bucket-Region"))}
+	message := api.ErrorMessage()
+	return &Answer{status, code, s.reason(o, status, code, message, header.Get("X-Amz-Bucket-Region")), isClash(code, message)}
 }
 
 // reason returns the meaning of an error code; see
@@ -125,6 +133,8 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 func (s Store) known(o Object, status int, code, message, region string) string {
 	isKMS := s.Words.Decrypt != "" && len(code) < 50 && kmsCode.MatchString(code)
 	return answers.Find([]answers.Row{
+		{Unless: !isClash(code, message), Text: "on this store, a key cannot be an object and a folder: another object has the name of a folder of this key, " +
+			"or there are objects below this key; choose another key"},
 		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
 			"and the endpoint if there is one", o.Bucket)},
 		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid"},
@@ -139,8 +149,6 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 		{Status: "507", Text: noRoom},
 		{Code: "EntityTooLarge", Text: tooLarge},
 		{Status: "413", Text: tooLarge},
-		{Code: inTheWay, Text: "on this store, a key cannot be an object and a folder: another object has the name of a folder of this key, " +
-			"or there are objects below this key; choose another key"},
 		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the object cannot be read"},
 		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check the endpoint, which may be that of a website, " +
 			"and proxies"},

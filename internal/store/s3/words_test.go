@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ func TestRefusedWrites(t *testing.T) {
 	for _, c := range []struct {
 		status  int
 		code    string // "" for an answer without a code, as of a proxy
+		said    string // the message, "" for a canary
 		without bool   // whether the block sets skip_s3_checksum
 	}{
 		{status: 501, code: "NotImplemented"}, // Cloudflare R2, about checksums; MinIO about keys of KMS
@@ -37,17 +39,19 @@ func TestRefusedWrites(t *testing.T) {
 		{status: 403, code: "AccessDenied"},
 		{status: 405, code: "MethodNotAllowed"},
 		{status: 405},
-		{status: 409, code: "ObjectParentIsFile"},            // versitygw
-		{status: 400, code: "XMinioParentIsObject"},          // MinIO until 2022
-		{status: 409, code: "ExistingObjectIsDirectory"},     // versitygw
-		{status: 409, code: "XMinioObjectExistsAsDirectory"}, // the same, and some disks of today's
+		{status: 409, code: "ObjectParentIsFile"},                                                        // versitygw
+		{status: 400, code: "XMinioParentIsObject"},                                                      // MinIO until 2022
+		{status: 409, code: "ExistingObjectIsDirectory"},                                                 // versitygw
+		{status: 409, code: "XMinioObjectExistsAsDirectory"},                                             // the same, and some disks of today's
+		{status: 400, code: "InvalidRequest", said: `Object name "net/prod" is the name of a directory`}, // rclone
+		{status: 400, code: "InvalidRequest", said: `Directory "net" is the name of an object`},          // the same
 		{status: 413},
 		{status: 400, code: "EntityTooLarge"},
 		{status: 507},
 		{status: 507, code: "XMinioStorageFull"}, // MinIO
 		{status: 503, code: "SlowDown"},
 	} {
-		t.Run(fmt.Sprint(c.status, " ", c.code, " ", c.without), func(t *testing.T) {
+		t.Run(strings.TrimSpace(fmt.Sprint(c.status, " ", c.code, " ", c.without, " ", strings.ReplaceAll(c.said, "/", "."))), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, objecttest.Kept)
 			b := s.block
@@ -61,7 +65,7 @@ func TestRefusedWrites(t *testing.T) {
 				case c.code == "":
 					w.WriteHeader(c.status)
 				default:
-					objecttest.Refuse(w, c.status, c.code, objecttest.Canary)
+					objecttest.Refuse(w, c.status, c.code, cmp.Or(c.said, objecttest.Canary))
 				}
 				return true
 			}))

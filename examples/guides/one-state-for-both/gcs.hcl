@@ -1,0 +1,4 @@
+backend "gcs" {
+  bucket = "acme-tf-state"
+  prefix = "network"
+}
