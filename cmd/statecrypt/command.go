@@ -49,6 +49,7 @@ func commands() cli.Table[action] {
 		{Name: "verify", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).verify},
 		{Name: "rotate", Wants: "at least one file, or -backend and no file", Max: cli.Many, Does: (*call).rotate},
 		{Name: "outputs", Wants: oneFile, Max: 1, Does: (*call).outputs},
+		{Name: "show", Wants: oneFile, Max: 1, Does: (*call).show},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
 		{Name: "recover", Wants: "one file, or none for what the run in this module has left", Max: 1, Does: (*call).recover},
 		{Name: "key-provider", Wants: "the name of a key provider: age", Min: 1, Max: 1, Does: (*call).keyProvider},

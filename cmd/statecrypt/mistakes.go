@@ -190,7 +190,7 @@ func noCommand(name string, names []string) string {
 		return `there is no command "edit": statecrypt decrypt -o FILE …, change FILE, and statecrypt encrypt it again` + see
 	}
 	for command, synonyms := range map[string]string{
-		"decrypt": "open unseal unlock cat view read show reveal dec", "encrypt": "seal lock protect enc", "verify": "check validate test doctor",
+		"decrypt": "open unseal unlock cat view read reveal dec", "encrypt": "seal lock protect enc", "verify": "check validate test doctor",
 		"rotate": "rekey convert migrate updatekeys reencrypt re-encrypt", "wrap": "exec run", "outputs": "output", "inspect": "info status stat",
 		"version": "--version", "key-provider": "keyprovider kp keygen",
 	} {
@@ -210,8 +210,6 @@ func noCommand(name string, names []string) string {
 			return fmt.Sprintf("a command has no dash: statecrypt %s …%s", names[at], see)
 		}
 		return fmt.Sprintf("there is no flag %s before the command: flags follow it%s", cmdline.Shown(name, flagNames()), see)
-	case name == "show" && near != "":
-		return `there is no command "show"; decrypt prints a state, and terraform show a plan that statecrypt decrypt -plan -o FILE writes`
 	case name == "state":
 		return `there is no command "state"; Terraform's runs under wrap: statecrypt wrap -config FILE -- terraform state pull`
 	case name == "terraform" || name == "tofu":
