@@ -49,6 +49,7 @@ func commands() cli.Table[action] {
 		{Name: "verify", Wants: "at least one file, or -backend without files", Max: cli.Many, Does: (*call).verify},
 		{Name: "rotate", Wants: "at least one file, or -backend without files", Max: cli.Many, Does: (*call).rotate},
 		{Name: "outputs", Wants: oneFile, Max: 1, Does: (*call).outputs},
+		{Name: "show", Wants: oneFile, Max: 1, Does: (*call).show},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
 		{Name: "recover", Wants: "at most one file", Max: 1, Does: (*call).recover},
 		{Name: "key-provider", Wants: "the name of a key provider (age)", Min: 1, Max: 1, Does: (*call).keyProvider},

@@ -461,7 +461,6 @@ func TestRefusals(t *testing.T) {
 		"-password-file":            {args: "decrypt -password-file x"},
 		"a name with a space":       {args: "decrypt " + write(t, filepath.Join(states, "two words"), "")},
 		"edit":                      {args: "edit x"},
-		"show":                      {args: "show x"},
 		"state":                     {args: "state list"},
 		"content as a command":      {args: `{"version":4,"lineage":"c4n4ry"}`},
 		"a dash before a command":   {args: "-decrypt x"},
@@ -698,11 +697,11 @@ func quoted(text string) string {
 // Each command has its help, and completions; a page of the docs has the help of those with flags.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	page, guide := must(t, "", "", "-h"), read(t, "../../docs/guides/command.md")
+	page, guide := must(t, "", "", "-h"), read(t, "../../docs/guides/command.md")+read(t, "../../docs/guides/looking-at-states.md")
 	for _, x := range commands() {
 		help := must(t, "", "", x.Name, "-h")
 		if x.Flags != "" && !strings.Contains(guide, "\n## "+x.Name+"\n\n```text\n"+help) {
-			t.Errorf("the page of the command lacks the help of %s", x.Name)
+			t.Errorf("the pages of the command lack the help of %s", x.Name)
 		}
 		if again := must(t, "", "", "help", x.Name); again != help {
 			t.Errorf("help %s: got %s", x.Name, again)

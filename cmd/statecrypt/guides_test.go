@@ -101,7 +101,9 @@ func TestGuides(t *testing.T) {
 		for name, state := range map[string]string{"right": sealed(plain), "a/plain": plain, "other": must(t, onlyOld, plain, "encrypt")} {
 			write(t, in("states/"+name), state)
 		}
-		if out := follow(dir, environ); !strings.Contains(out, `+{"version":4`) || !strings.Contains(out, "vpc-1") {
+		out := follow(dir, environ)
+		if !strings.Contains(out, "\n-outputs: 2\n+outputs: 3\n") || !strings.Contains(out, "\n+  vpc_id: string\n") || strings.Contains(out, "vpc-1") ||
+			strings.Contains(out, canary) {
 			t.Errorf("git diff prints %s", out)
 		}
 		if _, err := exec.LookPath("jq"); err == nil {

@@ -191,7 +191,7 @@ func noCommand(name string, names []string) string {
 		return `there is no command "edit"; run statecrypt decrypt -o FILE …, change FILE, then run statecrypt encrypt` + also
 	}
 	for command, synonyms := range map[string]string{
-		"decrypt": "open unseal unlock cat view read show reveal dec", "encrypt": "seal lock protect enc", "verify": "check validate test doctor",
+		"decrypt": "open unseal unlock cat view read reveal dec", "encrypt": "seal lock protect enc", "verify": "check validate test doctor",
 		"rotate": "rekey convert migrate updatekeys reencrypt re-encrypt", "wrap": "exec run", "outputs": "output", "inspect": "info status stat",
 		"version": "--version", "key-provider": "keyprovider kp keygen",
 	} {
@@ -211,9 +211,6 @@ func noCommand(name string, names []string) string {
 			return fmt.Sprintf("a command has no dash; write statecrypt %s%s", names[at], also)
 		}
 		return fmt.Sprintf("there is no flag %s before the command; put flags after the command%s", cmdline.Shown(name, flagNames()), also)
-	case name == "show" && near != "":
-		return `there is no command "show"; ` +
-			`use decrypt to print a state, or terraform show for a plan written by statecrypt decrypt -plan -o FILE`
 	case name == "state":
 		return `there is no command "state"; run Terraform's command with wrap: statecrypt wrap -config FILE -- terraform state pull`
 	case name == "terraform" || name == "tofu":

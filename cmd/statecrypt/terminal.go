@@ -67,6 +67,9 @@ func (c *call) clearLine() {
 // refuseTerminal returns an error if secrets would be printed to a terminal, unless -force is set.
 func (c *call) refuseTerminal() error {
 	if c.toStdout() && !c.on("force") && isTerminal(c.stdout) {
+		if !c.HasFlag("o") {
+			return usageError("standard output is a terminal; redirect it, or use -force to show secrets there")
+		}
 		return usageError("standard output is a terminal; redirect it, use -o FILE, or add -force to show secrets there")
 	}
 	return nil

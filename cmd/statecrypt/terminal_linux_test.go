@@ -33,6 +33,8 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	file := write(t, "a", must(t, onlyOld, plain, "encrypt"))
 	config := write(t, "old.hcl", onlyOld)
+	odd := write(t, "b", must(t, onlyOld, strings.Replace(plain, `"instances":[{`, `"instances":[{"status":"tainted",`, 1), "encrypt"))
+	evil := write(t, "c", must(t, onlyOld, `{"version":4,"outputs":{"x":{"value":"a\u001b[1mb","type":"string"}}}`, "encrypt"))
 	mistakes := openMistakes(t, "terminal")
 	for name, c := range map[string]struct {
 		args string
@@ -47,6 +49,12 @@ func TestTerminal(t *testing.T) {
 		"no file":          {args: "inspect"},
 		"a key":            {args: "key-provider age -r age1"},
 		"secret outputs":   {args: "outputs -sensitive " + file},
+		"show secrets":     {args: "show -values -sensitive -config " + config + " " + file},
+		"show an output":   {args: "show -output s -sensitive -raw -config " + config + " " + file},
+		"show in colour":   {args: "show -config " + config + " " + odd, want: "    \x1b[33mx.y, tainted\x1b[0m\n"},
+		"show, no colour":  {args: "show -config " + config + " " + odd, env: []string{"NO_COLOR=1"}, want: "    x.y, tainted\n"},
+		"show, forced":     {args: "show -values -sensitive -force -config " + config + " " + file, want: ` = "c4n4ry<&>"`},
+		"show raw text":    {args: "show -output x -raw -config " + config + " " + evil, want: `a\u001b[1mb`},
 		"verify in colour": {args: "verify -config " + config + " " + file, want: "\x1b[32mok\x1b[0m, method.aes_gcm.old\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

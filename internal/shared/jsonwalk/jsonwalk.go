@@ -43,6 +43,9 @@ func Members(data []byte, member func(name string, value []byte) (more bool, err
 // Fold returns name in the form that encoding/json uses to compare names: ASCII letters are in lowercase, and
 // the two non-ASCII letters that are case variants of s and k are replaced by these.
 func Fold(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf }) {
+		return name // as almost all are
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'A' && r <= 'Z':

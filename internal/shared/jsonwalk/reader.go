@@ -22,12 +22,30 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("it %s, at byte %d", e
 // Reader reads a JSON text from its start, one value at a time. Its methods return [*SyntaxError] errors, and
 // errors from the functions passed to them.
 type Reader struct {
-	data []byte
-	at   int
+	data  []byte
+	at    int
+	known *[256]knownString // nil if no strings are kept
 }
 
 // NewReader returns a Reader for data. The caller must not modify data while the Reader is in use.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
+
+// knownString is a string that was read, with its bytes in the data.
+type knownString struct{ quoted, text string }
+
+// KeepStrings makes the Reader keep some of the short strings that it decodes, and return them again for the same
+// bytes. Millions of objects with the same names and types then cost little time and memory. It returns the Reader.
+func (r *Reader) KeepStrings() *Reader {
+	r.known = new([256]knownString)
+	return r
+}
+
+// Offset returns the position of the next value in the data, in bytes from the start. At the end of a value, it
+// returns the position after any white space.
+func (r *Reader) Offset() int {
+	r.space()
+	return r.at
+}
 
 // Kind returns the first byte of the next value: one of { [ " t f n, or the digit 0 for any number. If the
 // text is not JSON, Kind returns some other byte.
@@ -93,6 +111,25 @@ func (r *Reader) String() (string, error) {
 		return "", err
 	}
 	quoted := r.data[start:r.at]
+	if r.known == nil || len(quoted) > maxKept {
+		return r.decode(quoted, start)
+	}
+	kept := &r.known[byte(len(quoted)*31+int(quoted[1])*7+int(quoted[len(quoted)-2]))]
+	if kept.quoted == string(quoted) {
+		return kept.text, nil
+	}
+	text, err := r.decode(quoted, start)
+	if err == nil {
+		*kept = knownString{string(quoted), text}
+	}
+	return text, err
+}
+
+// maxKept is the maximum length of a string that is kept, in bytes.
+const maxKept = 256
+
+// decode returns the text of a string that begins at start.
+func (r *Reader) decode(quoted []byte, start int) (string, error) {
 	if inner := quoted[1 : len(quoted)-1]; isPlain(inner) {
 		return string(inner), nil
 	}

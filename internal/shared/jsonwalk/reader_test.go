@@ -45,8 +45,9 @@ func read(r *Reader) (any, error) {
 	return nil, err
 }
 
-func decode(text string) (any, error) {
-	r := NewReader([]byte(text))
+func decode(text string) (any, error) { return decodeBy(NewReader([]byte(text))) }
+
+func decodeBy(r *Reader) (any, error) {
 	v, err := read(r)
 	if err == nil {
 		err = r.End()
@@ -79,7 +80,65 @@ func FuzzReader(f *testing.F) {
 		if valid && !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %#v, want %#v", text, got, want)
 		}
+		kept, keptErr := decodeBy(NewReader([]byte(text)).KeepStrings())
+		if (keptErr == nil) != valid || valid && !reflect.DeepEqual(kept, want) {
+			t.Errorf("%q: with the strings that it keeps, got %#v, %v, want %#v", text, kept, keptErr, want)
+		}
 	})
+}
+
+// TestKeepStrings: strings that recur cost no memory, and two that are kept in one place are not mistaken for each
+// other.
+func TestKeepStrings(t *testing.T) {
+	text := []byte("[" + strings.Repeat(`{"name":"b\u00e9","nbme":"bxc\u00e9"},`, 1000) + `"` + strings.Repeat("x", maxKept) + `",""]`)
+	read := func(r *Reader) (all []string) {
+		if err := r.Array(func() error {
+			if r.Kind() == '"' {
+				text, err := r.String()
+				all = append(all, text)
+				return err
+			}
+			return r.Object(func(name string) error {
+				text, err := r.String()
+				all = append(all, name, text)
+				return err
+			})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	want := read(NewReader(text))
+	if got := read(NewReader(text).KeepStrings()); !reflect.DeepEqual(got, want) || len(got) != 4002 {
+		t.Errorf("got %d strings, and not those without", len(got))
+	}
+	same := []byte("[" + strings.Repeat(`{"a":"b\u00e9"},`, 1000) + "{}]")
+	count := func(keep bool) float64 {
+		return testing.AllocsPerRun(10, func() {
+			r := NewReader(same)
+			if keep {
+				r.KeepStrings()
+			}
+			_ = r.Array(func() error { return r.Object(func(string) error { _, err := r.String(); return err }) })
+		})
+	}
+	if kept, without := count(true), count(false); kept > without/2 {
+		t.Errorf("%g allocations, and %g without", kept, without)
+	}
+}
+
+// TestOffset: the bytes between two offsets are a value, and what white space follows.
+func TestOffset(t *testing.T) {
+	r := NewReader([]byte(` [ {"a":1} , 12 ]`))
+	var values []string
+	if err := r.Array(func() error {
+		start := r.Offset()
+		_, err := r.Skip()
+		values = append(values, string(r.data[start:r.Offset()]))
+		return err
+	}); err != nil || strings.Join(values, "|") != `{"a":1} |12 ` {
+		t.Errorf("%q, %v", values, err)
+	}
 }
 
 func TestSkip(t *testing.T) {

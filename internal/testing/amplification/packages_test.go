@@ -51,6 +51,7 @@ func keepers() map[string]string {
 		"internal/shared/recognize":                      "envelope",
 		"internal/kubestate":                             "Crossplane; Kubeform; Kubeform module; manifest in YAML",
 		"encryption/internal/program":                    "TestMuchIsCut",
+		"internal/overview":                              "TestCosts",
 		"internal/provider":                              "outputs; resource; TestHostileFiles",
 		"internal/source":                                "its own grammar",
 		"internal/source/azurerm":                        "its own grammar",

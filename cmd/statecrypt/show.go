@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
+)
+
+// show prints what is in a state.
+func (c *call) show(ctx context.Context) error {
+	if err := c.checkShow(); err != nil {
+		return err
+	}
+	target, err := c.target(c.text("config"))
+	if err != nil {
+		return err
+	}
+	print := func(ctx context.Context, name string, file []byte) error {
+		state, from, err := c.overview(ctx, target, name, file)
+		if err != nil {
+			return err
+		}
+		if c.isGiven("output") {
+			return c.showOutput(state)
+		}
+		return c.showState(state, from)
+	}
+	if c.on("backend") {
+		return c.showBackend(ctx, target, print)
+	}
+	return c.each(ctx, print)
+}
+
+// checkShow returns an error if flags of show do not go together.
+func (c *call) checkShow() error {
+	values := c.on("values") || c.isGiven("attributes")
+	switch {
+	case c.on("backend") && len(c.args) > 0:
+		return usageError("show requires a file or -backend, and not both")
+	case c.isGiven("output") && (values || c.on("json")):
+		return usageError("-output prints one output alone; leave out -values, -attributes and -json")
+	case c.on("raw") && !c.isGiven("output"):
+		return usageError("-raw requires -output NAME")
+	case c.on("sensitive") && !values && !c.isGiven("output"):
+		return usageError("-sensitive requires -values, -attributes NAMES or -output NAME, which say which values to show")
+	case c.isGiven("attributes") && slices.Contains(namesIn(c.flags["attributes"]...), ""):
+		return usageError("a name in -attributes is empty; is a variable empty, or does a space follow a comma?")
+	}
+	if c.on("sensitive") {
+		return c.refuseTerminal()
+	}
+	return nil
+}
+
+// overview opens a state and returns what is in it. The result keeps the memory of file, which is overwritten.
+func (c *call) overview(ctx context.Context, target encryption.Target, name string, file []byte) (*overview.State, overview.File, error) {
+	from := overview.File{Name: name}
+	from.KeyProviders = keyProviders(file)
+	opened, err := target.DecryptInPlace(ctx, file)
+	if err != nil {
+		return nil, from, err
+	}
+	c.warn(name, opened)
+	from.Encrypted, from.Method, from.Fallback = opened.Encrypted, opened.Method, opened.UsedFallback
+	state, err := overview.Read(opened.Data)
+	return state, from, err
+}
+
+// keyProviders returns the names in the metadata of a file in OpenTofu's format, or nil for any other file. It reads
+// only the beginning of the file, up to the metadata.
+func keyProviders(file []byte) []string {
+	var meta map[string]json.RawMessage
+	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // what is no such file has no metadata
+		isMeta := name == "meta"
+		if isMeta {
+			_ = json.Unmarshal(value, &meta)
+		}
+		return !isMeta && name != "encrypted_data", nil
+	})
+	return slices.Sorted(maps.Keys(meta))
+}
+
+// showBackend shows the state in the backend.
+func (c *call) showBackend(
+	ctx context.Context, target encryption.Target, print func(ctx context.Context, name string, file []byte) error,
+) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process
+	c.noteUnused()
+	file, err := c.lookInBackend(ctx, target)
+	if err == nil {
+		err = print(ctx, stateInBackend, file)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", stateInBackend, err)
+	}
+	return nil
+}
+
+// lookInBackend returns the file in the backend, and prints who has its lock.
+func (c *call) lookInBackend(ctx context.Context, target encryption.Target) ([]byte, error) {
+	kept, err := c.states(ctx, c.text("config"), target)
+	if err != nil {
+		return nil, err
+	}
+	file, holder, err := kept.Look(ctx, "")
+	if holder != nil {
+		c.say(yellow, "note:", c.holder(holder))
+	}
+	return file, errors.Join(err, kept.Close())
+}
+
+// showState prints a state as text or JSON.
+func (c *call) showState(state *overview.State, from overview.File) error {
+	v := overview.View{File: from, Values: c.on("values"), Sensitive: c.on("sensitive")}
+	v.Paint = func(colour, text string) string { return c.paint(c.stdout, colour, text) }
+	if c.isGiven("attributes") {
+		v.Attributes = namesIn(c.flags["attributes"]...)
+	}
+	if err := closed(state, v); err != nil {
+		return err
+	}
+	print := state.WriteText
+	if c.on("json") {
+		print = state.WriteJSON
+	}
+	missing, err := print(c.stdout, v)
+	for _, name := range missing {
+		c.say(yellow, "note:", "no resource has the attribute "+outside.Quoted(name, maxName))
+	}
+	return keyfile.Reason(err)
+}
+
+// closed returns an error if a view shows values of a state that does not say which are sensitive.
+func closed(state *overview.State, v overview.View) error {
+	switch {
+	case v.Sensitive:
+	case len(v.Attributes) > 0 && !state.Marked:
+		return fault.With(errors.New("the state does not say which attributes are sensitive, as Terraform 0.13 and earlier wrote it"),
+			"add -sensitive to show the attributes of -attributes nevertheless")
+	case v.Values && state.Version == 1:
+		return fault.With(errUnmarked, "add -sensitive to show the outputs nevertheless")
+	}
+	return nil
+}
+
+var errUnmarked = errors.New("the state is in format version 1, which does not say which outputs are sensitive")
+
+// showOutput prints the value of one output.
+func (c *call) showOutput(state *overview.State) error {
+	name := c.text("output")
+	output, names := overview.Output{}, make([]string, 0, len(state.Outputs))
+	for _, o := range state.Outputs {
+		if names = append(names, o.Name); o.Name == name {
+			output = o
+		}
+	}
+	switch {
+	case !slices.Contains(names, name):
+		return fmt.Errorf("there is no output %s%s", outside.Quoted(name, maxName), syntax.Configured(name, names))
+	case output.Sensitive && !c.on("sensitive"):
+		return fmt.Errorf("the output %s is sensitive; to print it, add -sensitive", outside.Quoted(name, maxName))
+	case state.Version == 1 && !c.on("sensitive"):
+		return fault.With(errUnmarked, "add -sensitive to print the output nevertheless")
+	}
+	value, err := output.Value()
+	if err != nil {
+		return err
+	}
+	text := outside.JSON(value) + "\n"
+	if c.on("raw") {
+		if text, err = rawValue(value); err != nil {
+			return fmt.Errorf("the output %s %w", outside.Quoted(name, maxName), err)
+		}
+		if isTerminal(c.stdout) {
+			text = outside.Text(text)
+		}
+	}
+	_, err = io.WriteString(c.stdout, text)
+	return keyfile.Reason(err)
+}
+
+// rawValue returns a string, a number or a bool in JSON as text.
+func rawValue(value string) (string, error) {
+	switch value[0] {
+	case '"':
+		var text string
+		err := json.NewDecoder(bytes.NewReader([]byte(value))).Decode(&text) // it is compacted JSON, which can be decoded
+		return text, err
+	case '{', '[', 'n':
+		return "", fault.With(errors.New("is no string, number or bool"), "leave out -raw to print it as JSON")
+	}
+	return value, nil
+}

@@ -1,0 +1,52 @@
+package overview
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestCosts: whatever a file of a stranger repeats, reading and showing it costs no more than a multiple of its size.
+//
+// Promise: Cost
+func TestCosts(t *testing.T) {
+	const size = 1 << 20
+	repeat := func(head, part, tail string) string { return head + strings.Repeat(part, size/len(part)) + tail }
+	resource := `{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{}}]},`
+	for name, text := range map[string]string{
+		"resources": repeat(`{"version":4,"resources":[`, resource, `{"mode":"data","type":"x","name":"y"}]}`),
+		"instances": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`, "{},", "{}]}]}"),
+		"outputs":   repeat(`{"version":4,"outputs":{`, `"x":{},`, `"y":{}}}`),
+		"checks":    repeat(`{"version":4,"check_results":[`, `{"objects":[{},{}]},`, `{}]}`),
+		"types": `{"version":4,"outputs":{"x":{"type":` + strings.Repeat(`["list",`, 4000) + `"string"` + strings.Repeat("]", 4000) +
+			"}}}" + strings.Repeat(" ", size),
+		"modules": repeat(`{"version":3,"modules":[`, `{"path":["root","`+strings.Repeat("x", 40)+`"],"resources":{"a.b":{"primary":{}}}},`,
+			`{"path":["root"]}]}`),
+		"keys": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`, `{"index_key":"\u0007\u0007"},`, "{}]}]}"),
+		"paths": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"a":1},"sensitive_attributes":[`,
+			`[{"type":"get_attr","value":"b"}],`, `[]]}]}]}`),
+		"texts": repeat(`{"version":3,"modules":[{"path":["root"],"resources":{"a.b":{"primary":{"attributes":{`, `"a.b":"c",`, `"a":"b"}}}}}]}`),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s, err := Read([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var shown bytes.Buffer
+		for _, write := range []func(io.Writer, View) ([]string, error){s.WriteText, s.WriteJSON} {
+			if _, err := write(&shown, View{Values: true, Attributes: []string{"a"}, Sensitive: true}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 250*size || shown.Len() > 60*size {
+			t.Errorf("%s: %d MiB are used for 1 MiB, and %d shown", name, used>>20, shown.Len()>>20)
+		} else {
+			t.Log(fmt.Sprintf("%s: %d MiB, %d KiB shown", name, used>>20, shown.Len()>>10))
+		}
+	}
+}
