@@ -53,7 +53,7 @@ func table() attr.Table {
 			object.KeyAttr(),
 			{Name: "prefix", Type: cty.String, Check: object.Prefix(), Doc: "The folder of the states. Defaults to none."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
-				Check: attr.Is(syntax.IsLabel, "this is not a valid name of a region, such as ap-guangzhou"),
+				Check: attr.Is(syntax.IsLabel, "the name of a region is required, such as ap-guangzhou"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt`."},
 			{Name: "accelerate", Type: cty.Bool,
 				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},

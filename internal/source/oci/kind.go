@@ -57,7 +57,7 @@ func table() attr.Table {
 				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace; use lowercase letters, digits and dashes"),
 				Doc:   "The Object Storage namespace of the tenancy. `oci os ns get` tells it."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
-				Check: attr.Is(syntax.IsLabel, "this is not a valid name of a region, such as eu-frankfurt-1"),
+				Check: attr.Is(syntax.IsLabel, "the name of a region is required, such as eu-frankfurt-1"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt-1`."},
 			{Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"), Env: []string{"OCI_key"},
 				Check: attr.Is(isKey, "it must not begin or end with / or contain //"),

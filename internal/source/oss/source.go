@@ -40,7 +40,7 @@ func checkRegion(name string) error {
 	case strings.HasPrefix(name, "oss-"):
 		return errors.New("the name of a region does not begin with oss-, as in eu-central-1")
 	case !syntax.IsLabel(name):
-		return errors.New("this is not a valid name of a region, such as cn-hangzhou")
+		return errors.New("the name of a region is required, such as cn-hangzhou")
 	}
 	return nil
 }

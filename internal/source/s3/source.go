@@ -47,7 +47,7 @@ var (
 func checkRegion(name string) error {
 	switch {
 	case len(name) > 63 || !regionName.MatchString(name):
-		return errors.New("this is not a valid name of a region, such as eu-west-1")
+		return errors.New("the name of a region is required, such as eu-west-1")
 	case zone.MatchString(name):
 		return errors.New("this is the name of an availability zone; remove the letter at its end to get the name of the region")
 	}
