@@ -33,7 +33,7 @@ func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
 	snapshot, err := b.Source.Fetch(limited)
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("the state could not be read within %s, with all the requests that it takes; try again later", b.patience)
+		return nil, fmt.Errorf("could not read the state within %s, including all of its requests; try again later", b.patience)
 	case err == nil && int64(len(snapshot.Data)) > b.limit:
 		return nil, meter.TooLarge(b.limit)
 	}

@@ -146,8 +146,8 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		err := fmt.Errorf("%s is set, but no setting says that it is meant for %s; if it is not, unset it; "+
-			"if it is, %sadd this to {settings}", name,
+		err := fmt.Errorf("%s is set, but no setting says that it is for %s; unset the variable or, if it is for this server, %sadd this "+
+			"to {settings}", name,
 			origin, or)
 		return g, fault.Known(err, NoCredentials(c.Table.Name, target))
 	}
@@ -163,12 +163,12 @@ func (c Credentials) Uncovered(target *url.URL) string {
 		return err == nil && Covers(base, target)
 	}
 	if slices.ContainsFunc(c.Entries, covers) {
-		return fmt.Sprintf("the %s block of credentials that covers this address has no credentials that could be sent there; complete it",
+		return fmt.Sprintf("the %s credentials block for this address contains no credentials to send there; complete the block",
 			c.Table.Name)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Others)) {
 		if slices.ContainsFunc(c.Others[kind], covers) {
-			return fmt.Sprintf("the %s block of credentials that covers this address is for the source %[1]s alone, and %s needs its own",
+			return fmt.Sprintf("the %s credentials block for this address applies only to the source %[1]s; add a block for the source %s",
 				kind, c.Table.Name)
 		}
 	}
@@ -185,8 +185,8 @@ func (c Credentials) Uncovered(target *url.URL) string {
 			if len(bases) > most {
 				bases = append(bases[:most], "others")
 			}
-			return fmt.Sprintf("no %s block of credentials covers %s; yours covers %s (the %s differs); if it is meant for this "+
-				"address too, correct one of the two, otherwise add a block", c.Table.Name, outside.Line(Public(target), maxPlace),
+			return fmt.Sprintf("no %s credentials block covers %s; yours covers %s (the %s differs); correct the address or the block, "+
+				"or add another block", c.Table.Name, outside.Line(Public(target), maxPlace),
 				strings.Join(bases, " and "), what)
 		}
 	}
@@ -374,11 +374,12 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 		case err != nil:
 			return nil, err
 		case own != name && own == "":
-			others = append(others, "one without a name")
+			others = append(others, "a block without a name")
 		case own != name:
 			others = append(others, strconv.Quote(own))
 		case chosen != nil && name == "":
-			return nil, fail(e, "name", fmt.Errorf("another block has no name either; give one of them a name, and choose it with %s", choice))
+			return nil, fail(e, "name", fmt.Errorf("another block also has no name; give one of the blocks a name, and select it with "+
+				"%s", choice))
 		case chosen != nil:
 			return nil, fail(e, "name", errors.New("another block has the same name; one block is enough"))
 		default:
@@ -389,11 +390,11 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
 	case name != "":
-		return nil, fmt.Errorf("no %s block of credentials has the name %q; there are: %s", c.Table.Name, name,
+		return nil, fmt.Errorf("no %s credentials block has the name %q; the existing blocks are: %s", c.Table.Name, name,
 			cmp.Or(strings.Join(others, ", "), "none"))
 	}
 	slices.Sort(others)
-	return nil, fmt.Errorf("every %s block of credentials has a name; set %s to one of %s", c.Table.Name, choice,
+	return nil, fmt.Errorf("every %s credentials block has a name; set %s to one of %s", c.Table.Name, choice,
 		strings.Join(slices.Compact(others), ", "))
 }
 

@@ -141,7 +141,7 @@ func checkNames(v attr.Values, attrs []attr.Attr) error {
 				return err
 			}
 		} else if a.Type == cty.String && recognize.IsDocument(v.String(a.Name)) {
-			return v.Errorf(a.Name, "a name or an address is required, and this is the content of a file: leave out file(…)")
+			return v.Errorf(a.Name, "a name or an address is required, but this is the content of a file; remove file(…)")
 		}
 	}
 	return nil

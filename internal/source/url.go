@@ -92,7 +92,7 @@ func asURL(raw string) string {
 	if strings.Contains(raw, "://") || !strings.Contains(raw, "@") {
 		return ""
 	}
-	return "; git@HOST:PATH is ssh://HOST/PATH, in a git block of credentials"
+	return "; in a git credentials block, write git@HOST:PATH as ssh://HOST/PATH"
 }
 
 // ParseBase parses the url of a credentials block. It may have a scheme, a host, a port, a path and, for ssh,
@@ -100,20 +100,20 @@ func asURL(raw string) string {
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("this is not a URL; one is required, such as " + aBase + asURL(raw)) // err would repeat the URL
+		return nil, errors.New("a URL is required, such as " + aBase + asURL(raw)) // err would repeat the URL
 	}
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "" || u.Hostname() == "":
 		return nil, errors.New("a URL with scheme and host is required, such as " + aBase + asURL(raw))
 	case hasPassword:
-		return nil, errors.New("a password does not belong in this URL; set username and password beside it")
+		return nil, errors.New("a password does not belong in this URL; set the credentials in other arguments")
 	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":
 		return nil, errors.New("only scheme, host, port and path belong in this URL")
 	case !isASCII(u.Hostname()):
 		return nil, errors.New("write an international host name in its ASCII form, which begins with xn--")
 	case !isPlain(u) || escapes(u.Path):
-		return nil, errors.New("the path must not hold dot segments, backslashes or encoded characters")
+		return nil, errors.New("the path must not contain dot segments, backslashes or encoded characters")
 	}
 	return u, nil
 }

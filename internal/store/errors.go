@@ -11,24 +11,24 @@ import (
 
 // These errors may come from any store. Users see their wording.
 var (
-	ErrChanged = errors.New("the state has changed since it was read: somebody else wrote it, and it stays as it is")
-	ErrLost    = errors.New("the lock was lost, so nothing is written any more: somebody removed it or replaced the locked file " +
-		"or object, or the store never kept it")
+	ErrChanged = errors.New("somebody else changed the state after it was read, so it was not overwritten")
+	ErrLost    = errors.New("the lock was lost, so nothing more is written; somebody removed the lock, or replaced the locked file or " +
+		"object, or the store never kept the lock")
 	ErrMissing       = errors.New("nobody holds this lock; it was released already")
 	ErrDenied        = errors.New("access is denied")
-	ErrHolderUnknown = errors.New("the server says who holds the lock only to a program that asks for the lock")
+	ErrHolderUnknown = errors.New("the server names the lock holder only to a program that requests the lock")
 
 	// ErrUnseen means that a store reported success, but the state cannot be read back. ErrUnkept and ErrUnremoved mean
 	// that the report was false.
-	ErrUnseen    = errors.New("the store answered that the state is written, but it cannot be read back")
-	ErrUnkept    = errors.New("the store answered that the state is written, but another state, or none, is there")
-	ErrUnremoved = errors.New("the store answered that the state is removed, but it is still there")
+	ErrUnseen    = errors.New("the store confirmed the write, but the state cannot be read back")
+	ErrUnkept    = errors.New("the store confirmed the write, but contains another state or none")
+	ErrUnremoved = errors.New("the store confirmed the removal, but the state is still there")
 
 	// ErrUnlisted means that this kind of store cannot list states.
-	ErrUnlisted = errors.New("the states cannot be listed: the http backend knows one state only; name files in its place")
+	ErrUnlisted = errors.New("the http backend cannot list states, because it knows only one state; name files instead")
 
 	// ErrUnfinished means that the state was written, but its digest was not. It is never treated as a lost response.
-	ErrUnfinished = errors.New("the state was written, but not the data that belongs to it")
+	ErrUnfinished = errors.New("the state was written, but its digest was not")
 )
 
 // Denied returns an error that wraps [ErrDenied], but has only the text of err.
@@ -64,7 +64,7 @@ func (e *AliveError) Error() string {
 	if e.Process > 0 {
 		process = fmt.Sprintf("the process %d", e.Process)
 	}
-	return fmt.Sprintf("%s holds the lock of the file until it ends: the lock was taken by %s, at %s, for %s", process,
+	return fmt.Sprintf("%s holds the file's lock until it ends; the lock was taken by %s at %s for %s", process,
 		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
 }
 
@@ -72,19 +72,19 @@ func (e *AliveError) Error() string {
 func (l *Lock) Holder() string {
 	text := l.Describe()
 	if l.ID != "" && !l.OfProcess {
-		text += "; if that has ended, " + Unlocking(l.ID)
+		text += "; if that run has ended, " + Unlocking(l.ID)
 	}
 	return text
 }
 
 // Describe returns a text about the lock holder.
 func (l *Lock) Describe() string {
-	text := outside.Quoted(cmp.Or(l.Who, "somebody"), 100) + " has held the lock " + outside.Quoted(l.ID, 100)
+	text := outside.Quoted(cmp.Or(l.Who, "somebody"), 100) + " holds the lock " + outside.Quoted(l.ID, 100)
 	if l.Created != "" {
-		text += " since " + outside.Quoted(l.Created, 100)
+		text += ", taken at " + outside.Quoted(l.Created, 100)
 	}
 	if l.Operation != "" {
-		text += ", for " + outside.Quoted(l.Operation, 100)
+		text += " for " + outside.Quoted(l.Operation, 100)
 	}
 	return text
 }

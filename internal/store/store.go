@@ -145,7 +145,8 @@ func ParseLock(text []byte) (Lock, bool) {
 func LockIn(text []byte, kind, name string) (*Lock, error) {
 	lock, ok := ParseLock(text)
 	if !ok || lock.ID == "" {
-		return nil, fmt.Errorf("the state is locked, and the %s %s does not say by whom; if nobody holds the lock, delete that %[1]s", kind, name)
+		return nil, fmt.Errorf("the state is locked, but the %s %s does not say by whom; if nobody holds the lock, delete that "+
+			"%[1]s", kind, name)
 	}
 	return &lock, nil
 }

@@ -419,7 +419,7 @@ func rules() map[string]func(*testing.T, arena) {
 			}
 			_, err := a.read(t, a.asked, join(a.env(a.asked), a.proxies))
 			a.arrives(t, err, "", a.asked)
-			for _, part := range []string{"PASSWORD is set", "it is meant for https://" + a.asked, "credentials." + a.kind.Name, "url = "} {
+			for _, part := range []string{"PASSWORD is set", "for https://" + a.asked, "credentials." + a.kind.Name, "url = "} {
 				if err == nil || !strings.Contains(testkit.WithFacts(err), part) {
 					t.Errorf("got %v, want %q in it", err, part)
 				}

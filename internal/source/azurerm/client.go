@@ -71,7 +71,7 @@ func (l *location) connect(ctx context.Context) (*door, error) {
 	switch {
 	case key != "":
 		if d.key, err = blob.NewSharedKeyCredential(l.account.name, key); err != nil {
-			return nil, web.Final("the access key is not standard base64; copy all of it")
+			return nil, web.Final("the access key is not standard base64; copy the whole key")
 		}
 	case l.grant.sas != "":
 		d.sas = l.grant.sas
@@ -105,7 +105,7 @@ func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.Tok
 		identity, err := a.Open(ctx)
 		switch {
 		case fault.Has[fault.NoCredentials](err):
-			err = web.Final("neither access_key nor sas_token is set in an azurerm block of credentials, and %w", err)
+			err = web.Final("access_key and sas_token are not set in an azurerm credentials block, and %w", err)
 		case err != nil:
 			err = web.Final("%w", err)
 		}
@@ -124,8 +124,8 @@ func (l *location) lookUp(ctx context.Context, a azureauth.Access) (string, erro
 			return "", err
 		}
 		if a.Cloud.ResourceManager == "" {
-			return "", web.Final("metadata_host: the answer does not say where the resource manager is; leave resource_group_name " +
-				"out, or set access_key or use_azuread_auth")
+			return "", web.Final("metadata_host: the answer does not contain the address of the resource manager; remove " +
+				"resource_group_name, or set access_key or use_azuread_auth")
 		}
 		of := l.account
 		if of.subscription == "" {
@@ -174,7 +174,7 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 		} `json:"keys"`
 	}
 	if err != nil || json.Unmarshal(body, &answer) != nil || len(answer.Keys) == 0 || answer.Keys[0].Value == "" {
-		return "", web.Final("the resource manager's answer holds no access key")
+		return "", web.Final("the resource manager's answer contains no access key")
 	}
 	return answer.Keys[0].Value, nil
 }

@@ -23,14 +23,14 @@ type lookupError struct{ error }
 func (e lookupError) Unwrap() error { return e.error }
 
 // Frozen is the error message for a blob that cannot be changed.
-const Frozen = "an immutability policy or a legal hold keeps the blob, or its container, from being changed, so that neither a lock nor " +
-	"a state can be written; keep the state in another container"
+const Frozen = "an immutability policy or a legal hold prevents changes to the blob or its container, so locks and states cannot be " +
+	"written; keep the state in another container"
 
 var (
-	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the " +
-		"portal shows it; a URL or a connection string is not one")
-	errEndpoint  = errors.New("an https URL is required; http is for this machine itself only")
-	errNoStorage = web.Final("the answer is not from Azure Storage; check the proxy and blob_endpoint")
+	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the portal shows it, not a " +
+		"URL or a connection string")
+	errEndpoint  = errors.New("an https URL is required, except for this machine")
+	errNoStorage = web.Final("the answer does not come from Azure Storage; check any proxy and blob_endpoint")
 	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 
@@ -42,7 +42,7 @@ func (l *location) explain(limited context.Context, err error) error {
 		asked = "resource manager"
 	}
 	if limited.Err() != nil {
-		return fmt.Errorf("%s from the %s within %s; timeout_seconds can be raised", netfail.NoAnswer, asked, l.timeout)
+		return fmt.Errorf("%s from the %s within %s; try again, or raise timeout_seconds", netfail.NoAnswer, asked, l.timeout)
 	}
 	if own := web.Own(err); own != nil {
 		return own
@@ -61,8 +61,8 @@ func (l *location) explain(limited context.Context, err error) error {
 	case answered:
 		return l.refused(refused)
 	case isDNS && !lookup:
-		return fmt.Errorf("%s: there is no account %s in this cloud, or only a private "+
-			"network leads to it", azureauth.Reason(err), l.account.name)
+		return fmt.Errorf("%s: there is no account %s in this cloud, or it can only be reached from a private "+
+			"network", azureauth.Reason(err), l.account.name)
 	case errors.Is(err, errBrokeOff):
 		return fmt.Errorf("%w (after %d tries); try again", errBrokeOff, maxTries)
 	default:
@@ -78,9 +78,9 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 		if l.version != "" {
 			return fmt.Errorf("there is no version %s of the blob %q (404 BlobNotFound); it may have been deleted", l.version, l.blob)
 		}
-		detail := fmt.Sprintf("the container %s holds no blob %q (404 BlobNotFound)", l.container, l.blob)
+		detail := fmt.Sprintf("the container %s contains no blob %q (404 BlobNotFound)", l.container, l.blob)
 		if strings.HasPrefix(l.blob, "/") {
-			detail += "; the slash at its beginning is a part of the name"
+			detail += "; the slash at the beginning is part of the blob's name"
 		}
 		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	}
@@ -95,7 +95,7 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 	return answers.Find([]answers.Row{
 		{Status: "429 503", Text: account + " gets too many requests or is overloaded (" + web.Status(status) + "); try again later"},
 		{Status: "401 403",
-			Text: account + " refuses the credentials (" + web.Status(status) + "); check them, and whether they have expired"},
+			Text: account + " refuses the credentials (" + web.Status(status) + "); check that they are correct and have not expired"},
 		{Wraps: web.Unexpected(account, status)},
 	}, status, "", "").Err()
 }
@@ -112,54 +112,55 @@ func (l *location) advice(code string) string {
 		{Code: "ContainerBeingDeleted ContainerDisabled", Text: "the container " + l.container + " is disabled or being deleted"},
 		{Code: "ResourceNotFound AccountNotFound", Text: "there is no such account or container, or the credentials may not see it; " +
 			"check storage_account_name, container_name and the credentials"},
-		{Code: "AccountIsDisabled AccountBeingCreated", Text: "the account is disabled, or not yet there"},
+		{Code: "AccountIsDisabled AccountBeingCreated", Text: "the account is disabled, or does not exist yet"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Unless: !isSAS,
-			Text: "the shared access signature does not allow " + acting + " blobs; make one with the " + permission + " for blobs"},
+			Text: "the shared access signature does not allow " + acting + " blobs; create a signature with the " +
+				permission + " for blobs"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions",
 			Text: "the identity may not " + act + " blobs; give it the role " +
-				"Storage Blob Data " + role + " on the container; a new role needs some minutes"},
+				"Storage Blob Data " + role + " on the container; a new role takes effect after some minutes"},
 		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature is expired, not yet valid, or not of this account; " +
 			"check sas_token in {credentials}, and the clock of this machine"},
 		{Code: "AuthenticationFailed", Unless: !isKey,
-			Text: "the access key is not one of this account; check access_key in {credentials}, and the clock of this machine"},
-		{Code: "AuthenticationFailed", Text: "the token of the identity is not accepted; check tenant_id and environment in {credentials}"},
+			Text: "the access key does not belong to this account; check access_key in {credentials}, and the clock of this machine"},
+		{Code: "AuthenticationFailed", Text: "the identity's token is not accepted; check tenant_id and environment in {credentials}"},
 		{Code: "InvalidAuthenticationInfo NoAuthenticationInformation",
-			Text: "the token of the identity is not accepted here; check tenant_id, environment and blob_endpoint in {credentials}"},
-		{Code: "AuthorizationFailure", Text: "the network rules of the account do not let this machine in: allow its address, or run inside " +
-			"the network; or the credentials do not allow " + acting + " blobs"},
-		{Code: "AuthorizationSourceIPMismatch", Text: "the shared access signature is not for the address of this machine"},
+			Text: "the identity's token is not accepted here; check tenant_id, environment and blob_endpoint in {credentials}"},
+		{Code: "AuthorizationFailure", Text: "the account's network rules block this machine, or the credentials do not allow " +
+			acting + " blobs; allow this machine's address, or run inside the network"},
+		{Code: "AuthorizationSourceIPMismatch", Text: "the shared access signature is not valid for the address of this machine"},
 		{Code: "AuthorizationProtocolMismatch AuthorizationResourceTypeMismatch AuthorizationServiceMismatch",
-			Text: "the shared access signature is for something else; make one for objects (srt=o) of the blob service " +
+			Text: "the shared access signature is for another purpose; create a signature for objects (srt=o) of the blob service " +
 				"(ss=b), or for the container (sr=c)"},
-		{Code: "KeyBasedAuthenticationNotPermitted", Text: "the account accepts no access keys and no signatures made with them; set " +
+		{Code: "KeyBasedAuthenticationNotPermitted", Text: "the account does not accept access keys, or signatures made with them; set " +
 			"use_azuread_auth in {credentials}, and give the identity the role Storage Blob Data " + role},
 		{Code: "PublicAccessNotPermitted", Text: "the account requires credentials"},
 		{Code: "BlobArchived BlobBeingRehydrated",
-			Text: "the blob is in the archive tier, from which nothing can be read; move it to another tier first"},
+			Text: "the blob is in the archive tier, which cannot be read; move the blob to another tier"},
 		{Code: "BlobUsesCustomerSpecifiedEncryption BlobCustomerSpecifiedEncryptionMismatch",
-			Text: "the blob is encrypted with a key that its writer provides; set customer_provided_key to that key, in {credentials}"},
+			Text: "the blob is encrypted with a customer-provided key; set customer_provided_key in {credentials} to that key"},
 		{Code: "BlobDoesNotUseCustomerSpecifiedEncryption",
-			Text: "the blob is not encrypted with a key that its writer provides; leave customer_provided_key out"},
+			Text: "the blob is not encrypted with a customer-provided key; remove customer_provided_key"},
 		{Code: "UnauthorizedBlobOverwrite",
-			Text: "the shared access signature allows new blobs only; make one with the " + permission + " for blobs"},
+			Text: "the shared access signature only allows new blobs; create a signature with the " + permission + " for blobs"},
 		{Code: "BlobImmutableDueToPolicy BlobImmutableDueToLegalHold", Text: Frozen},
 		{Code: "InvalidQueryParameterValue InvalidUri InvalidResourceName OutOfRangeInput",
-			Text: "the name of the container, the key or the version cannot be right"},
+			Text: "the container name, the key or the version is not valid"},
 		{Code: "ServerBusy OperationTimedOut InternalError", Text: "the service is overloaded or has failed; try again later"},
 	}, 0, code, "").Text
 }
 
 // lookupRefused translates a resource manager error.
 func (l *location) lookupRefused(status int) error {
-	instead := "; or leave resource_group_name out, and " + l.itself()
-	what := fmt.Sprintf("the access key of the storage account %s cannot be looked up (%s)", l.account.name, web.Status(status))
+	instead := "remove resource_group_name, so that " + l.itself()
+	what := fmt.Sprintf("could not look up the access key of the storage account %s (%s)", l.account.name, web.Status(status))
 	return answers.Find([]answers.Row{
-		{Status: "403", Text: what + ": the identity lacks the permission Microsoft.Storage/storageAccounts/listKeys/action" + instead},
-		{Status: "401", Text: what + ": the token of the identity is not accepted; check tenant_id and environment in {credentials}"},
+		{Status: "403", Text: what + "; grant the identity the permission Microsoft.Storage/storageAccounts/listKeys/action, or " + instead},
+		{Status: "401", Text: what + ": the identity's token is not accepted; check tenant_id and environment in {credentials}"},
 		{Status: "404", Text: what + ": the subscription has no such resource group, or the group has no such account; check " +
 			"subscription_id, resource_group_name and storage_account_name"},
-		{Status: "409 423", Text: what + ": a lock on the account or its group does not allow it" + instead},
-		{Text: what + instead},
+		{Status: "409 423", Text: what + ", because a lock on the account or its group prevents it; remove the lock, or " + instead},
+		{Text: what + "; " + instead},
 	}, status, "", "").Err()
 }
 

@@ -66,7 +66,7 @@ func newGrant(v source.Grant, env attr.LookupEnv) (g grant, err error) {
 		return grant{}, v.Errorf("sas_token", "%w", err)
 	}
 	if end := expired(g.sas); end != "" {
-		return grant{}, v.Errorf("sas_token", "the token was valid until %s; make a new one", outside.Quoted(end, 40))
+		return grant{}, v.Errorf("sas_token", "the token was valid until %s; create a new token", outside.Quoted(end, 40))
 	}
 	g.customerKey = customerKey(v.String("customer_provided_key"))
 	if text := v.String("blob_endpoint"); text != "" {
@@ -74,7 +74,8 @@ func newGrant(v source.Grant, env attr.LookupEnv) (g grant, err error) {
 			return grant{}, err
 		}
 		if g.endpoint.Scheme == "http" && g.accessKey == "" && g.sas == "" {
-			return grant{}, v.Errorf("blob_endpoint", "without TLS, the token of an identity is not sent; set access_key or sas_token, or use https")
+			return grant{}, v.Errorf("blob_endpoint", "the token of an identity is not sent without TLS; set access_key or sas_token, or "+
+				"use https")
 		}
 	}
 	if g.access, err = azureauth.New(v.Values, world.For(env, false)); err != nil {
@@ -100,10 +101,10 @@ func parseSAS(text string) (string, error) {
 
 func checkAccessKey(text string) error {
 	if strings.Contains(text, "AccountKey=") {
-		return errors.New("this is a connection string; what follows AccountKey= in it is required")
+		return errors.New("this is a connection string; use only the part after AccountKey=")
 	}
 	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-		return errors.New("this is not standard base64, as access keys are; copy all of it")
+		return errors.New("this is not standard base64, unlike access keys; copy the whole key")
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func isVersion(s string) bool { return len(s) <= 64 && versionID.MatchString(s) 
 func checkAccount(name string) error {
 	switch {
 	case strings.Contains(name, "."):
-		return errors.New("the name of a storage account alone is required: leave out the dot and what follows it")
+		return errors.New("only the name of the storage account is required; remove the dot and everything after it")
 	case !accountName.MatchString(name):
 		return errors.New("the name of a storage account has 3 to 24 lowercase letters and digits")
 	}
@@ -83,7 +83,7 @@ func checkAccount(name string) error {
 func checkContainer(name string) error {
 	switch {
 	case strings.Contains(name, "/"):
-		return errors.New("the name of a container has no slash; what follows the slash belongs at the beginning of key")
+		return errors.New("the name of a container has no slash; move the part after the slash to the beginning of key")
 	case len(name) < 3 || len(name) > 63 || !containerName.MatchString(name):
 		return errors.New("the name of a container has 3 to 63 lowercase letters, digits and single hyphens, and begins " +
 			"and ends with a letter or a digit")
@@ -125,8 +125,8 @@ func (r *run) locate(req source.Request, name string, choose func() (grant, erro
 		return nil, err
 	}
 	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {
-		return nil, req.Errorf("storage_account_name", "the blob_endpoint of the credentials, %s, is not that of the storage account "+
-			"%s; correct one of the two", e,
+		return nil, req.Errorf("storage_account_name", "blob_endpoint in the credentials is %s, which does not belong to the storage "+
+			"account %s; correct the endpoint or the account", e,
 			l.account.name)
 	}
 	return l, l.checkLookup(req)
@@ -141,8 +141,8 @@ func (l *location) checkLookup(req source.Request) error {
 	switch {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // the CLI knows the subscription
 	case l.account.subscription == "":
-		return req.Errorf("subscription_id", "with resource_group_name, an access key is looked up, for which the ID of the subscription is "+
-			"needed; or leave resource_group_name out, and %s", l.itself())
+		return req.Errorf("subscription_id", "resource_group_name requires the ID of the subscription, to look up an access key; set "+
+			"subscription_id, or remove resource_group_name, so that %s", l.itself())
 	case len(l.account.subscription) > 64 || !subscription.MatchString(l.account.subscription):
 		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
 	}
@@ -155,8 +155,8 @@ func CheckBlobName(name string) error {
 	parts := strings.Split(name, "/")
 	if name == "" || slices.Contains(parts, ".") || slices.Contains(parts, "..") || len(name) > 1024 || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(name, `\`) {
-		return fmt.Errorf("%s cannot be the name of a blob: 1 to 1024 characters, none of them a control character or a backslash, and "+
-			"no part that is . or .. alone", outside.Quoted(name, 100))
+		return fmt.Errorf("%s is not a valid blob name; use 1 to 1024 characters, without control characters, backslashes, and parts "+
+			"that are . or .. alone", outside.Quoted(name, 100))
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (l *location) url(c azureauth.Cloud) (string, error) {
 	base := l.grant.endpoint
 	if base == nil {
 		if c.StorageSuffix == "" {
-			return "", web.Final("metadata_host: the answer does not say where storage accounts are; set blob_endpoint")
+			return "", web.Final("metadata_host: the answer does not contain the address of storage accounts; set blob_endpoint")
 		}
 		base = &url.URL{Scheme: "https", Host: l.account.name + ".blob." + c.StorageSuffix}
 	}

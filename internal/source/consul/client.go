@@ -48,7 +48,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		// Like Consul's own programs, it ignores an empty file.
 		token = cmp.Or(strings.TrimSpace(string(text)), token)
 		if !recognize.IsWord(token) {
-			return nil, errors.New("the file that token_file names holds more than one line; a token is one")
+			return nil, errors.New("the file in token_file has more than one line; a token has only one line")
 		}
 	}
 	if token != "" {
@@ -63,7 +63,7 @@ func (r *run) newClient(s settings) (*client, error) {
 	}
 	c.sends = token != "" || auth != "" || len(config.Certificates) > 0
 	c.warnings = web.Warnings(config.InsecureSkipVerify && c.base.Scheme == "https", "ssl_verify is off",
-		c.sends && s.socket == "" && netfail.IsExposed(&c.base, nil), "the server is asked by http")
+		c.sends && s.socket == "" && netfail.IsExposed(&c.base, nil), "the connection uses http")
 
 	t := web.Transport(world.For(r.credentials.Env, true), config, web.Proxies(r.credentials.Env))
 	if s.socket != "" { // the host is then localhost, for which no proxy is used
@@ -99,7 +99,8 @@ func (s settings) tlsConfig() (*tls.Config, error) {
 			return nil, err
 		}
 		if c.RootCAs = web.Authorities(text); c.RootCAs == nil {
-			return nil, errors.New("the file that ca_file names holds no certificate in PEM format; it has those of the authorities to trust")
+			return nil, errors.New("the file in ca_file contains no certificate in PEM format; add the certificates of the authorities " +
+				"to trust")
 		}
 	}
 	if s.String("cert_file") == "" {
@@ -115,7 +116,7 @@ func (s settings) tlsConfig() (*tls.Config, error) {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, errors.New("the files that cert_file and key_file name must hold a certificate and its unencrypted key in PEM format")
+		return nil, errors.New("the files in cert_file and key_file must contain a certificate and its unencrypted key in PEM format")
 	}
 	c.Certificates = []tls.Certificate{pair}
 	return c, nil
@@ -160,7 +161,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	case http.StatusNotFound:
 		// Other servers do not send an index.
 		if n, err := strconv.ParseUint(resp.Header.Get("X-Consul-Index"), 10, 64); err != nil || n == 0 {
-			return web.Final("the server has no key-value store of Consul (404 Not Found); check the address")
+			return web.Final("the server has no Consul key-value store (404 Not Found); check the address")
 		}
 		return errNoKey
 	default:
@@ -173,7 +174,7 @@ func (x *exchange) receive(resp *http.Response) error {
 	}
 	var entries [2]entry // not a slice, because a small response could contain millions of entries
 	if err := json.Unmarshal(text, &entries); err != nil || entries[0].Key != x.key || entries[1].Key != "" {
-		return web.Final("the answer is not a key of Consul's key-value store; check the address")
+		return web.Final("the answer does not come from Consul's key-value store; check the address")
 	}
 	x.entry = &entries[0]
 	if x.entry.Value == nil {

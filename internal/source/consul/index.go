@@ -38,7 +38,7 @@ func readIndex(value []byte) (*index, error) {
 	var x index
 	if json.Unmarshal(members[hash], &x.hash) != nil || json.Unmarshal(members["chunks"], &x.chunks) != nil ||
 		!md5Pattern.MatchString(x.hash) {
-		return nil, errors.New("the value holds neither a state nor a list of its parts as the consul backend writes it; check path")
+		return nil, errors.New("the value is not a state, or a list of its parts, as written by the consul backend; check path")
 	}
 	return &x, nil
 }

@@ -46,7 +46,7 @@ func unreached(address string) string {
 	case address == "":
 		return "no address is set, so localhost:8500 was tried; set address in {credentials}, or CONSUL_HTTP_ADDR"
 	case !strings.Contains(address, "://") && !strings.Contains(host, ":"):
-		return "the address has no port, so 80 was tried; Consul listens on 8500 unless it is told otherwise"
+		return "the address has no port, so port 80 was tried; add the port, which is 8500 by default"
 	}
 	return ""
 }

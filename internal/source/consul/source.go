@@ -38,9 +38,9 @@ func newRun(s source.Settings) *run {
 func checkPath(path string) error {
 	switch {
 	case strings.HasPrefix(path, "v1/kv/"):
-		return errors.New("v1/kv/ is where Consul's API has its keys, and no part of them; leave it out")
+		return errors.New("v1/kv/ belongs to the address of Consul's API, not to the key; remove it")
 	case strings.HasPrefix(path, "/") || strings.HasSuffix(path, "//"): // Consul would redirect to another path
-		return errors.New("the path of a key must not begin with a slash, nor end with two")
+		return errors.New("the path of a key must not begin with a slash, or end with two slashes")
 	}
 	return nil
 }
@@ -100,7 +100,8 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	snapshot, err := l.read(ctx, c)
 	if errors.Is(err, errTorn) {
 		if snapshot, err = l.read(ctx, c); errors.Is(err, errTorn) {
-			err = fmt.Errorf("%w; both of two reads gave this; if the state is being written, try again, otherwise restore an intact copy", err)
+			err = fmt.Errorf("%w, which two reads confirmed; try again if the state is being written, otherwise restore an intact "+
+				"copy", err)
 		}
 	}
 	if err != nil {
@@ -155,7 +156,7 @@ func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte
 	var data []byte
 	for i, name := range index.chunks {
 		if key := prefix + strconv.Itoa(i); name != key {
-			return nil, fmt.Errorf("the key %q lists parts of the state elsewhere than the backend puts them", l.key)
+			return nil, fmt.Errorf("the key %q lists parts of the state at places that the backend does not use", l.key)
 		}
 		part, err := c.get(ctx, l.where, name, limit-int64(len(data)))
 		switch {
@@ -194,9 +195,9 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	case err == nil || meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands):
 		return data, err
 	case parts:
-		return nil, torn("gzip cannot open them")
+		return nil, torn("gzip cannot decompress them")
 	}
-	return nil, errors.New("the state is damaged: gzip cannot open it; restore an intact copy")
+	return nil, errors.New("the state is damaged, because gzip cannot decompress it; restore an intact copy")
 }
 
 func checksum(data []byte) string {

@@ -29,11 +29,11 @@ func Vendor() object.Vendor {
 			Store: "Tencent Cloud COS", Short: "COS",
 			Read: "cos:GetObject",
 			Reasons: map[string]string{
-				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; leave accelerate out",
+				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; remove accelerate",
 				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
 				"ExpiredToken":               "the security token has expired",
 				"UserNetworkTooSlow":         "the connection is too slow",
-				"AccountArrears":             "the account owes money",
+				"AccountArrears":             "the account has unpaid bills",
 				"UnavailableForLegalReasons": "the account or the bucket is closed",
 			},
 		},
@@ -47,13 +47,13 @@ func table() attr.Table {
 			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true,
-				Check: attr.Is(object.IsBucketLabel, "this cannot be the name of a bucket: "+
-					"it has lowercase letters, digits and dashes, and the APPID at its end"),
+				Check: attr.Is(object.IsBucketLabel, "this is not a valid bucket name; use lowercase letters, digits and dashes, with "+
+					"the APPID at the end"),
 				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`."},
 			object.KeyAttr(),
 			{Name: "prefix", Type: cty.String, Check: object.Prefix(), Doc: "The folder of the states. Defaults to none."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
-				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a region, such as ap-guangzhou"),
+				Check: attr.Is(syntax.IsLabel, "the name of a region is required, such as ap-guangzhou"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt`."},
 			{Name: "accelerate", Type: cty.Bool,
 				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},
@@ -81,13 +81,14 @@ func credentials() attr.Table {
 			{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, Group: "identity", EntryInFiles: []string{"shared_credentials_dir"},
 				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
 				Check: attr.Is(func(name string) bool { return !strings.ContainsAny(name, `/\`) },
-					"this cannot be the name of a profile, which has no slash; where its file is belongs in shared_credentials_dir"),
+					"this is not a valid profile name, because it contains a slash; set the folder of the profile's file in "+
+						"shared_credentials_dir"),
 				Doc: "A profile of TCCLI, the Tencent Cloud CLI."},
 			{Name: "shared_credentials_dir", Type: cty.String, Env: []string{"TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
 				Harmless: "It is read for profile alone, which excludes keys of the code.",
 				Doc:      "The folder of the profiles. Defaults to `~/.tccli`."},
 			{Name: "cam_role_name", Type: cty.String, Group: "identity", Env: []string{"TENCENTCLOUD_CAM_ROLE_NAME"},
-				Check: attr.Is(object.IsRole, "this cannot be the name of a role"),
+				Check: attr.Is(object.IsRole, "this is not a valid role name"),
 				Doc: "The CAM role of the CVM instance that this runs on. Its temporary keys come from the metadata service of the " +
 					"instance."},
 			{Name: "endpoint", Type: cty.String, Env: []string{"TENCENTCLOUD_ENDPOINT"},

@@ -48,12 +48,12 @@ func open(req source.Request) (source.Source, error) {
 	if w := req.OtherWorkspace(); w != "" {
 		// The caller has checked the name. It must also be a directory name that does not lead elsewhere.
 		if w != filepath.Base(w) || !filepath.IsLocal(w) || w == "." {
-			return nil, errors.New("the name of the workspace cannot be the name of a directory; check it")
+			return nil, errors.New("the name of the workspace is not a valid directory name; check the name")
 		}
 		attr, rest = "workspace_dir", filepath.Join(w, "terraform.tfstate")
 	}
 	if req.String(attr) == "" {
-		return nil, req.Errorf(attr, "a path is required; is a variable empty?")
+		return nil, req.Errorf(attr, "a path is required; check whether a variable is empty")
 	}
 	path, err := world.ExpandHome(req.String(attr))
 	if err != nil {
@@ -78,18 +78,17 @@ func Backend() attr.Table {
 // user's home directory.
 func CheckPath(path string) error {
 	if path == "-" {
-		return errors.New("a path is required: standard input is not read; a file of this name can be written as ./-")
+		return errors.New("a path is required, because standard input is not read; write ./- for a file with this name")
 	}
 	if strings.HasPrefix(path, "file://") {
-		return errors.New("a path is required, not a URL: leave out file://")
+		return errors.New("a path is required, not a URL; remove file://")
 	}
 	if scheme := recognize.Scheme(path); scheme != "" {
-		return fmt.Errorf("a path is required, and this is the address of a server (%s): use the block of another source, such as http, "+
+		return fmt.Errorf("a path is required, but this is the address of a server (%s); use the block of another source, such as http, "+
 			"git or s3", outside.Quoted(scheme, 20))
 	}
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
-		return errors.New("~ stands for your own home directory only; a file whose name begins with ~ can be written " +
-			"as ./~")
+		return errors.New("~ only stands for your own home directory; begin the path with ./~ if the name of the file begins with ~")
 	}
 	return nil
 }
@@ -115,7 +114,8 @@ func (l location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 		data, _, err = l.read(ctx)
 	}
 	if err == nil && isUnfinished(data) {
-		err = errors.New("statecrypt wrap is writing it, or was killed while it did; the next wrap that locks it finishes it")
+		err = errors.New("statecrypt wrap is writing the file, or was killed while writing it; try again, or run statecrypt wrap to " +
+			"finish the write")
 	}
 	if err != nil {
 		return nil, l.explain(err)
@@ -183,7 +183,7 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-var errDirectory = errors.New("this is a directory; give the path of the state file in it")
+var errDirectory = errors.New("this is a directory; set the path of the state file in it")
 
 func regular(info fs.FileInfo) error {
 	switch m := info.Mode(); {
@@ -192,7 +192,7 @@ func regular(info fs.FileInfo) error {
 	case m.IsDir():
 		return errDirectory
 	}
-	return errors.New("this is not a regular file; the path of one is required")
+	return errors.New("this is not a regular file; set the path of a regular file")
 }
 
 // explain adds the absolute path and any likely mistake in the path to an error.
@@ -213,14 +213,14 @@ func (l location) explain(err error) error {
 			missing += fmt.Sprintf("; check the path, which exists only as far as %q", folder)
 		}
 		if mistake == "" && !filepath.IsAbs(l.path) {
-			missing += "; a relative path such as this one starts in the working directory, and ${path.module}/ before it makes it start in the " +
-				"module"
+			missing += "; a relative path such as this one starts in the working directory; add ${path.module}/ before it to start in " +
+				"the module"
 		}
 		return &source.MissingError{Detail: missing, Mistaken: mistake != ""}
 	}
 	for above := filepath.Dir(path); above != filepath.Dir(above); above = filepath.Dir(above) {
 		if info, err := os.Stat(above); err == nil && !info.IsDir() {
-			return fmt.Errorf("%q is a file, and a directory is required there; check path, or workspace_dir", above)
+			return fmt.Errorf("%q is a file, but a directory is required; check path or workspace_dir", above)
 		}
 	}
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
@@ -232,14 +232,14 @@ func (l location) mistake(path string) string {
 	folder, near := keyfile.Near(path)
 	switch {
 	case l.elsewhere:
-		return "; path is that of the default workspace alone: for another, set workspace_dir to the folder of all of them, such as " +
-			"terraform.tfstate.d beside the configuration that writes them; to read path, leave out workspace"
+		return "; path applies only to the default workspace. Remove workspace to read path, or set workspace_dir to the folder of all " +
+			"workspaces, such as terraform.tfstate.d next to the configuration that writes them"
 	case near != "":
 		return fmt.Sprintf(", and %q does", filepath.Join(folder, near))
 	case strings.Contains(l.path, "*"):
-		return "; the path looks like a pattern, and patterns are not expanded: name one file"
+		return "; the path looks like a pattern, but patterns are not expanded; set the path of one file"
 	case recognize.IsOfWindows(l.path), strings.Contains(l.path, `\`) && filepath.Separator == '/':
-		return "; this is a Windows path, but this machine does not run Windows: set the path of the file on this machine"
+		return "; this is a Windows path, but this machine does not run Windows; set the path of the file on this machine"
 	}
 	return ""
 }

@@ -24,7 +24,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	// The checksum covers the stored object. An object stored with gzip is sent as it is. Any other object may have
 	// been compressed for the transfer.
 	if checked && want != sent.Sum32() && want != crc32.Checksum(data, castagnoli()) {
-		return nil, web.Again("the answer was damaged on its way: its checksum does not match")
+		return nil, web.Again("the answer was damaged in transit: its checksum does not match")
 	}
 	return data, nil
 }
@@ -42,7 +42,7 @@ func checksum(header http.Header) (sum uint32, found bool, err error) {
 			}
 			b, err := base64.StdEncoding.DecodeString(text)
 			if err != nil || len(b) != crc32.Size {
-				return 0, false, web.Again("the answer was damaged on its way: its checksum cannot be read")
+				return 0, false, web.Again("the answer was damaged in transit: its checksum cannot be read")
 			}
 			return binary.BigEndian.Uint32(b), true, nil
 		}

@@ -105,7 +105,7 @@ func (o Object) notFound(c complaint) error {
 	case c.isNoObject(o.Bucket, o.Name):
 		detail := "Cloud Storage has no such object (404 Not Found)"
 		if strings.HasSuffix(path.Dir(o.Name), ".tfstate") {
-			detail += "; prefix is the folder, without the name of the object in it"
+			detail += "; set prefix to the folder, without the name of the object"
 		}
 		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
@@ -120,10 +120,12 @@ func (c complaint) refusal(code int, does, right string) error {
 	words, status := c.explain(), web.Status(code)
 	return answers.Find([]answers.Row{
 		{Unless: words == "", Text: words + " (" + status + ")"},
-		{Status: "401", Text: "Cloud Storage does not accept the access token (" + status + "); it may have expired, or the credentials are " +
-			"for something else; log in again, or create new ones"},
+		{Status: "401", Text: "Cloud Storage does not accept the access token (" + status + "), which may have expired or be for another " +
+			"service; log in again, or create new credentials"},
 		{Status: "403", Text: "Cloud Storage does not allow " + does + " (" + status + "); grant " + right},
-		{Status: "3xx", Text: "the service redirects to another place (" + status + "), which Cloud Storage does not do; nothing was sent there"},
+		{Status: "3xx", Text: "the service redirects to another address " +
+			"(" + status + "), unlike Cloud Storage, so nothing was sent there; " +
+			"check storage_custom_endpoint"},
 		{Status: "429", Text: "Cloud Storage gets too many requests (" + status + "); try again later"},
 		{Wraps: web.Unexpected("the service", code)},
 	}, code, "", "").Err()
@@ -136,23 +138,23 @@ func (c complaint) explain() string {
 		{"resourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key",
 			"the object is encrypted with a customer-supplied key; set encryption_key in {credentials}"},
 		{"resourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key",
-			"the object is not encrypted with a customer-supplied key; leave encryption_key out of the gcs block of credentials"},
+			"the object is not encrypted with a customer-supplied key; remove encryption_key from the gcs credentials block"},
 		{"customerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect",
 			"encryption_key is not the key that the object is encrypted with"},
-		{"cloudKmsDisabledKey", "Cloud KMS key is disabled", "the key of Cloud KMS that the object is encrypted with is disabled or destroyed"},
+		{"cloudKmsDisabledKey", "Cloud KMS key is disabled", "the object's Cloud KMS key is disabled or destroyed"},
 		{"cloudKmsDecryptionKeyNotFound", "Cloud KMS decryption key not found",
-			"the key of Cloud KMS that the object is encrypted with is not there any more"},
-		{"", "Permission denied on Cloud KMS key", "Cloud Storage may not use the key of Cloud KMS that the object is encrypted with; its " +
-			"service agent needs roles/cloudkms.cryptoKeyEncrypterDecrypter on it"},
-		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "the reader of this bucket pays; set " +
-			"GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays, or quota_project_id in the credentials"},
+			"the object's Cloud KMS key no longer exists"},
+		{"", "Permission denied on Cloud KMS key", "Cloud Storage may not use the object's Cloud KMS key; grant its service agent " +
+			"roles/cloudkms.cryptoKeyEncrypterDecrypter on the key"},
+		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "requests to this bucket are paid by " +
+			"the requester; set GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays, or quota_project_id in the credentials"},
 		{"retentionPolicyNotMet", "retention policy", "the object cannot be replaced or deleted yet, because the bucket has a retention " +
-			"policy; keep states in a bucket without one"},
-		{"objectUnderActiveHold", "-Based hold", "the object cannot be replaced or deleted, because there is a hold on it; release it, and " +
+			"policy; keep states in a bucket without a retention policy"},
+		{"objectUnderActiveHold", "-Based hold", "the object cannot be replaced or deleted, because it has a hold; release the hold, and " +
 			"keep states in a bucket without a default hold"},
 		{"accountDisabled", "", "the billing account of the project is closed"},
 		{"userProjectAccountProblem", "", "there is a problem with the billing account of the project that pays"},
-		{"", "vpcServiceControlsUniqueIdentifier", "a perimeter of VPC Service Controls forbids to reach the object from here"},
+		{"", "vpcServiceControlsUniqueIdentifier", "a VPC Service Controls perimeter blocks access to the object from here"},
 		{"rateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
 		{"userRateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
 		{"quotaExceeded", "", "a quota of the project is used up; try again later"},

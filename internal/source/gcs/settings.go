@@ -60,7 +60,8 @@ func newSettings(v source.Grant, lookup attr.LookupEnv, named bool, scope string
 	followed := world.Attribute{IsFollowed: true, IsWritten: s.access.Credentials != "" || s.access.Token != ""}
 	_, set := lookup.Get(fileVar)
 	if set && world.Decide(fileVar, followed, world.Beside{Withholds: named}).Answer == world.Refused {
-		return settings{}, v.Errorf("credentials", "%s does not fill a block with a name; set credentials or access_token", fileVar)
+		return settings{}, v.Errorf("credentials", "%s does not apply to a block with a name; set credentials or access_token in the "+
+			"block", fileVar)
 	}
 	var err error
 	if s.endpoint, err = parseEndpoint(v.String("storage_custom_endpoint"), s.universe); err != nil {
@@ -126,7 +127,7 @@ func (s settings) keyHeader() (http.Header, error) {
 	}
 	key := source.CustomerKey(strings.TrimSpace(string(text)))
 	if key == nil {
-		return nil, errors.New("encryption_key: 32 bytes in base64 are required, or the path of a file that holds them so")
+		return nil, errors.New("encryption_key: 32 bytes in base64 are required, or the path of a file with these bytes in base64")
 	}
 	sum := sha256.Sum256(key)
 	h.Set("X-Goog-Encryption-Algorithm", "AES256")

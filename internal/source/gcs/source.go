@@ -62,10 +62,9 @@ var (
 func checkBucket(name string) error {
 	switch {
 	case strings.Contains(name, "/"):
-		return errors.New("the name of a bucket has no slash: leave out gs://; what follows the name of the bucket belongs in prefix")
+		return errors.New("the name of a bucket has no slash; remove gs://, and move the part after the name of the bucket to prefix")
 	case len(name) > 222 || !bucketName.MatchString(name):
-		return errors.New("this cannot be the name of a bucket: 3 to 222 lowercase letters, digits, dashes, underscores and dots " +
-			"are allowed")
+		return errors.New("this is not a valid bucket name; use 3 to 222 lowercase letters, digits, dashes, underscores and dots")
 	}
 	return nil
 }
@@ -76,7 +75,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		object: ObjectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
 	}
 	if !IsObjectName(l.object) {
-		return nil, req.Errorf("prefix", "with the workspace it makes no name of an object: at most 1024 bytes of printable UTF-8 are allowed")
+		return nil, req.Errorf("prefix", "with the workspace, it is not a valid object name; use at most 1024 bytes of printable UTF-8")
 	}
 	var err error
 	if l.settings, err = choose(r.credentials, l.name); err != nil {
@@ -157,16 +156,17 @@ type exchange struct {
 // receive stores the object in x.snapshot if the response is successful. Otherwise it returns an error.
 func (x *exchange) receive(resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK {
-		return Object{x.bucket, x.object, x.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket, or on the "+
-			"object, to the account that reads. Without storage.objects.list, it gets the same answer for an object that does not exist")
+		return Object{x.bucket, x.object, x.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket or the "+
+			"object to the account that reads. Without storage.objects.list, the account gets the same answer for an object that does "+
+			"not exist")
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {
-		return web.Final("the answer is not that of Cloud Storage: it does not say which generation of the object it is; check " +
+		return web.Final("the answer does not come from Cloud Storage, because it does not name the object's generation; check " +
 			"storage_custom_endpoint in {credentials}")
 	}
 	if x.generation != "" && generation != x.generation {
-		return web.Final("Cloud Storage answered with another generation than the one that was asked for")
+		return web.Final("Cloud Storage returned a generation that was not requested")
 	}
 	data, err := readBody(resp, x.limit)
 	if err != nil {

@@ -82,7 +82,8 @@ func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, 
 		return blob{}, meter.TooLarge(maxSize)
 	}
 	if isLFSPointer(b.data) {
-		return blob{}, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository holds only a pointer to it", shown(path))
+		return blob{}, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository contains only a pointer to the "+
+			"file", shown(path))
 	}
 	return b, nil
 }

@@ -64,8 +64,8 @@ func Connect(v attr.Values) (*Server, error) {
 	where, err := parseRepository(v.String("repository"))
 	switch {
 	case errors.Is(err, errSecretForSSH):
-		err = errors.New("a password does not belong in the address, and ssh would not use it; leave it out, and set ssh_private_key_file in " +
-			"this block, unless an ssh agent has the key")
+		err = errors.New("a password does not belong in the address, and ssh would not use it; remove the password, and set " +
+			"ssh_private_key_file in this block unless an ssh agent has the key")
 	case errors.Is(err, errSecretInURL):
 		err = errors.New("a password or token does not belong in the address; set password in this block, or GIT_PASSWORD")
 	}
@@ -86,10 +86,10 @@ func Connect(v attr.Values) (*Server, error) {
 	}
 	at, err := parseRef(branch)
 	if err == nil && (at.isID || branch == "HEAD" || strings.HasPrefix(branch, "refs/")) {
-		err = errors.New("the name of a branch is required, such as main: nothing else can be written to")
+		err = errors.New("the name of a branch is required, such as main; only branches can be written")
 	}
 	if err == nil && strings.HasPrefix(branch+"/", "locks/") {
-		err = errors.New("locks, and the branches below it, are for locks; states are kept in another branch")
+		err = errors.New("the branch locks, and the branches below it, are reserved for locks; use another branch")
 	}
 	if err != nil {
 		return nil, v.Errorf("ref", "%w", err)
@@ -213,7 +213,7 @@ func (v *Visit) Files(ctx context.Context, branch string) (names []string, err e
 		return nil, v.d.explain(err, p.ref)
 	}
 	if len(list.listing) == 0 && v.d.reach == walk {
-		return nil, errors.New("the repository has too many folders to list them")
+		return nil, errors.New("the repository has too many folders to list")
 	}
 	for line := range strings.SplitSeq(string(list.listing), "\x00") {
 		about, name, ok := strings.Cut(line, "\t")
@@ -229,7 +229,7 @@ func (t *tree) room(name string) error {
 	t = t.toward(name)
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
 		if e, ok := t.find(parent); ok && e.mode != modeDirectory {
-			return fmt.Errorf("%s is a file, and cannot be a folder as well", shown(parent))
+			return fmt.Errorf("%s is a file, so it cannot also be a folder", shown(parent))
 		}
 	}
 	return nil
@@ -244,7 +244,7 @@ func (t *tree) isExact(name string) error {
 		return !exact
 	})
 	if !exact {
-		return fmt.Errorf("the repository has %s with other code points for the same characters; rename it there", shown(name))
+		return fmt.Errorf("the repository has %s with other code points for the same characters; rename that file", shown(name))
 	}
 	return nil
 }

@@ -134,7 +134,8 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	}
 	a.username = cmp.Or(a.username, named.user())
 	if a.password != "" && a.username == "" {
-		return nil, grant.Errorf("username", `a password needs a username (GIT_USERNAME); for a token, most hosts accept any, such as "git"`)
+		return nil, grant.Errorf("username", "a password requires a username (GIT_USERNAME); for a token, most hosts accept any "+
+			`username, such as "git"`)
 	}
 	exposed := netfail.IsExposed(where.url, nil)
 	a.local = a.password != "" && where.protocol == "http" && !exposed
@@ -205,7 +206,7 @@ func (a *access) check(where remote, exposed bool) error {
 	case words != nil:
 		return words
 	case strings.Contains(a.username, ":"):
-		return errors.New("a git username cannot hold a colon; is it user:password? The second part belongs in password")
+		return errors.New("a git username cannot contain a colon; if this is user:password, move the second part to password")
 	case exposed:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
 			"use https, or set allow_plain_http in {credentials}", where.url.Host)
@@ -225,7 +226,7 @@ func secretFile(variable, path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(content))
 	if secret == "" {
-		return "", fmt.Errorf("the environment variable %s: the file is empty; is it the right one?", variable)
+		return "", fmt.Errorf("the environment variable %s: the file is empty; check its path", variable)
 	}
 	return secret, nil
 }
@@ -252,7 +253,7 @@ func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, 
 	var err error
 	a.sshKeyFile, err = readableFile(keyFile, grant)
 	if err == nil && strings.Contains(a.sshKeyFile, "${") {
-		err = grant.Errorf(keyFile, `ssh would take the "${" in this path for a variable`)
+		err = grant.Errorf(keyFile, `ssh would treat the "${" in this path as a variable`)
 	}
 	if err == nil && a.sshKeyFile != "" {
 		if content, unread := keyfile.Read(a.sshKeyFile); unread == nil {
@@ -272,10 +273,10 @@ func notPrivateKey(content []byte) string {
 	case err == nil:
 		return ""
 	case protected:
-		return "the private key is protected by a passphrase, and nobody can be asked here: load it into the ssh agent, or remove the " +
+		return "the private key has a passphrase, and nobody can be asked for it here; load the key into the ssh agent, or remove the " +
 			"passphrase with ssh-keygen -p"
 	case notPublic == nil && public != nil:
-		return "the file holds a public key; the private one has the same name without .pub"
+		return "the file contains a public key; use the private key, which has the same name without .pub"
 	}
 	return cmp.Or(recognize.NoSSHKey(content),
 		"the private key is truncated, or its type is not supported; check it with ssh-keygen -y -f FILE")

@@ -47,33 +47,34 @@ var advice = []struct {
 	then func(d *repository, at ref) error
 }{
 	{words(`(?m)^(fatal|error): Out of memory`), // not "remote: fatal: …", which is the server's own problem
-		say("git needs more memory than it may have: what the server answers is too long")},
+		say("git needs more memory than allowed, because the server's answer is too long")},
 	{words(`\Afatal: fetch-pack: invalid index-pack output\s*\z`, `died of signal 24\b`), // git prints no message of its own: SIGXCPU
-		say("git was stopped while it put together what the server sent, for which it gets " + maxWork.String() + " of processor time; " +
-			"a large repository needs a server with partial clones")},
-	{tooLarge, say("the server sends more than it was asked for, or the repository is too large to be read without partial clones")},
+		say("git was stopped, because unpacking the server's answer took more than " + maxWork.String() + " of processor time; " +
+			"for a large repository, use a server that supports partial clones")},
+	{tooLarge, say("the server sent more data than requested, or the repository is too large to read without partial clones")},
 	{noSuchRef, refAdvice},
-	{otherFormat, say("the repository's object ids have another length (SHA-1: 40 digits, SHA-256: 64) than ref has")},
+	{otherFormat, say("ref and the repository's object IDs differ in length (SHA-1: 40 digits, SHA-256: 64)")},
 	{notOurRef, func(_ *repository, at ref) error {
 		if at.isID {
-			return fmt.Errorf("the server has no commit %s; check the id, and that a branch or tag with it was pushed", at)
+			return fmt.Errorf("the server has no commit %s; check the ID, and that a branch or tag that contains the commit was pushed", at)
 		}
-		return errors.New("the server no longer has the commit that was just read; the branch was probably rewritten: try again")
+		return errors.New("the server no longer has the commit that was just read, probably because the branch was rewritten; try again")
 	}},
-	{unadvertised, say("the server gives out branches and tags only, not single commits; set ref to a branch or tag")},
+	{unadvertised, say("the server offers only branches and tags, not single commits; set ref to a branch or tag")},
 	{words(`Host key verification failed`, `REMOTE HOST IDENTIFICATION HAS CHANGED`, `No .* host key is known`),
-		say("ssh does not trust the server's host key; compare it with the one that the server's owner publishes and add it to known_hosts")},
+		say("ssh does not trust the server's host key; compare it with the key that the server's owner publishes, then add it to " +
+			"known_hosts")},
 	{words(`Permission denied \(`, `Too many authentication failures`),
 		keyAdvice},
 	{words(`Authentication failed`, `could not read (Username|Password)`, `unable to get password from user`, `returned error: 40[13]`,
 		`HTTP Basic: Access denied`), deniedAdvice},
-	{redirect, say("the server redirects, and credentials are not sent along; set repository to the address that it redirects to")},
+	{redirect, say("the server redirects to an address to which credentials are not sent; set repository to that address")},
 	{words(`unable to update url base from redirection`, `not valid: is this a git repository`),
-		say("the server did not answer as a git server does: it may have sent a page to sign in; check the address and the credentials")},
+		say("the server did not respond like a git server, and may have sent a sign-in page; check the address and the credentials")},
 	{words(`strange hostname`, `strange pathname`), say("git refuses the address")},
 	{words(`transport '.*' not allowed`, `[Pp]rotocol "?.*"? .*(not supported|disabled)`),
-		say("the address leads to another kind of transport, by a redirect or by url.<base>.insteadOf in the git configuration; " +
-			"set repository to the final address")},
+		say("a redirect, or url.<base>.insteadOf in the git configuration, leads to another transport; set repository to the final " +
+			"address")},
 	{words(`dubious ownership`), say("the repository belongs to another user; see safe.directory in git-config(1)")},
 	{words(`repository '.*' not found`, `[Rr]epository not found`, `does not appear to be a git repository`, `could not be found`,
 		`invalid gitfile format`,
@@ -87,13 +88,15 @@ var advice = []struct {
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
 	{words(`DENIED by `), // gitolite's
-		say("the server's rules do not give this user access to the repository, or there is no such repository; check repository, and the " +
-			"rules for reading and for branches")},
+		say("the server's rules deny this user access to the repository, or there is no such repository; check repository, and the rules " +
+			"for reading and for branches")},
 	{words(`dumb http transport does not support`),
-		say("the server only gives out files (\"dumb http\"), which is not supported; have it run git http-backend")},
-	{words(`returned error: 413`), say("the server, or a proxy in front of it, accepts no upload of this size; have its limit raised")},
+		say(`the server only serves files ("dumb http"), which is not supported; run git http-backend on the server`)},
+	{words(`returned error: 413`), say("the server, or a proxy in front of it, does not accept an upload of this size; have the limit " +
+		"raised")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or unavailable; try again")},
-	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; TMPDIR says where it is")},
+	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; free some space, or set TMPDIR " +
+		"to another folder")},
 	{words(`early EOF`, `unexpected disconnect`, `hung up unexpectedly`, `index-pack failed`, `invalid index-pack`, `bad pack`,
 		`pack (is corrupted|has bad object)`, `inflate`, `reset by peer`, `transfer closed`, `Empty reply from server`),
 		say("the connection broke off, or the data was damaged; try again")},
@@ -110,28 +113,28 @@ var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 func refAdvice(d *repository, at ref) error {
 	page := "" // git mistakes a page without line breaks for a repository without branches
 	if strings.HasPrefix(d.remote.protocol, "http") && !d.access.sent() {
-		page = "; or the server sent a page to sign in: no credentials were sent to it"
+		page = "; the server may also have sent a sign-in page, because no credentials were sent"
 	}
 	if at.name == "HEAD" {
 		return errors.New("the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or " +
 			"commit" + page)
 	}
 	if d.others != nil && len(d.others) == 0 {
-		return errors.New("the repository has neither branches nor tags: it is empty, or the address is that of something else" + page +
+		return errors.New("the repository has no branches or tags: it is empty, or this is not the address of a repository" + page +
 			d.remote.ofPage())
 	}
 	short := d.remote.ofPage()
 	switch {
 	case at.isBranch() && slices.Contains(d.others, at.name):
-		return fmt.Errorf("there is no branch %s in the repository, but a tag of that name; a branch is required", at)
+		return fmt.Errorf("the repository has no branch %s, only a tag with that name; a branch is required", at)
 	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
 	}
 	if shortID.MatchString(at.name) {
-		short = "; if this is a commit id, all of it is required (40 or 64 digits)"
+		short = "; if this is a commit ID, write all of its digits (40 or 64)"
 	}
 	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
-		short = fmt.Sprintf("; origin/ is the name of the server in a clone, and the branch itself is called %s", shown(branch))
+		short = fmt.Sprintf("; write %s without origin/, which is the name of the server in a clone", shown(branch))
 	}
 	err := fmt.Errorf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 	if near := syntax.Suggest(shortName(at.name), d.others); near != "" && short == near {
@@ -145,8 +148,8 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return d.access.grant.Blame(errors.New("the server's certificate was not accepted: ca_file is set, but does not contain " +
-			"the certificate of the authority that signed it"))
+		return d.access.grant.Blame(errors.New("the server's certificate was not accepted, because ca_file does not contain the " +
+			"certificate of the authority that signed it"))
 	}
 	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in {credentials}")
 }
@@ -156,13 +159,13 @@ func keyAdvice(d *repository, _ ref) error {
 	case a.keyMistake != "":
 		return a.grant.Blame(errors.New("the ssh server accepted no key: " + a.keyMistake))
 	case a.sshKeyFile != "":
-		return a.grant.Blame(errors.New("the ssh server did not accept the private key; add its public key there, and check the user in the " +
-			"address, which is git as a rule"))
+		return a.grant.Blame(errors.New("the ssh server did not accept the private key; add its public key to the server, and check the " +
+			"user in the address, which is usually git"))
 	case a.passwordUnused:
-		return a.grant.Blame(errors.New("the ssh server accepted no key: a password is for https:// addresses alone; set " +
+		return a.grant.Blame(errors.New("the ssh server accepted no key, and a password applies only to https:// addresses; set " +
 			"ssh_private_key_file, or use the https address"))
 	}
-	return errors.New("the ssh server accepted no key; load one into the ssh agent, or set ssh_private_key_file in {credentials}")
+	return errors.New("the ssh server accepted no key; load a key into the ssh agent, or set ssh_private_key_file in {credentials}")
 }
 
 const rejected = "the server rejected the credentials"
@@ -172,15 +175,16 @@ func deniedAdvice(d *repository, _ ref) error {
 	case a.password != "":
 		return a.grant.Blame(errors.New(rejected))
 	case a.username != "":
-		return errors.New("the server wants a password: the user name is set, and password is not; in {credentials}, set password, to a token " +
-			"as a rule")
-	case a.grant.Found:
-		return errors.New("the server wants credentials and there are none; set up a credential helper of git, or set username and password in " +
+		return errors.New("the server requires a password, but only the user name is set; set password, usually to a token, in " +
 			"{credentials}")
+	case a.grant.Found:
+		return errors.New("the server requires credentials, but there are none; set up a git credential helper, or set username and " +
+			"password in {credentials}")
 	}
-	err := errors.New("the server wants credentials and there are none; set up a credential helper of git, or add them to {settings}")
+	err := errors.New("the server requires credentials, but there are none; set up a git credential helper, or add the credentials to " +
+		"{settings}")
 	if missed := d.uncovered(); missed != "" {
-		err = errors.New("the server wants credentials: " + missed)
+		err = errors.New("the server requires credentials: " + missed)
 	}
 	return fault.Known(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
@@ -207,7 +211,7 @@ func notFoundAdvice(d *repository, _ ref) error {
 	if page := d.remote.ofPage(); page != "" {
 		return errors.New("there is no such repository" + page)
 	}
-	hidden := "there is no such repository, or it is not public: many servers answer so if credentials are missing; check repository"
+	hidden := "there is no such repository, or it is not public and requires credentials; check repository"
 	if missed := d.uncovered(); missed != "" {
 		return errors.New(hidden + "; " + missed)
 	}
@@ -220,7 +224,7 @@ func (d *repository) explain(err error, at ref) error {
 		return err
 	}
 	if errors.Is(err, errNoCommit) {
-		return fmt.Errorf("%s is not a commit; a branch, a tag of a commit or a commit id is required", at)
+		return fmt.Errorf("%s is not a commit; a branch, a tag of a commit or a commit ID is required", at)
 	}
 	failed, ok := errors.AsType[*commandError](err)
 	if !ok {
@@ -228,7 +232,7 @@ func (d *repository) explain(err error, at ref) error {
 	}
 	what := errors.New("git failed")
 	if failed.wasKilled() {
-		what = fmt.Errorf("git was ended (%w)", failed.err)
+		what = fmt.Errorf("git was killed (%w)", failed.err)
 	}
 	for _, a := range advice {
 		if a.when.MatchString(failed.said) {
@@ -237,8 +241,8 @@ func (d *repository) explain(err error, at ref) error {
 		}
 	}
 	if d.access.elsewhere {
-		what = fmt.Errorf("%w; url.<base>.insteadOf in the git configuration does not apply beside the password of a block: set "+
-			"repository to the address that it leads to", what)
+		what = fmt.Errorf("%w; url.<base>.insteadOf in the git configuration does not apply if a block sets a password, so set "+
+			"repository to the final address", what)
 	}
 	said := oneLine(d.access.redact(failed.said))
 	if said == "" {

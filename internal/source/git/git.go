@@ -164,8 +164,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("path", "%w", err)
 	}
 	if strings.TrimPrefix(at.name, "refs/heads/") == "locks/"+path {
-		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s; its copy of the state may be old: "+
-			"set ref to the branch with the state", shown(path))
+		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s, and its copy of the state may be old; set ref "+
+			"to the branch with the state", shown(path))
 	}
 	locked := cmp.Or(onLocked(req.String("on_locked")), lockIgnored)
 	return &file{pin: r.pin(where, at), path: path, maxSize: req.MaxSize, onLocked: locked}, nil

@@ -45,7 +45,7 @@ func (a *access) handOver(environ world.Environ) (world.Environ, *os.File, error
 	}
 	if err != nil {
 		_ = f.Close()
-		return world.Environ{}, nil, fmt.Errorf("the password cannot be handed to git: %w", err)
+		return world.Environ{}, nil, fmt.Errorf("could not pass the password to git: %w", err)
 	}
 	return environ, f, nil
 }

@@ -27,17 +27,18 @@ func (r remote) folder() string {
 func whyNoRepository(path string) string {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such folder on this machine; check repository, or give the address of the server"
+		return "there is no such folder on this machine; check repository, or set the address of the server"
 	case err != nil:
 		return "the folder cannot be read: " + keyfile.Reason(err).Error()
 	case !info.IsDir():
-		return "this is a file, and the folder of a repository is required; the file in it belongs in path"
+		return "this is a file, but the folder of a repository is required; set path to the file inside the repository"
 	}
 	for at := filepath.Dir(path); filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return fmt.Sprintf("this is a folder inside the repository %s; set repository to that, and put the rest before path", shown(at))
+			return fmt.Sprintf("this is a folder inside the repository %s; set repository to that folder, and begin path with the "+
+				"rest", shown(at))
 		}
 	}
-	return "this folder is no git repository: it holds no .git, and is not a bare one; check repository (to read files outside of " +
-		"repositories, use the source file)"
+	return "this folder is not a git repository: it contains no .git, and is not a bare repository; check repository, or use the source " +
+		"file to read files outside of repositories"
 }

@@ -35,9 +35,9 @@ func (o onLocked) accept(lock *source.Lock, unread error) (notice string, err er
 	case o == lockIgnored || lock == nil && unread == nil:
 		return "", nil
 	case lock == nil:
-		notice = fmt.Sprintf("whether the state is locked is not known: %v", unread)
+		notice = fmt.Sprintf("could not find out whether the state is locked: %v", unread)
 	case unread != nil:
-		notice = fmt.Sprintf("the state is locked, and the holder of the lock cannot be read: %v", unread)
+		notice = fmt.Sprintf("the state is locked, but the lock holder cannot be read: %v", unread)
 	default:
 		notice = "the state is locked " + describe(*lock)
 	}
@@ -98,7 +98,7 @@ func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 		return nil, t.locksErr
 	}
 	if id == "" {
-		return &source.Lock{}, fmt.Errorf("the branch locks/%s holds no file %s.lock; delete that branch if nobody has the "+
+		return &source.Lock{}, fmt.Errorf("the branch locks/%s contains no file %s.lock; delete that branch if nobody holds the "+
 			"lock", shown(name), shown(name))
 	}
 	b, ok := blobs[id]

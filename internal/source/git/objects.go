@@ -86,7 +86,7 @@ func readHeader(in *bufio.Reader) (id, kind string, size int64, err error) {
 	return fields[0], fields[1], size, nil
 }
 
-var errObjects = errors.New("git printed a file that cannot be read")
+var errObjects = errors.New("git's output for a file cannot be parsed")
 
 // readObjects reads one object for each entry of limits, and stores the blobs among them.
 func readObjects(stdout io.Reader, limits map[string]int64, blobs map[string]blob) error {

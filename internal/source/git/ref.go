@@ -51,9 +51,9 @@ func parseRef(text string) (ref, error) {
 func CheckBranch(name string) error {
 	switch {
 	case strings.HasPrefix(name, "-"):
-		return errors.New("a ref must not start with a dash; that of a branch, a tag or a commit is required, such as main")
+		return errors.New("a ref must not start with a dash; set a branch, tag or commit, such as main")
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(" ~^:?*[\\", r) }):
-		return errors.New(`a ref must not hold spaces, control characters or any of ~ ^ : ? * [ \`)
+		return errors.New("a ref must not contain spaces, control characters or any of ~ ^ : ? * [ \\")
 	case strings.Contains(name, ".."), strings.Contains(name, "@{"), name == "@", strings.HasSuffix(name, "."), !utf8.ValidString(name):
 		return errors.New(`this is not the name of a branch or tag; expressions such as "a..b" and "@{1}" are not supported`)
 	}
@@ -71,13 +71,13 @@ func CleanPath(text string) (string, error) {
 	case text == "" || clean == ".":
 		return "", errors.New("the path of a file inside the repository is required")
 	case recognize.Scheme(text) != "":
-		return "", errors.New("a path inside the repository is required, and this is the address of a server, which belongs in repository")
+		return "", errors.New("a path inside the repository is required, but this is the address of a server, which belongs in repository")
 	case strings.HasPrefix(clean, "/"):
-		return "", errors.New("the path starts at the root of the repository and has no leading slash")
+		return "", errors.New("the path starts at the root of the repository; remove the leading slash")
 	case clean == "..", strings.HasPrefix(clean, "../"):
-		return "", errors.New("the path leaves the repository: it begins at its root, so leave out ../")
+		return "", errors.New("the path leaves the repository, because it starts at the repository's root; remove ../")
 	case strings.Contains(clean, "\x00"):
-		return "", errors.New("the path holds a NUL character")
+		return "", errors.New("the path contains a NUL character")
 	default:
 		return clean, nil
 	}

@@ -123,7 +123,7 @@ func (d *repository) create() error {
 	d.run.sweep.Do(d.run.removeDead)
 	dir, held, err := d.run.makeDir()
 	if err != nil {
-		return fmt.Errorf("a temporary directory for git cannot be made (TMPDIR says where): %w", err)
+		return fmt.Errorf("could not create a temporary directory for git (TMPDIR sets the place): %w", err)
 	}
 	d.held = held
 	d.dir, d.tooLarge = dir, map[string]bool{}
@@ -134,7 +134,7 @@ func (d *repository) create() error {
 		d.configure(true),
 	)
 	if err != nil {
-		return fmt.Errorf("a temporary repository for git cannot be made (TMPDIR says where): %w", err)
+		return fmt.Errorf("could not create a temporary repository for git (TMPDIR sets the place): %w", err)
 	}
 	return nil
 }
@@ -308,9 +308,9 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 		why = "ignored the filter"
 	}
 	if d.complete = why != ""; d.complete {
-		who := "The administrator of the server can change that there: git -C REPOSITORY"
+		who := "To change that, the server's administrator can run: git -C REPOSITORY"
 		if folder := d.remote.folder(); folder != "" {
-			who = "To change that: git -C " + shown(folder)
+			who = "To change that, run: git -C " + shown(folder)
 		}
 		if size := d.packed(); size > d.run.slow {
 			t.slow = fmt.Sprintf("The server of the git repository %s %s, so the whole snapshot was downloaded (%d MB). %s config %s true",

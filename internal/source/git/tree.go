@@ -43,7 +43,7 @@ const (
 	modeDirectory  = "040000"
 )
 
-var errListing = errors.New("git printed a list of files that cannot be read")
+var errListing = errors.New("git's list of files cannot be parsed")
 
 // checkListing returns an error if [tree.each] cannot read every entry. A damaged list must not make it look
 // as if a file did not exist.
@@ -126,7 +126,7 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 }
 
 func (t *tree) missing(name string, credentialsSent bool) error {
-	detail := fmt.Sprintf("commit %s holds no file %s", t.commit, shown(name))
+	detail := fmt.Sprintf("commit %s contains no file %s", t.commit, shown(name))
 	for parent := path.Dir(name); parent != "." && parent != "/"; parent = path.Dir(parent) {
 		e, ok := t.find(parent)
 		if !ok {
@@ -157,7 +157,7 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		return true
 	})
 	if strings.ContainsAny(name, "*?") {
-		detail += "; path is the name of one file, and not a pattern: name that file"
+		detail += "; set path to the name of one file, not to a pattern"
 		isMistake = true
 	}
 	if near := t.near(sought, sought != name); near != "" && !strings.Contains(detail, ";") {

@@ -49,8 +49,8 @@ func (r remote) ofPage() string {
 	if part == nil {
 		return ""
 	}
-	return fmt.Sprintf("; this looks like the address of a page in a browser: that of the repository ends before %s, and what "+
-		"follows belongs in ref and path", part[0])
+	return fmt.Sprintf("; this looks like the address of a web page; end the address before %s, and set ref and path to what "+
+		"follows", part[0])
 }
 
 var tokenParameter = lazyregexp.New(`(?i)(^|&)(private_|access_|job_)?token=`)
@@ -70,7 +70,7 @@ func (r remote) user() string {
 // Errors in this file never repeat the address, because it may contain a password.
 var (
 	errSecretForSSH = errors.New("a password does not belong in the address, because it would end up in plans and states, and ssh would " +
-		"not use it; leave it out, and set ssh_private_key_file in {credentials}, unless an ssh agent has the key")
+		"not use it; remove the password, and set ssh_private_key_file in {credentials} unless an ssh agent has the key")
 	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; " +
 		"set it in {credentials}")
 	errNotAnURL = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git " +
@@ -82,18 +82,19 @@ var (
 func parseRepository(text string) (remote, error) {
 	switch {
 	case text == "":
-		return remote{}, errors.New("the address of a repository is required; is a variable empty?")
+		return remote{}, errors.New("the address of a repository is required; check whether a variable is empty")
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return remote{}, errors.New("the address holds control characters; type it again")
+		return remote{}, errors.New("the address contains control characters; type it again")
 	case strings.HasPrefix(text, "-"):
 		return remote{}, errors.New("an address must not start with a dash")
 	case strings.ContainsAny(text, "<>"):
-		return remote{}, errors.New("the address holds < or >, as around a placeholder; put the value in its place")
+		return remote{}, errors.New("the address contains < or >, as in a placeholder; replace the placeholder with its value")
 	case strings.HasPrefix(text, "git::"):
-		return remote{}, errors.New("git:: belongs to the source of a module, not to the address of a repository; leave it out" +
-			" (what follows a later // belongs in path, and ?ref= in ref)")
+		return remote{}, errors.New("git:: belongs in the source of a module, not in the address of a repository; remove git::, move the " +
+			"part after a later // to path, and the value of ?ref= to ref")
 	case remoteHelper.MatchString(text):
-		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any program; use an address with https:// or ssh://`)
+		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any ` +
+			"program; use an address with https:// or ssh://")
 	case filepath.IsAbs(text):
 		return localPath(text), nil
 	case strings.Contains(text, "://"):
@@ -118,8 +119,8 @@ func parseURL(text string) (remote, error) {
 		return remote{}, errSecretForSSH
 	}
 	if scpWithScheme.MatchString(text) {
-		return remote{}, errors.New("in an address with ssh://, a slash follows the host, as in " +
-			"ssh://git@git.example.com/acme/infra.git; without ssh://, it is a colon")
+		return remote{}, errors.New("an ssh:// address has a slash after the host, not a colon, as in " +
+			"ssh://git@git.example.com/acme/infra.git; write a colon only without ssh://")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -134,7 +135,7 @@ func parseURL(text string) (remote, error) {
 		return remote{}, errSecretInURL
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#") || u.Opaque != "" {
-		return remote{}, errors.New(`an address has no "?" or "#" part; a branch, a tag or a commit belongs in ref`)
+		return remote{}, errors.New(`an address has no "?" or "#" part; set ref to a branch, tag or commit`)
 	}
 	if u.Scheme == "file" {
 		if u.Host != "" || u.User != nil || u.Path == "" {
@@ -143,13 +144,13 @@ func parseURL(text string) (remote, error) {
 		return remote{protocol: "file", address: u.String()}, nil
 	}
 	if u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "ssh" {
-		return remote{}, errors.New("only https, http, ssh and file URLs are supported; git:// becomes https://")
+		return remote{}, errors.New("only https, http, ssh and file URLs are supported; replace git:// with https://")
 	}
 	if err := checkAuthority(u, text); err != nil {
 		return remote{}, err
 	}
 	if strings.Contains(u.Path, "//") {
-		return remote{}, errors.New("the part after // belongs to the source of a module; a folder of the repository belongs in path")
+		return remote{}, errors.New("a part after // belongs only in the source of a module; move the folder to path")
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		return remote{}, errors.New("the address names a server, but no repository on it; add its path")
@@ -166,7 +167,7 @@ func checkAuthority(u *url.URL, written string) error {
 		return err
 	}
 	if strings.HasSuffix(u.Host, ":") {
-		return errors.New("the port is missing; write it after the colon, or leave out the colon")
+		return errors.New("the port is missing; write it after the colon, or remove the colon")
 	}
 	if p := u.Port(); p != "" {
 		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
@@ -177,7 +178,7 @@ func checkAuthority(u *url.URL, written string) error {
 	case u.User == nil:
 		return nil
 	case strings.Contains(u.User.Username(), "@") && !strings.Contains(written, "%40"):
-		return errors.New("the address holds two @; write the one inside the user's name as %40")
+		return errors.New("the address contains two @; write the @ inside the user name as %40")
 	}
 	return checkUser(u.User.Username())
 }
@@ -208,7 +209,7 @@ var (
 func checkUser(name string) error {
 	switch {
 	case name == "" || !userName.MatchString(name):
-		return errors.New("the user in the address is not a plain name, such as git")
+		return errors.New("the user in the address must be a plain name, such as git")
 	case tokenPrefix.MatchString(name), len(name) > 39 && !strings.Contains(name, "@"), len(name) > 128:
 		return errSecretInURL
 	}

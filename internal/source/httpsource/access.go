@@ -40,17 +40,17 @@ func Doubts(err error, v attr.Values) error {
 	add := func(format string, args ...any) { err = fmt.Errorf("%w; %w", err, fmt.Errorf(format, args...)) }
 	switch username, password := v.String("username") != "", v.String("password") != ""; {
 	case password && !username:
-		add("password is set, and username is not")
+		add("password is set, but username is not")
 	case username && !password:
-		add("username is set, and password is not, or it is empty")
+		add("username is set, but password is missing or empty")
 	}
 	headers := v.StringMap("headers")
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch value := headers[name]; {
 		case value == "":
-			add("a header in headers is empty; is a variable empty?")
+			add("a header in headers is empty; check whether a variable is empty")
 		case strings.EqualFold(name, "Authorization") && !strings.Contains(value, " "):
-			add("Authorization has no scheme before it, such as Basic or Bearer")
+			add("the value of Authorization must begin with a scheme, such as Basic or Bearer")
 		}
 	}
 	return err

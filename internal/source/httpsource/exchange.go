@@ -85,15 +85,15 @@ func (x *exchange) receive(resp *http.Response) error {
 		return err
 	}
 	if len(data) == 0 { // in the backend, too, an empty body means that there is no state
-		return x.missing(web.Status(resp.StatusCode) + ", and nothing else")
+		return x.missing(web.Status(resp.StatusCode) + " with an empty body")
 	}
 	if isPage(resp.Header.Get("Content-Type"), data) {
 		if part := pageOfFile.FindStringSubmatch(x.asked.Path); part != nil {
-			return web.Final("the server answered with a web page (text/html) and not with a file: %s in the address is that of a page in a "+
-				"browser; use the address of the raw file, or the source git", part[0])
+			return web.Final("the server answered with a web page (text/html), not with a file, because %s in the address leads to a "+
+				"page for browsers; use the address of the raw file, or the source git", part[0])
 		}
-		return web.Final("the server answered with a web page (text/html) and not with a file: probably a page to sign in; " +
-			"check the address, and whether credentials are missing or have expired")
+		return web.Final("the server answered with a web page (text/html), probably a sign-in page, not with a file; check the address, " +
+			"and whether credentials are missing or have expired")
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: source.Revision(resp.Header.Get("ETag")), Warnings: x.warnings}
 	return nil
@@ -128,7 +128,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	sibling := x.credentials.OfSibling(x.asked)
 	switch {
 	case code == http.StatusUnauthorized && challenge == recognize.Unsupported:
-		return web.Final("the server at %s answered %s; it requires %s; have it accept Basic or a token", origin, web.Status(code), challenge)
+		return web.Final("the server at %s answered %s, because it requires %s; configure it to accept Basic or a "+
+			"token", origin, web.Status(code), challenge)
 	case code == http.StatusBadRequest && x.asked.Scheme == "http":
 		return web.Final("the server answered %s; check the address, and use https:// if it speaks TLS at this port", web.Status(code))
 	case code != http.StatusUnauthorized && code != http.StatusForbidden:
@@ -140,7 +141,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case missed != "":
 		missed = ": " + missed
 	case elsewhere:
-		missed = "; if that server is meant to have them, add an http block of credentials for it"
+		missed = "; if that server may receive credentials, add an http credentials block for it"
 	case sibling != "":
 		missed = "; " + sibling + ofSibling
 		arguments = nil
@@ -154,8 +155,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	return web.Final("%w", refused)
 }
 
-const ofSibling = " is meant for another state on this server; to use it for this one, too, add a block that covers it, " +
-	"even one without credentials"
+const ofSibling = " is meant for another state on this server; to use it for this state too, add a block that covers this address, even " +
+	"without credentials"
 
 func (x *exchange) redirected() string {
 	if to := source.Public(x.asked); to != x.String() {
@@ -185,11 +186,11 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 func checkMD5(header string, sent, unpacked []byte) error {
 	want, err := base64.StdEncoding.DecodeString(header)
 	if err != nil {
-		return web.Final("the server's Content-MD5 header is not base64; see what sets it")
+		return web.Final("the server's Content-MD5 header is not base64; check what sets the header")
 	}
 	sum := md5.Sum(unpacked) //nolint:gosec // see above
 	if !bytes.Equal(want, sent) && !bytes.Equal(want, sum[:]) {
-		return web.Again("the answer does not match its Content-MD5 header; it was damaged on the way")
+		return web.Again("the answer was damaged in transit: it does not match its Content-MD5 header")
 	}
 	return nil
 }

@@ -30,13 +30,14 @@ func header(g source.Grant) (http.Header, error) {
 	switch {
 	case token != "" && basic, taken && basic, token != "" && taken:
 		var set []string
-		for name, isSet := range map[string]bool{"username or password": basic, "bearer_token": token != "", "a header Authorization": taken} {
+		for name, isSet := range map[string]bool{"username or password": basic, "bearer_token": token != "", "an Authorization " +
+			"header": taken} {
 			if isSet {
 				set = append(set, name)
 			}
 		}
 		slices.Sort(set)
-		return nil, fmt.Errorf("%s are set, and only one of them can be sent; leave out the others", strings.Join(set, " and "))
+		return nil, fmt.Errorf("%s are set, but only one of them can be sent; remove the others", strings.Join(set, " and "))
 	case words != nil:
 		return nil, words
 	case token != "":
@@ -63,11 +64,11 @@ func ownHeaders(headers map[string]string) (http.Header, error) {
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			if strings.Contains(name, ":") {
-				return nil, errors.New("headers: the name of a header and its value are two texts, as in { \"PRIVATE-TOKEN\" = var.token }")
+				return nil, errors.New(`headers: each header has a name and a value, as in { "PRIVATE-TOKEN" = var.token }`)
 			}
 			return nil, errors.New("headers: a name must consist of letters, digits and dashes")
 		case isReserved(name):
-			return nil, fmt.Errorf("headers: %s cannot be set; leave it out", http.CanonicalHeaderKey(name))
+			return nil, fmt.Errorf("headers: %s cannot be set; remove it", http.CanonicalHeaderKey(name))
 		case len(h.Values(name)) > 0:
 			return nil, fmt.Errorf("headers: %s is set twice", http.CanonicalHeaderKey(name))
 		default:

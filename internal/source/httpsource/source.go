@@ -71,37 +71,36 @@ func checkAddress(text string) error {
 	switch {
 	case text != strings.TrimSpace(text):
 		odd := recognize.Text(text, recognize.Value).Said("") // so that the explained error does not report this mistake again
-		odd = cmp.Or(odd, "begins or ends with a space or a line break: remove it with trimspace(…)")
+		odd = cmp.Or(odd, "begins or ends with a space or a line break; remove it with trimspace(…)")
 		return fmt.Errorf("it %w", fault.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
-		return errors.New("it holds < or >, as around a placeholder; put the value in its place")
+		return errors.New("it contains < or >, as in a placeholder; replace the placeholder with its value")
 	case withoutScheme.MatchString(text):
 		return errors.New("http or https is required before the host, as in https://HOST/…")
 	case err != nil: // err would repeat the address
-		return fmt.Errorf("this is not a URL; one is required, such as " + anAddress)
+		return fmt.Errorf("a URL is required, such as " + anAddress)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
 	case u.User != nil:
 		return fault.With(errors.New("a user name or password does not belong in an address"),
-			"set it in an http block of credentials, in {settings}")
+			"set it in an http credentials block in {settings}")
 	case u.Hostname() == "http", u.Hostname() == "https":
-		return errors.New("http:// or https:// stands in it twice; write it once")
+		return errors.New("it contains http:// or https:// twice; write it once")
 	}
 	if strings.Contains(text, "#") {
-		return errors.New("the part after the # never gets to a server; remove it, or write %23 if the # is part of a name")
+		return errors.New("the part after # is never sent to a server; remove it, or write %23 if # is part of a name")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil { // a query that cannot be parsed cannot be searched for secrets
-		return fmt.Errorf("the part after the ? is not made of name=value pairs with & between them; encode what else " +
-			"is in it with urlencode(…)")
+		return fmt.Errorf("the part after ? must consist of name=value pairs separated by &; encode other characters with urlencode(…)")
 	}
 	if name := secretInQuery(q); name != "" {
 		return fault.With(fmt.Errorf("%s does not belong in an address, which is stored in the state", name),
-			"set it as query in an http block of credentials, in {settings}")
+			"set it as query in an http credentials block in {settings}")
 	}
 	if name := urlWithSecret(q); name != "" {
-		return fmt.Errorf("the URL in %s holds a user name, password or token, which do not belong in an address, "+
-			"because it is stored in the state; give them to the server in its own settings", outside.Line(name, maxName))
+		return fmt.Errorf("the URL in %s contains a user name, password or token, which do not belong in an address, because it is "+
+			"stored in the state; set them in the server's own settings", outside.Line(name, maxName))
 	}
 	return nil
 }

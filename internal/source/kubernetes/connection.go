@@ -75,7 +75,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	return conn, nil
 }
 
-var errNoCluster = errors.New("no setting says which cluster is meant; set host, config_path or in_cluster_config in {credentials}")
+var errNoCluster = errors.New("no cluster is set; set host, config_path or in_cluster_config in {credentials}")
 
 // place returns the configuration for the cluster that the settings name. If they name none, it returns the
 // configuration that kubectl, or a program in a pod, would use.
@@ -85,8 +85,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 		return r.inCluster(s)
 	case slices.ContainsFunc(s.paths, recognize.IsKubeconfig),
 		s.ambient && len(s.paths) == 0 && recognize.IsKubeconfig(s.String(kubectlVar)):
-		return nil, errors.New("config_path, config_paths or KUBECONFIG contains a kubeconfig in place of the path of one; write it to a " +
-			"file, and give its path")
+		return nil, errors.New("config_path, config_paths or KUBECONFIG contains a kubeconfig instead of a path; write the kubeconfig to " +
+			"a file, and set its path")
 	case len(s.paths) > 0:
 		return s.kubeconfig(s.paths, true)
 	case s.host != "":
@@ -114,9 +114,9 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if s.lookup == nil || s.Found {
 		return nil, errNoCluster
 	}
-	return nil, fault.Known(errors.New("no setting says which cluster is meant: there is no kubernetes block of credentials in {settings}, "+
-		"none of KUBE_HOST, KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG, KUBECONFIG is set, ~/.kube/config does not "+
-		"exist, and this is not a pod"), fault.NoCredentials{})
+	return nil, fault.Known(errors.New("no cluster is set: there is no kubernetes credentials block in {settings}, KUBE_HOST, "+
+		"KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG and KUBECONFIG are not set, ~/.kube/config does not exist, and this "+
+		"is not a pod"), fault.NoCredentials{})
 }
 
 // kubeconfig merges the kubeconfigs at paths. If all is true, all of them must exist. Otherwise, as with
@@ -135,11 +135,12 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	}
 	merged, err := rules.Load()
 	if err != nil { // err may quote the file
-		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is one, and not a directory", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is a kubeconfig file, not a "+
+			"directory", quoted(rules.Precedence))
 	}
 	context := s.String("config_context")
 	if _, ok := merged.Contexts[context]; !ok && context != "" {
-		return nil, fmt.Errorf("%s has no context of the name in config_context%s", quoted(rules.Precedence),
+		return nil, fmt.Errorf("%s has no context with the name in config_context%s", quoted(rules.Precedence),
 			syntax.Configured(context, slices.Sorted(maps.Keys(merged.Contexts))))
 	}
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: context, Context: api.Context{
@@ -153,10 +154,10 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	case err == nil:
 		return c, nil
 	case clientcmd.IsEmptyConfig(err) && !slices.ContainsFunc(rules.Precedence, recognize.Exists):
-		return nil, fmt.Errorf("%s does not exist; correct KUBECONFIG, or set config_path in a kubernetes block of credentials",
+		return nil, fmt.Errorf("%s does not exist; correct KUBECONFIG, or set config_path in a kubernetes credentials block",
 			quoted(rules.Precedence))
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("%s names no cluster; check which file is named, or set host", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s names no cluster; check that it is the right file, or set host", quoted(rules.Precedence))
 	}
 	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		for _, one := range all.Errors() {
@@ -165,7 +166,8 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s cannot be used: check that its context, user and cluster are there and complete, and the files that it names",
+	return nil, fmt.Errorf("%s cannot be used; check that its context, user and cluster exist and are complete, and check the files that "+
+		"it names",
 		quoted(rules.Precedence))
 }
 
@@ -190,7 +192,7 @@ func (r *run) inCluster(s settings) (*rest.Config, error) {
 	}
 	token := filepath.Join(r.serviceAccount, "token")
 	if _, err := os.Stat(token); err != nil {
-		return nil, fmt.Errorf("in_cluster_config: %q: %w; is this a pod with a service account?", token, keyfile.Reason(err))
+		return nil, fmt.Errorf("in_cluster_config: %q: %w; check that this is a pod with a service account", token, keyfile.Reason(err))
 	}
 	return &rest.Config{
 		Host: "https://" + net.JoinHostPort(host, port), BearerTokenFile: token,
@@ -225,7 +227,8 @@ func (s settings) overlay(c *rest.Config) error {
 	}
 	c.Host = u.String()
 	if c.AuthProvider != nil {
-		return errors.New("the kubeconfig uses an auth-provider, which Kubernetes has given up; use a credential plugin (exec), or set token")
+		return errors.New("the kubeconfig uses an auth-provider, which Kubernetes no longer supports; use a credential plugin (exec), or " +
+			"set token")
 	}
 	s.setProxy(c)
 	return nil

@@ -37,7 +37,7 @@ func table() attr.Table {
 			{Name: "secret_suffix", Type: cty.String,
 				Doc: "The last part of the secret's name. Required unless there is an `object` block."},
 			{Name: "namespace", Type: cty.String, Env: []string{"KUBE_NAMESPACE"}, Default: cty.StringVal("default"),
-				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed"),
+				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace name; use only lowercase letters, digits and dashes"),
 				Doc:   "The namespace of the secret. Defaults to `default`. An `object` block has a namespace of its own."},
 			source.ChoiceAttr("cluster", "kubernetes", "that says how to reach the cluster"),
 		},

@@ -82,7 +82,7 @@ func (l *location) find(ctx context.Context, c *client) (document, error) {
 		case k.Namespaced && o.Namespace == "":
 			return document{}, fmt.Errorf("a %s is in a namespace; set namespace in the object block", o.Kind)
 		case !k.Namespaced && o.Namespace != "":
-			return document{}, fmt.Errorf("a %s is in no namespace; leave namespace out of the object block", o.Kind)
+			return document{}, fmt.Errorf("a %s is not in a namespace; remove namespace from the object block", o.Kind)
 		}
 		return what, nil
 	}

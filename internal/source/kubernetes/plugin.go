@@ -49,7 +49,7 @@ func checkPlugin(e *api.ExecConfig) error {
 	}
 	for _, v := range e.Env {
 		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") {
-			return errors.New("env has a name that no variable can have")
+			return errors.New("env contains a name that is not valid for a variable")
 		}
 	}
 	return nil
@@ -67,13 +67,13 @@ func pluginOf(c *rest.Config) (*plugin, error) {
 		return nil, nil
 	}
 	if e.InteractiveMode == api.AlwaysExecInteractiveMode {
-		return nil, fmt.Errorf("the credential plugin %s requires a terminal, and there is none", programName(e.Command))
+		return nil, fmt.Errorf("the credential plugin %s requires a terminal, but no terminal is available", programName(e.Command))
 	}
 	p := &plugin{ExecConfig: e}
 	if e.ProvideClusterInfo {
 		cluster, err := rest.ConfigToExecCluster(c)
 		if err != nil {
-			return nil, errors.New("the credential plugin cannot be told about the cluster")
+			return nil, errors.New("could not describe the cluster to the credential plugin")
 		}
 		p.cluster = cluster
 	}
@@ -105,7 +105,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 	case ctx.Err() != nil:
 		return answer{}, err
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("took too long: it is stopped after %v", program.Patience)
+		err = fmt.Errorf("took too long, and was stopped after %v", program.Patience)
 	case errors.Is(err, world.ErrTooLong):
 		err = fmt.Errorf("printed more than %d bytes", maxAnswer)
 	case exited:
@@ -114,7 +114,7 @@ func (p *plugin) run(ctx context.Context) (answer, error) {
 			err = fmt.Errorf("%w; it said: %s", err, outside.Quoted(text, maxSaid))
 		}
 	case err != nil:
-		err = errors.New("is not found, or cannot be run; install it, or give its path")
+		err = errors.New("was not found, or cannot be run; install it, or set its path")
 	default:
 		a, err = p.decode(printed)
 	}
@@ -132,12 +132,12 @@ func (p *plugin) environ() (world.Environ, error) {
 	if p.cluster != nil {
 		info.Spec.Cluster = &clientauthv1.Cluster{}
 		if err := clientauthv1.Convert_clientauthentication_Cluster_To_v1_Cluster(p.cluster, info.Spec.Cluster, nil); err != nil {
-			return world.Environ{}, errors.New("the credential plugin cannot be told about the cluster")
+			return world.Environ{}, errors.New("could not describe the cluster to the credential plugin")
 		}
 	}
 	text, err := json.Marshal(info)
 	if err != nil {
-		return world.Environ{}, errors.New("the credential plugin cannot be told about the cluster")
+		return world.Environ{}, errors.New("could not describe the cluster to the credential plugin")
 	}
 	env := p.world.Environ()
 	for _, v := range p.Env {
@@ -153,7 +153,7 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	case err != nil || c.Kind != "ExecCredential":
 		return answer{}, errors.New("did not print an ExecCredential; run it in a shell to see what it prints")
 	case c.APIVersion != p.APIVersion:
-		return answer{}, fmt.Errorf("answered with another api_version than %s", p.APIVersion)
+		return answer{}, fmt.Errorf("did not answer with the api_version %s", p.APIVersion)
 	case c.Status == nil || c.Status.Token == "" && c.Status.ClientCertificateData == "":
 		return answer{}, errors.New("printed neither a token nor a client certificate")
 	case (c.Status.ClientCertificateData == "") != (c.Status.ClientKeyData == ""):

@@ -94,11 +94,12 @@ func near(home, asked string) source.Match {
 func (s *settings) check() error {
 	switch {
 	case s.has("token") && s.has("username", "password"):
-		return errors.New("token excludes username and password")
+		return errors.New("token cannot be set together with username and password")
 	case s.Bool("in_cluster_config") && (s.host != "" || len(s.paths) > 0):
-		return errors.New("in_cluster_config excludes host, config_path and config_paths; leave out one side")
+		return errors.New("in_cluster_config cannot be set together with host, config_path or config_paths; remove in_cluster_config or " +
+			"the others")
 	case len(s.paths) == 0 && !s.ambient && s.has("config_context", "config_context_auth_info", "config_context_cluster"):
-		return errors.New("config_context, config_context_auth_info and config_context_cluster need a config_path")
+		return errors.New("config_context, config_context_auth_info and config_context_cluster require config_path")
 	}
 	return nil
 }

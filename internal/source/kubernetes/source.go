@@ -45,10 +45,10 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	suffix := req.String("secret_suffix")
 	if l.object != nil {
 		if suffix != "" {
-			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block are mutually exclusive; choose one of them")
+			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block cannot be set together; remove one of them")
 		}
 		if req.OtherWorkspace() != "" {
-			return nil, errors.New("an object has no workspaces; leave workspace out")
+			return nil, errors.New("an object has no workspaces; remove workspace")
 		}
 		return l, nil
 	}
@@ -57,8 +57,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	}
 	l.namespace, l.name = req.String("namespace"), "tfstate-"+cmp.Or(req.Workspace, "default")+"-"+suffix
 	if !syntax.IsDomain(l.name) {
-		return nil, req.Errorf("secret_suffix", "together with the workspace it makes %q, which cannot be the name of a secret: "+
-			"lowercase letters, digits, dashes and dots are allowed", l.name)
+		return nil, req.Errorf("secret_suffix", "together with the workspace, it results in %q, which is not a valid name of a secret; "+
+			"use only lowercase letters, digits, dashes and dots", l.name)
 	}
 	return l, nil
 }
@@ -151,9 +151,9 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 		missing := errors.Is(err, errNotThere)
 		switch {
 		case missing && part == 0:
-			detail := fmt.Sprintf("%s does not exist, or has no tfstate in it", what)
+			detail := fmt.Sprintf("%s does not exist, or contains no tfstate", what)
 			if strings.Count(l.name, "tfstate-") > 1 {
-				detail += "; secret_suffix is what follows tfstate- and the workspace in its name"
+				detail += "; set secret_suffix to the part of its name after tfstate- and the workspace"
 			}
 			return nil, &source.MissingError{Detail: detail, CredentialsSent: c.sends}
 		case err != nil && !missing:
@@ -209,7 +209,8 @@ func (c *client) state(ctx context.Context, what document) ([]byte, string, erro
 
 func unpack(packed []byte, limit int64) ([]byte, error) {
 	if _, err := gzip.NewReader(bytes.NewReader(packed)); err != nil {
-		return nil, errors.New("the secret does not hold a state of the kubernetes backend: it is not compressed with gzip")
+		return nil, errors.New("the secret does not contain a state of the kubernetes backend, because its data is not compressed with " +
+			"gzip")
 	}
 	data, err := meter.Unpack(packed, limit, gzip.NewReader)
 	switch {
@@ -218,7 +219,8 @@ func unpack(packed []byte, limit int64) ([]byte, error) {
 	case errors.Is(err, meter.ErrExpands):
 		return nil, fmt.Errorf("the state in the secret: %w", err)
 	case err != nil:
-		return nil, errors.New("the state in the secret is damaged or incomplete: gzip cannot open it; if it was written just now, try again")
+		return nil, errors.New("the state in the secret is damaged or incomplete, because gzip cannot decompress it; try again if the " +
+			"state was just written")
 	}
 	return data, nil
 }

@@ -91,7 +91,7 @@ func (s Store) Explain(o Object, err error) error {
 	_, sent := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
 	case status == 0 && !sent:
-		return errors.New("the request could not be made; check the credentials, and whether the settings go together")
+		return errors.New("could not create the request; check the credentials, and whether the settings fit together")
 	case status == 0:
 		return &Answer{text: s.noAnswer(err)}
 	case !ok:
@@ -102,7 +102,7 @@ func (s Store) Explain(o Object, err error) error {
 	case code == "NoSuchKey" && status == http.StatusNotFound:
 		return s.missing("the bucket has no such object (404 NoSuchKey)")
 	case code == "MethodNotAllowed" && status == http.StatusMethodNotAllowed && o.Version != "" && header.Get("X-Amz-Delete-Marker") == "true":
-		return s.missing("the version is the mark of a deletion (405 MethodNotAllowed)")
+		return s.missing("the version is a delete marker (405 MethodNotAllowed)")
 	}
 	message := api.ErrorMessage()
 	return &Answer{status, code, s.reason(o, status, code, message, header.Get("X-Amz-Bucket-Region")), isClash(code, message)}
@@ -133,45 +133,45 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 func (s Store) known(o Object, status int, code, message, region string) string {
 	isKMS := s.Words.Decrypt != "" && len(code) < 50 && kmsCode.MatchString(code)
 	return answers.Find([]answers.Row{
-		{Unless: !isClash(code, message), Text: "on this store, a key cannot be an object and a folder: another object has the name of a folder of this key, " +
-			"or there are objects below this key; choose another key"},
+		{Unless: !isClash(code, message), Text: "on this store, a key cannot be both an object and a folder, but another object has the " +
+			"name of a folder in this key, or there are objects below this key; choose another key"},
 		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
-			"and the endpoint if there is one", o.Bucket)},
+			"and the endpoint if it is set", o.Bucket)},
 		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid"},
 		{Code: "NoSuchVersion", Text: "the object has no such version"},
-		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the version is not one that the store knows"},
+		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the store does not know the version"},
 		{Code: "InvalidArgument", Text: s.refused("the request is refused")},
 		{Code: "InvalidRequest", Unless: s.Words.Writes && o.CustomerKey == nil, Text: s.invalid(o)},
 		{Code: "InvalidRequest", Text: s.refused("the request is refused")},
-		{Code: "XAmzContentSHA256Mismatch BadDigest", Text: s.refused("the store has read other bytes than were sent")},
-		{Status: "501", Text: s.refused("the store does not support a part of the request")},
+		{Code: "XAmzContentSHA256Mismatch BadDigest", Text: s.refused("the store did not receive the bytes that were sent")},
+		{Status: "501", Text: s.refused("the store does not support part of the request")},
 		{Code: full, Text: noRoom},
 		{Status: "507", Text: noRoom},
 		{Code: "EntityTooLarge", Text: tooLarge},
 		{Status: "413", Text: tooLarge},
 		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the object cannot be read"},
-		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check the endpoint, which may be that of a website, " +
-			"and proxies"},
+		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check any proxy and the endpoint, which may be a " +
+			"website endpoint"},
 		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},
-		{Code: "PreconditionFailed", Text: "the object was changed since it was read, or exists although it must not"},
+		{Code: "PreconditionFailed", Text: "the object was changed after it was read, or it already exists"},
 		{Code: "PermanentRedirect TemporaryRedirect Redirect IllegalLocationConstraintException InvalidRegion " +
 			"AuthorizationHeaderMalformed AuthorizationQueryParametersError", Text: s.elsewhere(region)},
 		{Code: "AccessDenied", Text: s.denied(o, message)},
 		{Code: "InvalidAccessKeyId SignatureDoesNotMatch InvalidToken InvalidSecurity TokenRefreshRequired AccessKeyDisabled",
 			Text: "the credentials are not valid; check them in {credentials}"},
-		{Code: "ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new ones"},
-		{Code: "RequestTimeTooSkewed", Text: "the clock of this machine is wrong: it differs too much from the store's; set it"},
+		{Code: "ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new credentials"},
+		{Code: "RequestTimeTooSkewed", Text: "the clock of this machine differs too much from the store's; correct the clock"},
 		{Code: "AllAccessDisabled AccountProblem NotSignedUp InvalidPayer", Text: "the account or the bucket is closed"},
 		{Code: "SlowDown Throttling ThrottlingException RequestLimitExceeded TooManyRequests TooManyRequestsException " +
 			"BandwidthLimitExceeded", Text: "too many requests, even after retries; try again later"},
 		{Code: "InternalError ServiceUnavailable RequestTimeout OperationAborted", Text: "the service is unavailable; try again later"},
-		{Unless: !isKMS, Text: "the key of KMS that the object is encrypted with cannot be used"},
+		{Unless: !isKMS, Text: "the object's KMS key cannot be used"},
 	}, status, code, "").Text
 }
 
 const (
 	noRoom   = "the store is full, or a quota is used up"
-	tooLarge = "the store, or a proxy in front of it, accepts no object of this size; have its limit raised"
+	tooLarge = "the store, or a proxy in front of it, does not accept an object of this size; have the limit raised"
 )
 
 // refused adds advice to text for stores that do not support checksums.
@@ -191,7 +191,7 @@ var (
 func (s Store) denied(o Object, message string) string {
 	w := s.Words
 	if w.Decrypt != "" && strings.Contains(message, w.Decrypt) {
-		return "access is denied: the object is encrypted with a key on which the credentials need " + w.Decrypt
+		return "access is denied; the credentials need " + w.Decrypt + " on the object's encryption key"
 	}
 	need := w.Read
 	if o.Version != "" && w.ReadVersion != "" {
@@ -202,14 +202,16 @@ func (s Store) denied(o Object, message string) string {
 		text += "; the credentials need " + need + " on this object"
 	}
 	if w.Decrypt != "" {
-		text += ", and " + w.Decrypt + " if it is encrypted with a key of KMS"
+		text += ", and " + w.Decrypt + " if it is encrypted with a KMS key"
 	}
-	if w.List != "" {
-		text += fmt.Sprintf("; %s gives it for an object that does not exist as well, "+
-			"unless the identity may list the bucket (%s)", w.Store, w.List)
-	}
-	if o.CustomerKey != nil {
-		text += ", and for a wrong " + w.CustomerKey
+	switch {
+	case w.List != "" && o.CustomerKey != nil:
+		text += fmt.Sprintf(". %s also denies access if %s is wrong, or if the object does not exist and the identity may not list the "+
+			"bucket (%s)", w.Store, w.CustomerKey, w.List)
+	case w.List != "":
+		text += fmt.Sprintf(". %s also denies access if the object does not exist and the identity may not list the bucket (%s)", w.Store, w.List)
+	case o.CustomerKey != nil:
+		text += "; check " + w.CustomerKey
 	}
 	return text
 }
@@ -220,26 +222,24 @@ func (s Store) invalid(o Object) string {
 	case name == "":
 		return refused
 	case o.CustomerKey == nil:
-		return refused + "; if the object is encrypted with a key of yours (SSE-C), set " + name + " in {credentials}"
+		return refused + "; if the object is encrypted with your own key (SSE-C), set " + name + " in {credentials}"
 	default:
-		return refused + "; the object is not encrypted with a key of yours (SSE-C), or " + name + " is another one"
+		return refused + "; the object is not encrypted with your own key (SSE-C), or " + name + " is a different key"
 	}
 }
 
 // elsewhere returns the error message for a bucket that is not where the request was sent.
 func (s Store) elsewhere(region string) string {
-	text := "the bucket is elsewhere, and nothing was sent there"
 	own := s.Client.Options().Region
 	if len(region) >= 40 || !regionName.MatchString(region) || region == own {
-		return fmt.Sprintf("%s; it was asked for in the region %s: check region, and the endpoint if there is one", text, own)
+		return fmt.Sprintf("the bucket is not in the region %s, and nothing was sent elsewhere; check region, and the endpoint if it is set", own)
 	}
-	return fmt.Sprintf("%s; it is in the region %s: set region", text, region)
+	return fmt.Sprintf("the bucket is in the region %s, to which nothing was sent; set region", region)
 }
 
 // strange returns the error message for a response that does not come from a store.
 func (s Store) strange(status int) string {
-	return fmt.Sprintf("the answer is not one of %s (HTTP status %d); "+
-		"check the endpoint and proxies if there are any", s.Words.Store, status)
+	return fmt.Sprintf("the answer does not come from %s (HTTP status %d); check the endpoint and any proxy", s.Words.Store, status)
 }
 
 // isTwice reports whether the host starts with the same labels twice.
@@ -256,11 +256,11 @@ func isTwice(host string) bool {
 func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && isTwice(lookup.Name) {
-		return text + "; the endpoint already contains the bucket, which is put before its host: leave it out of the endpoint"
+		return text + "; the endpoint already contains the bucket, which is added before its host; remove the bucket from the endpoint"
 	} else if ok {
-		text += "; its name comes from region, or from an endpoint"
+		text += "; the host name comes from region or from an endpoint"
 		if o := s.Client.Options(); s.Words.PathStyle != "" && o.BaseEndpoint != nil && !o.UsePathStyle {
-			text += ", with the bucket before it: set " + s.Words.PathStyle + " = true if the bucket belongs behind it, as with MinIO"
+			text += ", with the bucket before it; set " + s.Words.PathStyle + " = true if the bucket belongs after it, as with MinIO"
 		}
 	}
 	return text

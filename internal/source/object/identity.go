@@ -39,7 +39,7 @@ func Identity(g source.Grant, attrs ...string) string {
 func KeysOf(g source.Grant, id, token string) (aws.Credentials, error) {
 	keys := Keys(g.String(id), g.String("secret_key"), token)
 	if keys.SecretAccessKey == "" {
-		return keys, g.Errorf("secret_key", "%s needs secret_key", id)
+		return keys, g.Errorf("secret_key", "%s requires secret_key", id)
 	}
 	if err := CheckKeys(keys); err != nil {
 		return keys, g.Errorf(id, "%w", err)
@@ -68,7 +68,7 @@ func CheckKeys(keys aws.Credentials) error {
 	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
 		for _, r := range s {
 			if r > unicode.MaxASCII || !unicode.IsPrint(r) || r == ' ' || r == ',' || r == '/' && s == keys.AccessKeyID {
-				return errors.New("keys and tokens are made of letters, digits and a few signs, without spaces; copy all of it")
+				return errors.New("keys and tokens consist of letters, digits and a few signs, without spaces; copy the whole value")
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func IsRole(name string) bool { return roleName.MatchString(name) && name != "."
 // and decodes the JSON response into answer. who names the service in errors.
 func (n Network) AskInstance(ctx context.Context, who, url, role string, header http.Header, answer any) error {
 	if !IsRole(role) { // the name may come from a profile
-		return fmt.Errorf("%.200q cannot be the name of a role", role)
+		return fmt.Errorf("%.200q is not a valid role name", role)
 	}
 	status, body, err := n.Wire(true).Ask(ctx, http.MethodGet, url+role, header)
 	var outcome struct{ Code string }
@@ -92,9 +92,9 @@ func (n Network) AskInstance(ctx context.Context, who, url, role string, header 
 	case err != nil:
 		return fmt.Errorf("%s: %w", who, err)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("%s knows no role %q; is it attached to the instance?", who, role)
+		return fmt.Errorf("%s knows no role %q; check that the role is attached to the instance", who, role)
 	case status != http.StatusOK:
-		return fmt.Errorf("%s gave no keys of the role %q: the answer has the status %d", who, role, status)
+		return fmt.Errorf("%s returned no keys for the role %q: the answer has the status %d", who, role, status)
 	case json.Unmarshal(body, &outcome) != nil || outcome.Code != "Success" || json.Unmarshal(body, answer) != nil:
 		return fmt.Errorf("%s returned no usable keys", who)
 	}
@@ -135,7 +135,7 @@ func (n Network) Assume(
 	} else if strings.HasPrefix(*code, "InvalidParameter") || strings.HasPrefix(*code, "MissingParameter") {
 		reason = "the request is refused; check the assume_role arguments"
 	} else if status == http.StatusOK {
-		reason = "the answer is not one of STS"
+		reason = "the answer does not come from STS"
 	}
 	return fmt.Errorf("%s: the role %q cannot be assumed: %s", s.Name, role, reason)
 }

@@ -34,19 +34,19 @@ var bucketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 // path.
 func CheckBucket(name string) error {
 	if name == "" {
-		return errors.New("the name of a bucket is required; is a variable empty?")
+		return errors.New("the name of a bucket is required; check whether a variable is empty")
 	}
 	switch scheme := recognize.Scheme(name); {
 	case scheme != "" && !strings.HasPrefix(scheme, "http"):
-		return fmt.Errorf("the name of a bucket is required, without %s:// before it and a path behind it", outside.Line(scheme, 20))
+		return fmt.Errorf("the name of a bucket is required, without %s:// before it or a path after it", outside.Line(scheme, 20))
 	case scheme == "" && strings.Contains(strings.TrimRight(name, "/"), "/"):
-		return errors.New("the name of a bucket has no slash; what follows it belongs in the path of the state in the bucket")
+		return errors.New("the name of a bucket has no slash; move the part after the slash to the path of the state in the bucket")
 	}
 	if len(name) > 255 || !bucketName.MatchString(name) || strings.Contains(name, "..") {
-		return errors.New("this cannot be the name of a bucket: two or more letters, digits, dashes and dots are required, and no path")
+		return errors.New("this is not a valid bucket name; use two or more letters, digits, dashes and dots, without a path")
 	}
 	if otherBucket.MatchString(name) {
-		return errors.New("directory buckets, Object Lambda and Outposts are not read from")
+		return errors.New("directory buckets, Object Lambda and Outposts are not supported")
 	}
 	return nil
 }
@@ -57,13 +57,13 @@ func CheckKey(key string) error {
 	case key == "":
 		return errors.New("the key of an object is required")
 	case len(key) > maxKey:
-		return errors.New("with the workspace it has more than 1024 bytes, which no key has")
+		return errors.New("with the workspace, it is longer than 1024 bytes, the maximum length of a key")
 	case recognize.Scheme(key) != "":
-		return errors.New("this is a URL, and the path of the object in its bucket is required")
+		return errors.New("this is a URL, but the path of the object in its bucket is required")
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
 		return errors.New("it must not begin or end with a slash; remove the slash")
 	case slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return part == "." || part == ".." }):
-		return errors.New("it must not hold . or .. as a part: servers and proxies would read it as another one")
+		return errors.New("it must not contain . or .. as a part, because servers and proxies would take it for another path")
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func IsBucketLabel(s string) bool { return len(s) >= 3 && syntax.IsLabel(s) }
 func ParseEndpoint(text string) (*url.URL, error) {
 	u := recognize.Endpoint(text)
 	if u == nil || u.Path != "" && u.Path != "/" {
-		return nil, errors.New("a host is required, or the URL of one, such as https://store.example.com")
+		return nil, errors.New("a host or its URL is required, such as https://store.example.com")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

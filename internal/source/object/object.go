@@ -101,7 +101,7 @@ func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error)
 		version = ""
 	}
 	if o.Version != "" && o.Version != noVersion && o.Version != version {
-		return nil, errors.New(s.Words.Store + " answered with another version than the one that was asked for; does the bucket keep versions?")
+		return nil, errors.New(s.Words.Store + " returned a version that was not requested; check that the bucket keeps versions")
 	}
 	size := int64(-1)
 	if answer.ContentLength != nil {

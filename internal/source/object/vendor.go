@@ -63,7 +63,7 @@ func (v Vendor) KindOver(n Network) source.Kind {
 }
 
 // NoVersion is the error message for a text that [IsVersion] rejects.
-const NoVersion = "this cannot be the ID of a version; copy all of it"
+const NoVersion = "this is not a valid version ID; copy the whole ID"
 
 // IsVersion reports whether text can be a version ID.
 func IsVersion(text string) bool { return len(text) <= source.MaxRevision }
@@ -164,10 +164,10 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []so
 	}
 	switch {
 	case endpoint.Scheme == "http" && l.CustomerKey != nil:
-		return nil, fmt.Errorf("%s is sent over TLS only, and the endpoint begins with http; write https", words.CustomerKey)
+		return nil, fmt.Errorf("%s is only sent over TLS, but the endpoint begins with http; use https", words.CustomerKey)
 	case netfail.IsExposed(endpoint, nil):
 		warnings = append(warnings,
-			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read what in it is not encrypted"))
+			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read its unencrypted parts"))
 	case l.Unverified:
 		warnings = append(warnings, web.Unverified("the server", "insecure is set"))
 	}

@@ -29,14 +29,16 @@ func Vendor() object.Vendor {
 			Store: "Oracle Object Storage", Short: "Oracle",
 			Read: "OBJECT_READ", CustomerKey: "sse_customer_key",
 			Reasons: map[string]string{
-				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user may not read in " +
-					"it: Oracle gives the same answer for both; the policy must allow reading objects in its compartment",
-				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user may not read in " +
-					"it: Oracle gives the same answer for both; the policy must allow reading objects in its compartment",
-				"NamespaceNotFound":             "there is no such namespace in the region",
-				"NotAuthenticated":              "the Customer Secret Key is not valid; check it in {credentials}",
-				"NotAuthorizedOrNotFound":       "the object is not there, or the user may not read it: Oracle gives the same answer for both",
-				"BucketNotAuthorizedOrNotFound": "the bucket is not there, or the user may not read in it: Oracle gives the same answer for both",
+				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user may not read it (Oracle gives the " +
+					"same answer for both); check that the policy allows reading objects in its compartment",
+				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user may not read it (Oracle gives " +
+					"the same answer for both); check that the policy allows reading objects in its compartment",
+				"NamespaceNotFound": "there is no such namespace in the region",
+				"NotAuthenticated":  "the Customer Secret Key is not valid; check it in {credentials}",
+				"NotAuthorizedOrNotFound": "the object does not exist, or the user may not read it (Oracle gives the same answer " +
+					"for both)",
+				"BucketNotAuthorizedOrNotFound": "the bucket does not exist, or the user may not read it (Oracle gives the same answer " +
+					"for both)",
 			},
 		},
 	}
@@ -49,19 +51,19 @@ func table() attr.Table {
 			"for it is set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true,
-				Check: attr.Is(bucketName.MatchString, "this cannot be the name of a bucket: it has letters, digits, dashes and underscores"),
+				Check: attr.Is(bucketName.MatchString, "this is not a valid bucket name; use letters, digits, dashes and underscores"),
 				Doc:   "The name of the bucket."},
 			{Name: "namespace", Type: cty.String, Required: true,
-				Check: attr.Is(syntax.IsLabel, "this cannot be a namespace: it has lowercase letters, digits and dashes"),
+				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace; use lowercase letters, digits and dashes"),
 				Doc:   "The Object Storage namespace of the tenancy. `oci os ns get` tells it."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
-				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a region, such as eu-frankfurt-1"),
+				Check: attr.Is(syntax.IsLabel, "the name of a region is required, such as eu-frankfurt-1"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt-1`."},
 			{Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"), Env: []string{"OCI_key"},
-				Check: attr.Is(isKey, "it must not begin or end with / or hold //"),
+				Check: attr.Is(isKey, "it must not begin or end with / or contain //"),
 				Doc:   "The name of the state's object. Defaults to `terraform.tfstate`."},
 			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("tf-state-env"), Env: []string{"OCI_workspace_key_prefix"},
-				Check: attr.Is(isPrefix, "it must not begin with / or hold //"),
+				Check: attr.Is(isPrefix, "it must not begin with / or contain //"),
 				Doc:   "The folder of the states of workspaces other than `default`. Defaults to `tf-state-env`."},
 			object.VersionAttr(),
 			source.ChoiceAttr("credentials_name", "oci", "that says who reads"),

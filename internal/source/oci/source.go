@@ -16,8 +16,8 @@ import (
 
 func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
 	if g.String("access_key") == "" {
-		return l, g.Errorf("", "there is no Customer Secret Key; set access_key and secret_key "+
-			"in {credentials}, or the variables OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
+		return l, g.Errorf("", "no Customer Secret Key is set; set access_key and secret_key in {credentials}, or the variables "+
+			"OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
 	}
 	keys, err := object.KeysOf(g, "access_key", "")
 	if err != nil {

@@ -46,8 +46,8 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	case "ecs_role_name":
 		i.roleName = g.String("ecs_role_name")
 	default:
-		err = g.Errorf("", "there are no keys for OSS; set access_key and secret_key, profile or ecs_role_name "+
-			"in {credentials}, or the variables ALICLOUD_*")
+		err = g.Errorf("", "no keys for OSS are set; set access_key and secret_key, profile or ecs_role_name in {credentials}, or the "+
+			"variables ALICLOUD_*")
 	}
 	if err != nil {
 		return identity{}, err
@@ -107,10 +107,10 @@ func (i *identity) apply(p profile) error {
 		}
 		return nil
 	default:
-		return errors.New("its mode is not one of AK, StsToken, RamRoleArn and EcsRamRole; choose another profile")
+		return errors.New("its mode is not AK, StsToken, RamRoleArn or EcsRamRole; choose another profile")
 	}
 	if i.keys.AccessKeyID == "" || i.keys.SecretAccessKey == "" {
-		return errors.New("it has no access_key_id, or no access_key_secret; set both")
+		return errors.New("it has no access_key_id or no access_key_secret; set both")
 	}
 	return object.CheckKeys(i.keys)
 }
@@ -139,7 +139,7 @@ func readProfile(path, name string) (profile, error) {
 		Profiles []profile `json:"profiles"`
 	}
 	if json.Unmarshal(text, &file) != nil { // the error may quote a secret
-		return profile{}, fmt.Errorf("%s is not a file of profiles of the Alibaba Cloud CLI", path)
+		return profile{}, fmt.Errorf("%s is not a profile file of the Alibaba Cloud CLI", path)
 	}
 	for _, p := range file.Profiles {
 		if p.Name == name {

@@ -24,14 +24,14 @@ func Vendor() object.Vendor {
 			Store: "Alibaba Cloud OSS", Short: "OSS",
 			Read: "oss:GetObject", ReadVersion: "oss:GetObjectVersion",
 			Reasons: map[string]string{
-				"UserDisable":                "the account is closed, or owes money",
+				"UserDisable":                "the account is closed or has unpaid bills",
 				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
 				"SecurityTokenExpired":       "the security token has expired",
-				"KmsServiceNotEnabled":       "the key of KMS that the object is encrypted with cannot be used",
+				"KmsServiceNotEnabled":       "the object's KMS key cannot be used",
 				"AccessForbidden":            "access is forbidden by a rule of the bucket",
 				"NoSuchVersionId":            "the object has no such version",
-				"InvalidVersionId":           "the version is not one that OSS knows",
-				"SecondLevelDomainForbidden": "OSS was asked with the bucket in the path, which it refuses; check the endpoint in {credentials}",
+				"InvalidVersionId":           "OSS does not know the version",
+				"SecondLevelDomainForbidden": "OSS refuses requests with the bucket in the path; check the endpoint in {credentials}",
 			},
 		},
 	}
@@ -44,7 +44,7 @@ func table() attr.Table {
 			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true,
-				Check: attr.Is(object.IsBucketLabel, "this cannot be the name of a bucket: it has 3 to 63 lowercase letters, digits and dashes"),
+				Check: attr.Is(object.IsBucketLabel, "this is not a valid bucket name; use 3 to 63 lowercase letters, digits and dashes"),
 				Doc:   "The name of the bucket."},
 			object.KeyAttr(),
 			{Name: "prefix", Type: cty.String, Default: cty.StringVal("env:"), Check: object.Prefix(),
@@ -78,7 +78,7 @@ func credentials() attr.Table {
 				Harmless: "It is read for profile alone, which excludes keys of the code.",
 				Doc:      "The file of `profile`. Defaults to `~/.aliyun/config.json`."},
 			{Name: "ecs_role_name", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_ECS_ROLE_NAME"},
-				Check:    attr.Is(object.IsRole, "this cannot be the name of a role"),
+				Check:    attr.Is(object.IsRole, "this is not a valid role name"),
 				Excludes: []string{"access_key", "profile"},
 				Doc: "The RAM role of the ECS instance that this runs on. Its temporary keys come from the metadata service of the " +
 					"instance."},

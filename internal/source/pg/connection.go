@@ -120,13 +120,13 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 	// The error may contain parts of the password.
 	switch text := err.Error(); {
 	case strings.Contains(text, "failed to read service"):
-		return nil, errors.New("the environment variable PGSERVICE names a service that cannot be read; unset it")
+		return nil, errors.New("the environment variable PGSERVICE names a service that cannot be read; unset the variable")
 	case strings.Contains(text, "failed to configure TLS"):
 		if err := s.unreadable(); err != nil {
 			return nil, err
 		}
-		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used: they must be paths of PEM files, the first two belong " +
-			"together, and sslpassword opens an encrypted sslkey")
+		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used; set them to paths of PEM files, set sslcert and sslkey " +
+			"together, and set sslpassword if sslkey is encrypted")
 	}
 	return nil, errors.New(s.unusable())
 }
@@ -139,7 +139,7 @@ func (s settings) unusable() string {
 		"port": "a number from 1 to 65535 is required", "connect_timeout": "a number of seconds is required",
 		"sslcertmode": "disable, allow or require is required", "channel_binding": "disable, prefer or require is required",
 		"target_session_attrs": "any, read-write, read-only, primary, standby or prefer-standby is required",
-		"require_auth":         "names of ways to log in are required, such as scram-sha-256",
+		"require_auth":         "names of login methods are required, such as scram-sha-256",
 	}
 	for _, key := range slices.Sorted(maps.Keys(means)) {
 		without := maps.Clone(s)
@@ -206,11 +206,11 @@ func (c *connection) warnings() []source.Warning {
 		return nil
 	case !c.encrypted:
 		return []source.Warning{{Title: netfail.NotEncrypted, Text: "The connection to PostgreSQL was not encrypted, because sslmode is " +
-			"disable. Anybody on the way can read the state and replace it; set sslmode=verify-full."}}
+			"disable. Anyone on the network path can read and replace the state; set sslmode=verify-full."}}
 	case !c.verified:
 		return []source.Warning{{Title: netfail.NotVerified, Text: "The certificate of the PostgreSQL server was not verified, because " +
-			"sslmode is require, its default, and there is no sslrootcert. Anybody on the way can read the credentials and replace the " +
-			"state; set sslmode=verify-full."}}
+			"sslmode is require (the default) and sslrootcert is not set. Anyone on the network path can read the credentials and " +
+			"replace the state; set sslmode=verify-full."}}
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ type capped struct {
 	left int64
 }
 
-var errTooMuch = errors.New("the server sends more than was asked for")
+var errTooMuch = errors.New("the server sent more data than requested")
 
 func (c *capped) Read(p []byte) (int, error) {
 	if c.left <= 0 {

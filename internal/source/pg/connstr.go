@@ -24,16 +24,16 @@ func parseConnStr(text string) (settings, error) {
 		return parseURL(text)
 	}
 	if scheme.MatchString(text) {
-		return nil, errors.New("a connection URL begins with postgres:// or postgresql://, such as postgres://user:password@host:5432/db, " +
-			"and this one begins like a URL of another program")
+		return nil, errors.New("this URL is for another program; a connection URL begins with postgres:// or postgresql://, such as " +
+			"postgres://user:password@host:5432/db")
 	}
 	if semicolons.MatchString(text) {
-		return nil, errors.New("a connection string has pairs such as host=db.example.com port=5432 user=tf, with spaces between them; " +
-			"this is a connection string of another program, with semicolons")
+		return nil, errors.New("this connection string with semicolons is for another program; write pairs separated by spaces, such as " +
+			"host=db.example.com port=5432 user=tf")
 	}
 	s, err := parseKeywords(text)
 	if host, port, ok := strings.Cut(s["host"], ":"); err == nil && ok && number.MatchString(port) && !strings.Contains(host, "/") {
-		err = errors.New("a host has no port after it; write port=… beside it")
+		err = errors.New("the host must not include a port; set the port with port=…")
 	}
 	return s, err
 }
@@ -49,8 +49,8 @@ var urlParts = lazyregexp.New(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?
 
 // parseURL parses a connection URL without net/url, which does not support lists of hosts with ports.
 func parseURL(text string) (settings, error) {
-	errNotURL := errors.New("this is not a connection URL, such as postgres://user:password@host:5432/database; special characters of the " +
-		"password must be encoded, as %40 is @")
+	errNotURL := errors.New("this is not a connection URL such as postgres://user:password@host:5432/database; encode special characters " +
+		"in the password, such as @ as %40")
 	parts := urlParts.FindStringSubmatch(text)
 	if parts == nil {
 		return nil, errNotURL
@@ -105,7 +105,7 @@ func parseKeywords(text string) (settings, error) {
 	for rest != "" {
 		key, after, ok := strings.Cut(rest, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" || strings.ContainsFunc(key, unicode.IsSpace) {
-			return nil, errors.New("this is neither a URL that begins with postgres:// nor a list such as host=… user=… password='…'")
+			return nil, errors.New("this is not a URL that begins with postgres://, or a list such as host=… user=… password='…'")
 		}
 		value, left, err := cutValue(strings.TrimLeftFunc(after, unicode.IsSpace))
 		if err != nil {
@@ -141,7 +141,7 @@ func cutValue(text string) (value, rest string, err error) {
 		}
 	}
 	if quoted {
-		return "", "", fmt.Errorf("a value in quotes does not end; close it with '")
+		return "", "", fmt.Errorf("the closing ' of a quoted value is missing")
 	}
 	return b.String(), "", nil
 }

@@ -69,7 +69,7 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	if len(t.settings) == 0 {
 		hint := "set conn_str in {credentials}"
 		if g.ReadsEnvironment() {
-			hint += ", or " + connStrVar + ", or the variables of libpq, such as PGHOST"
+			hint += ", or " + connStrVar + ", or libpq variables such as PGHOST"
 		}
 		nothing := errors.New("no database is set; " + hint)
 		if g.Found {
@@ -168,7 +168,7 @@ func (s settings) check() error {
 	}
 	for _, key := range []string{"sslinline", "sslcrl", "sslcrldir", "requirepeer", "ssl_min_protocol_version", "ssl_max_protocol_version"} {
 		if value, set := s[key]; set && value != "false" {
-			return fmt.Errorf("the connection setting %s is not supported; leave it out", key)
+			return fmt.Errorf("the connection setting %s is not supported; remove it", key)
 		}
 	}
 	for key, value := range s {
@@ -179,7 +179,7 @@ func (s settings) check() error {
 	switch s["sslmode"] {
 	case "", "require", "verify-ca", "verify-full", "disable":
 	case "allow", "prefer":
-		return fmt.Errorf("sslmode %s lets anybody on the way switch the encryption off; use verify-full, verify-ca, require or disable",
+		return fmt.Errorf("sslmode %s lets anyone on the network path turn off encryption; use verify-full, verify-ca, require or disable",
 			s["sslmode"])
 	default:
 		return errors.New("sslmode (PGSSLMODE in the environment) must be verify-full, verify-ca, require or disable")
@@ -187,10 +187,10 @@ func (s settings) check() error {
 	switch strings.ToLower(strings.ReplaceAll(s["client_encoding"], "-", "")) {
 	case "", "utf8", "unicode":
 	default:
-		return errors.New("client_encoding must be UTF8, or left out")
+		return errors.New("client_encoding must be UTF8 or omitted")
 	}
 	if strings.Contains(s["hostaddr"], ",") || s["hostaddr"] != "" && strings.Contains(s["host"], ",") {
-		return errors.New("hostaddr is supported for one host only")
+		return errors.New("hostaddr supports only one host")
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (t target) resolve() (settings, error) {
 		}
 	}
 	if s["user"] == "" {
-		return nil, errors.New("no user is set; set one in conn_str, in {credentials}")
+		return nil, errors.New("no user is set; set a user in conn_str in {credentials}")
 	}
 	s["dbname"] = cmp.Or(s["dbname"], s["user"]) // the server's default; set here because the lookup in ~/.pgpass needs it
 	return s, nil
@@ -294,7 +294,7 @@ func isFile(path string) bool {
 // https://www.postgresql.org/docs/current/libpq-pgservice.html
 func readService(path, name string) (settings, error) {
 	if path == "" {
-		return nil, errors.New("service needs servicefile, the path of the connection service file")
+		return nil, errors.New("service requires servicefile, the path of the connection service file")
 	}
 	data, err := keyfile.ReadText(path)
 	if err != nil {
@@ -321,7 +321,7 @@ func readService(path, name string) (settings, error) {
 	case s == nil:
 		return nil, fmt.Errorf("the connection service file %q has no such service; check service, or PGSERVICE", path)
 	case s["service"] != "" || s["servicefile"] != "":
-		return nil, fmt.Errorf("the connection service file %q: a service cannot name another one", path)
+		return nil, fmt.Errorf("the connection service file %q: a service cannot name another service", path)
 	}
 	return s, nil
 }

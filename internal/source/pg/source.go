@@ -44,14 +44,14 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		schema: req.String("schema_name"), table: req.String("table_name"), row: cmp.Or(req.Workspace, "default"), limit: req.MaxSize,
 	}
 	if !isText(l.row) {
-		return nil, errors.New("the workspace cannot be the name of a row in PostgreSQL")
+		return nil, errors.New("the workspace name is not valid text in PostgreSQL")
 	}
 	var err error
 	l.target, err = choose(r.credentials, l.database)
 	return l, err
 }
 
-const noName = "this cannot be a name in PostgreSQL: it is empty, or no text; is a variable empty?"
+const noName = "this is not a valid name in PostgreSQL: it is empty or not text; check whether a variable is empty"
 
 func isName(s string) bool { return s != "" && isText(s) }
 
@@ -182,7 +182,7 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 	switch columns[1].DataTypeOID {
 	case pgtype.TextOID, pgtype.VarcharOID:
 	default:
-		return nil, false, web.Final("the column data of %s does not hold text, as the backend's column does", l.name())
+		return nil, false, web.Final("the column data of %s does not contain text, unlike the backend's column", l.name())
 	}
 	for result.NextRow() {
 		values := result.Values()

@@ -64,7 +64,7 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 		return token, nil
 	}
 	token := l.tokens.forHost(u.Host)
-	return token, source.CheckWord("the token for "+outside.Line(u.Host, maxHost)+" in a file of the CLI", token)
+	return token, source.CheckWord("the token for "+outside.Line(u.Host, maxHost)+" in a CLI file", token)
 }
 
 func checkURL(u *url.URL) error {

@@ -105,7 +105,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-var errLong = errors.New("the answer is longer than any of the API of HCP Terraform; check hostname")
+var errLong = errors.New("the answer is longer than any answer of the HCP Terraform API; check hostname")
 
 // readJSON reads a document of at most limit bytes, decodes its JSON into *into, and returns the size of the
 // document. If the document is larger, it returns the error tooLarge.
@@ -115,7 +115,7 @@ func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64
 		return 0, web.Final("%w", tooLarge)
 	}
 	if err == nil && json.Unmarshal(data, into) != nil {
-		err = web.Final("the answer is not what the API of HCP Terraform has there; check hostname")
+		err = web.Final("the answer does not come from the HCP Terraform API; check hostname")
 	}
 	return int64(len(data)), err
 }
@@ -150,7 +150,7 @@ func statusOf(err error) int {
 func (x *exchange) fail(err error, denied func(code int) error) error {
 	switch code := statusOf(err); {
 	case code == http.StatusUnauthorized && x.tokenSent:
-		return fmt.Errorf("%s refused the token (%s); it may be wrong, expired or revoked", x.origin(), web.Status(code))
+		return fmt.Errorf("%s refused the token (%s); check whether it is wrong, expired or revoked", x.origin(), web.Status(code))
 	case code == http.StatusForbidden, code == http.StatusNotFound, code == http.StatusUnauthorized:
 		return denied(code)
 	}

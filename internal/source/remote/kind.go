@@ -35,8 +35,8 @@ func table() attr.Table {
 				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
 					"have no default."},
 			{Name: "organization", Type: cty.String, Required: true, Env: []string{"TF_CLOUD_ORGANIZATION"},
-				Check: attr.Is(isName, "this cannot be the name of an organization: it is the word before the workspace in "+
-					"its address, such as acme in app.terraform.io/app/acme"),
+				Check: attr.Is(isName, "this is not a valid organization name; copy the name from the organization's address, such as "+
+					"acme in app.terraform.io/app/acme"),
 				Doc: "The organization that the workspace belongs to."},
 			{
 				Name: "workspaces",

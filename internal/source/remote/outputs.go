@@ -75,8 +75,8 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 			continue
 		}
 		if sensitive++; sensitive > maxSensitive {
-			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, each of which takes a request; read the state without "+
-				"outputs_only", maxSensitive)
+			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, each of which requires a request; remove "+
+				"outputs_only to read the state", maxSensitive)
 		}
 		if list[i].Attributes.Value, err = x.readOutput(ctx, service, o); err != nil {
 			return nil, err
@@ -99,8 +99,8 @@ func (x *exchange) checkNone(ctx context.Context, service *url.URL, w *workspace
 		if _, missing := source.IsMissing(err); missing {
 			return err
 		}
-		return fmt.Errorf("the service lists no outputs, as it does for an encrypted state, and the state cannot be read to tell whether "+
-			"it is encrypted: %w", err)
+		return fmt.Errorf("the service lists no outputs, perhaps because the state is encrypted, but the state cannot be read to find "+
+			"out: %w", err)
 	}
 	return checkEmpty(data)
 }
@@ -123,13 +123,13 @@ func checkEmpty(data []byte) error {
 	var file struct{ Version int }
 	switch {
 	case err == nil && encrypted:
-		return errors.New("the state is encrypted, and the service lists no outputs of it; remove outputs_only, so that the state is read")
+		return errors.New("the state is encrypted, so the service lists no outputs; remove outputs_only to read the state")
 	case err != nil || json.Unmarshal(small, &file) != nil || file.Version != 4:
-		return errors.New("the service lists no outputs, and the state is not a plaintext one of version 4; remove outputs_only, so that the " +
-			"state is read")
+		return errors.New("the service lists no outputs, and the state is not a plaintext state of version 4; remove outputs_only to " +
+			"read the state")
 	case !readable || len(outputs) > 0:
-		return errors.New("the service lists none of the outputs that the state has; if the state was just written, try again, otherwise " +
-			"remove outputs_only, so that the state is read")
+		return errors.New("the service lists no outputs, although the state has outputs; try again if the state was just written, " +
+			"otherwise remove outputs_only to read the state")
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 			return nil, x.fail(err, func(code int) error { return x.noOutputs(w, code) })
 		}
 		if all = append(all, answer.Data...); len(all) > maxOutputs {
-			return nil, fmt.Errorf("the workspace has more than %d outputs; read the state without outputs_only", maxOutputs)
+			return nil, fmt.Errorf("the workspace has more than %d outputs; remove outputs_only to read the state", maxOutputs)
 		}
 		next := answer.Meta.Pagination.Next
 		switch {
@@ -183,13 +183,13 @@ func (x *exchange) readOutput(ctx context.Context, service *url.URL, o output) (
 	}
 	if err := x.getOutputs(ctx, at(service, "state-version-outputs", o.ID), &answer); err != nil {
 		return nil, x.fail(err, func(code int) error {
-			return fmt.Errorf("the value of a sensitive output cannot be read: %s answered %s; if the state was just written, try again",
+			return fmt.Errorf("could not read the value of a sensitive output: %s answered %s; try again if the state was just written",
 				x.origin(), web.Status(code))
 		})
 	}
 	got := answer.Data
 	if got.ID != o.ID || got.Attributes.Name != o.Attributes.Name || !bytes.Equal(got.Attributes.DetailedType, o.Attributes.DetailedType) {
-		return nil, errors.New("the service answered with another output than the one that was asked for")
+		return nil, errors.New("the service returned an output that was not requested")
 	}
 	return got.Attributes.Value, nil
 }
@@ -212,8 +212,8 @@ func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 		case twice:
 			return nil, errors.New("the service lists two outputs with the same name")
 		case len(a.DetailedType) == 0 || string(a.DetailedType) == "null":
-			return nil, errors.New("the service does not tell the exact types of the outputs, as OTF never does, and HCP Terraform does not " +
-				"if a Terraform before 1.3 wrote the state; remove outputs_only, so that the state is read, which requires \"Read\" for the " +
+			return nil, errors.New("the service does not return the exact types of the outputs (OTF never does, and HCP Terraform does " +
+				`not if Terraform before 1.3 wrote the state); remove outputs_only to read the state, which requires "Read" for the ` +
 				"workspace's state versions")
 		case len(a.Value) == 0:
 			return nil, errors.New("the service lists an output without a value")
@@ -222,7 +222,7 @@ func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 	}
 	data, err := json.Marshal(file)
 	if err != nil {
-		return nil, errors.New("the outputs do not make a state file")
+		return nil, errors.New("the outputs cannot be converted to a state file")
 	}
 	if int64(len(data)) > x.limit {
 		return nil, meter.TooLarge(x.limit)

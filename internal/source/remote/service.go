@@ -44,9 +44,9 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	})
 	switch code := statusOf(err); {
 	case code == http.StatusNotFound:
-		return nil, fmt.Errorf("%s offers no services of Terraform (404 Not Found); check hostname", x.origin())
+		return nil, fmt.Errorf("%s offers no Terraform services (404 Not Found); check hostname", x.origin())
 	case code != 0:
-		return nil, fmt.Errorf("%s does not say where its services are: it answered %s", x.origin(), web.Status(code))
+		return nil, fmt.Errorf("could not discover the services of %s, which answered %s", x.origin(), web.Status(code))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
@@ -57,20 +57,20 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 			return x.parseService(text)
 		}
 	}
-	return nil, fmt.Errorf("%s offers no service that keeps states, neither tfe.v2 nor state.v2; check hostname", x.origin())
+	return nil, fmt.Errorf("%s offers no service for states (tfe.v2 or state.v2); check hostname", x.origin())
 }
 
 // parseService parses the URL of a service, which may be relative to the URL of the document.
 func (x *exchange) parseService(text string) (*url.URL, error) {
 	u, err := x.asked.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s gave a service URL that cannot be read", x.origin())
+		return nil, fmt.Errorf("%s returned a service URL that is not valid", x.origin())
 	}
 	if err := web.MayLead(x.asked, u); err != nil {
-		return nil, fmt.Errorf("%s names a service %w", x.origin(), err)
+		return nil, fmt.Errorf("%s offers a service %w", x.origin(), err)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("%s gave a service URL with a query or a fragment", x.origin())
+		return nil, fmt.Errorf("%s returned a service URL with a query or a fragment", x.origin())
 	}
 	return u, nil
 }
@@ -83,7 +83,7 @@ func (l *location) checkToken(service *url.URL) error {
 		return err
 	}
 	if service.Host == l.host {
-		add := ", or add it to {settings}"
+		add := ", or add a token to {settings}"
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
 			add = "; " + missed
 		}
@@ -94,8 +94,8 @@ func (l *location) checkToken(service *url.URL) error {
 		return fault.Known(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
 			l.noToken(service))
 	}
-	return fault.Known(fmt.Errorf("the API of %s is at %s, and a token for one host is not sent to another; if this is right, "+
-		"add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
+	return fault.Known(fmt.Errorf("the API of %s is at %s, but a token for one host is not sent to another host; if this address is "+
+		"correct, add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
 // noToken returns the error for a server for which no block has a token.

@@ -76,8 +76,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, err
 	}
 	if !isName(l.workspace) {
-		return nil, req.Errorf("workspaces", "this does not make the name of a workspace: letters, digits, dashes, underscores and "+
-			"dots are allowed")
+		return nil, req.Errorf("workspaces", "this is not a valid workspace name; use only letters, digits, dashes, underscores and dots")
 	}
 	// Invalid settings are reported before anything is sent.
 	_, err = l.accessTo(context.Background(), l.address())
@@ -94,11 +93,11 @@ func workspaceName(req source.Request) (string, error) {
 	isDefault := req.OtherWorkspace() == ""
 	switch {
 	case name != "" && !isDefault && req.Workspace != name:
-		return "", req.Errorf("workspaces", "with name there are no other workspaces; leave workspace out, or set prefix instead of name")
+		return "", req.Errorf("workspaces", "name selects the only workspace; remove workspace, or set prefix instead of name")
 	case name != "":
 		return name, nil
 	case isDefault:
-		return "", req.Errorf("workspaces", "nothing names the workspace: set name in workspaces, or, with prefix, workspace")
+		return "", req.Errorf("workspaces", "no workspace is set; set name in workspaces, or set workspace if prefix is set")
 	case strings.HasPrefix(req.Workspace, prefix): // the backend does not add the prefix twice
 		return req.Workspace, nil
 	default:

@@ -55,7 +55,7 @@ func (t *cliTokens) trouble() string {
 	if len(t.bad) == 0 {
 		return ""
 	}
-	return "; these files of the CLI cannot be read: " + strings.Join(t.bad, ", ")
+	return "; these CLI files cannot be read: " + strings.Join(t.bad, ", ")
 }
 
 // variable returns the name of the environment variable with the token for a host. Dots and hyphens are
@@ -150,7 +150,7 @@ func parseJSON(text []byte) (map[string]string, error) {
 		} `json:"credentials"`
 	}
 	if json.Unmarshal(text, &file) != nil {
-		return nil, errors.New("its JSON is not in the form that the CLI writes")
+		return nil, errors.New("its JSON is not in the CLI's format")
 	}
 	tokens := map[string]string{}
 	for host, c := range file.Credentials {
@@ -167,11 +167,11 @@ const maxBrackets = 5000
 // parts of the file.
 func parseHCL(text []byte) (map[string]string, error) {
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
-		return nil, errors.New("it has more brackets than any file of the CLI")
+		return nil, errors.New("it has more brackets than any CLI file")
 	}
 	file, err := parser.ParseDontErrorOnDuplicateKeys(text) // like Terraform; OpenTofu refuses duplicates
 	if err != nil {
-		return nil, errors.New("its syntax is wrong; terraform login writes it anew")
+		return nil, errors.New("its syntax is not valid; correct the file, or run terraform login")
 	}
 	tokens := map[string]string{}
 	if root, ok := file.Node.(*ast.ObjectList); ok {
@@ -202,7 +202,7 @@ func findTokens(list *ast.ObjectList, above []string, tokens map[string]string) 
 				return err
 			}
 		case len(path) < 3:
-			return errors.New("a credentials block is not in the form of the CLI")
+			return errors.New("a credentials block is not in the CLI's format")
 		case len(path) == 3 && path[2] == "token":
 			literal, _ := item.Val.(*ast.LiteralType)
 			if literal == nil {

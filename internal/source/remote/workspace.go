@@ -65,7 +65,7 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	}
 	w := &answer.Data
 	if !isID(w.ID) {
-		return nil, fmt.Errorf("the answer of %s for the workspace is not a workspace", x.origin())
+		return nil, fmt.Errorf("%s answered the request for the workspace without a workspace", x.origin())
 	}
 	return w, nil
 }
@@ -128,7 +128,7 @@ func (x *exchange) readState(ctx context.Context, service *url.URL, w *workspace
 		return nil, "", x.fail(err, x.notDownloaded)
 	}
 	if size := v.Attributes.Size; size > 0 && size != int64(len(data)) {
-		return nil, "", fmt.Errorf("the service says that the state has %d bytes, and sent %d", size, len(data))
+		return nil, "", fmt.Errorf("the service announced a state of %d bytes, but sent %d", size, len(data))
 	}
 	return data, v.ID, nil
 }
@@ -144,7 +144,7 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	err := x.getDocument(ctx, from, &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
-			instead := ", or, if it may read outputs, set outputs_only"
+			instead := ", or set outputs_only if it may read outputs"
 			if x.outputsOnly {
 				instead = ""
 			}
@@ -164,17 +164,17 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	v := &answer.Data
 	switch of := v.Relationships.Workspace.id(); {
 	case !isID(v.ID):
-		return nil, fmt.Errorf("the answer of %s for the state version is not a state version", x.origin())
+		return nil, fmt.Errorf("%s answered the request for the state version without a state version", x.origin())
 	case x.version == "" && (of == "" || of == w.ID):
 		return v, nil
 	case x.version == "":
-		return nil, errors.New("the service answered with a state version of another workspace")
+		return nil, errors.New("the service returned a state version of another workspace")
 	case v.ID != x.version:
-		return nil, errors.New("the service answered with another state version")
+		return nil, errors.New("the service returned another state version")
 	case of == "":
 		// Otherwise a module could use another workspace's state version, if the token can read that
 		// workspace.
-		return nil, errors.New("the service does not say which workspace the state version belongs to, so state_version cannot be used with it")
+		return nil, errors.New("the service does not say which workspace the state version belongs to; remove state_version")
 	case of != w.ID:
 		return nil, fmt.Errorf("the state version %s belongs to another workspace", x.version)
 	}
@@ -186,8 +186,8 @@ var statusPattern = lazyregexp.New(`^(pending|finalized|discarded|backing_data_s
 func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 	text := v.Attributes.DownloadURL
 	if text == "" && v.Attributes.EncryptedURL != nil && *v.Attributes.EncryptedURL != "" {
-		return nil, errors.New("the service keeps this state encrypted with a key of the organization (hold your own key); only its agents " +
-			"can read it")
+		return nil, errors.New("the service keeps this state encrypted with the organization's key (hold your own key), so only the " +
+			"organization's agents can read it")
 	}
 	if text == "" {
 		is := ""
@@ -198,7 +198,7 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 	}
 	u, err := x.asked.Parse(text)
 	if err != nil {
-		return nil, errors.New("the service returned an address for the state that is not a URL")
+		return nil, errors.New("the service returned a state address that is not a URL")
 	}
 	if err := web.MayLead(x.asked, u); err != nil {
 		return nil, fmt.Errorf("the service keeps the state %w", err)
@@ -209,10 +209,10 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 func (x *exchange) notDownloaded(code int) error {
 	switch origin := x.origin(); {
 	case x.tokenSent:
-		return fmt.Errorf("the state cannot be downloaded: %s answered %s; does the token's team have \"Read\" for the workspace's state "+
-			"versions?", origin, web.Status(code))
+		return fmt.Errorf(`could not download the state: %s answered %s; check that the token's team has "Read" for the workspace's `+
+			"state versions", origin, web.Status(code))
 	default:
-		return fault.Known(fmt.Errorf("the state cannot be downloaded: %s answered %s, and no token was sent there; if it needs one, "+
-			"add it to {settings}", origin, web.Status(code)), x.noToken(x.asked))
+		return fault.Known(fmt.Errorf("could not download the state: %s answered %s, and no token was sent; if a token is required, add "+
+			"it to {settings}", origin, web.Status(code)), x.noToken(x.asked))
 	}
 }

@@ -47,9 +47,9 @@ var (
 func checkRegion(name string) error {
 	switch {
 	case len(name) > 63 || !regionName.MatchString(name):
-		return errors.New("this cannot be the name of a region, such as eu-west-1")
+		return errors.New("the name of a region is required, such as eu-west-1")
 	case zone.MatchString(name):
-		return errors.New("this is the name of an availability zone; leave out the letter at its end, and it is that of the region")
+		return errors.New("this is the name of an availability zone; remove the letter at its end to get the name of the region")
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func checkBucket(name, region string) error {
 	case err != nil || a.Service != "s3" || len(a.Resource) > 62 || !accessPoint.MatchString(a.Resource):
 		return errors.New("the name of a bucket or the ARN of an access point is required")
 	case a.Region != region:
-		return errors.New("the access point is in another region than the one that region says; correct region")
+		return errors.New("the access point is not in the region that is set; correct region")
 	}
 	return nil
 }

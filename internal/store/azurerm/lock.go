@@ -45,7 +45,7 @@ func holder(b *found) *store.Lock {
 		return &lock
 	}
 	return &store.Lock{ID: undescribed + strings.Trim(b.etag, `"`), Created: b.changed.UTC().Format(time.RFC3339),
-		Operation: "an operation that the blob does not name"}
+		Operation: "an unknown operation"}
 }
 
 // leaseOf is the lock on a state: an infinite lease on its blob, and a description in the metadata. Its mark is the
@@ -72,7 +72,7 @@ func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err err
 // Add acquires the lease, and writes the lock description. It also succeeds if the lease is already ours.
 func (l leaseOf) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
 	if lock.ID == "" { // two locks without an ID would share one lease
-		return "", errors.New("the lock has no ID, so its lease would not be told from others")
+		return "", errors.New("the lock has no ID, so its lease could not be distinguished from others")
 	}
 	if err := l.Prove(ctx); err != nil {
 		return "", err
@@ -199,7 +199,7 @@ func (s *state) Prove(ctx context.Context) error {
 	replace := func(ctx context.Context, b *found) (string, error) {
 		etag, err := s.put(ctx, name, []byte(objects.ProofText), b)
 		if errors.Is(err, store.ErrDenied) {
-			err = fmt.Errorf("whether the server keeps one run from writing over another is tried on this blob: %w", err)
+			err = fmt.Errorf("could not test on this blob whether the server prevents one run from overwriting another: %w", err)
 		}
 		return etag, err
 	}
@@ -234,8 +234,8 @@ func (s *state) proveLease(ctx context.Context) error {
 	}
 	if err == nil {
 		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a remaining lock is reported later
-		err = errors.New("the server gives a lease that somebody has to somebody else: two runs would both hold the lock. " +
-			"Keep the state elsewhere")
+		err = errors.New("the server grants a lease that somebody else holds, so two runs could both hold the lock; keep the state " +
+			"elsewhere")
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func (c *careful) Remove(ctx context.Context, read store.Version) error {
 	there, _, err := c.State.Read(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the state was removed, and whether it is gone cannot be told: %w", err)
+		return fmt.Errorf("could not check that the state was removed: %w", err)
 	case len(there) > 0:
 		return store.ErrUnremoved
 	}

@@ -44,14 +44,14 @@ func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 	sum, there, err := s.Get(ctx)
 	if data == nil {
 		if err == nil && there {
-			err = fmt.Errorf("there is no object %q in the bucket, and the table %q has the digest of one; restore the object, or, if the "+
-				"state is meant to be gone, delete the item %q of the table", s.Object, s.Table, s.Name)
+			err = fmt.Errorf("the bucket has no object %q, but the table %q has its digest; restore the object or, if the state should "+
+				"not exist, delete the item %q from the table", s.Object, s.Table, s.Name)
 		}
 		return nil, version, err
 	}
 	if err == nil && (!there || sum != of(data)) {
-		notice.Show(ctx, fmt.Sprintf("the table %q has another digest of the state, or none, so that Terraform and OpenTofu without wrap may "+
-			"refuse it; the next one that is written has the right one", s.Table))
+		notice.Show(ctx, fmt.Sprintf("the table %q has another digest of the state or none, so Terraform and OpenTofu without wrap may "+
+			"refuse the state; the next write corrects the digest", s.Table))
 	}
 	return data, version, err
 }
@@ -95,7 +95,7 @@ func (s *State) Settle(ctx context.Context, read []byte) error {
 		err = s.note(ctx, read)
 	}
 	if err == nil {
-		notice.Show(ctx, fmt.Sprintf("the table %q has the digest of the state now; it had another one, or none", s.Table))
+		notice.Show(ctx, fmt.Sprintf("the table %q now has the digest of the state; before, it had another digest or none", s.Table))
 	}
 	return err
 }

@@ -28,7 +28,7 @@ import (
 
 // Kind returns the file store.
 func Kind() store.Kind {
-	return store.Kind{Table: filesource.Backend(), Named: "path", Older: "the .backup beside it, and other copies", Open: open}
+	return store.Kind{Table: filesource.Backend(), Named: "path", Older: "the .backup next to it, and other copies", Open: open}
 }
 
 // files keeps the states of one module.
@@ -58,7 +58,8 @@ func (s *files) State(name string) (store.State, error) {
 	dir, base := filepath.Split(path)
 	const longest = 255 - len(".01234567.unwritten") // in bytes, with room for the longer names of related files
 	if len(base) > longest {
-		return nil, s.Errorf("path", "the name of the file has %d bytes, and files beside it have longer names; %d are possible",
+		return nil, s.Errorf("path", "the name of the file has %d bytes, but at most %d are possible, because files next to it have "+
+			"longer names",
 			len(base), longest)
 	}
 	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // the name that Terraform and OpenTofu use
@@ -322,7 +323,7 @@ func (s *state) keepFound(ctx context.Context, found []byte) error {
 	}
 	copied, err := s.seal(ctx, found)
 	if err != nil {
-		return fmt.Errorf("the state that there is cannot be encrypted for a backup: %w", err)
+		return fmt.Errorf("could not encrypt the existing state for a backup: %w", err)
 	}
 	if copied == nil {
 		return nil
@@ -374,7 +375,7 @@ func (s *state) acquire() (*os.File, error) {
 	for range 100 {
 		f, err := s.openFile(os.O_RDWR | os.O_CREATE)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("the folder of %s must be made first", outside.Quoted(s.path, 300))
+			return nil, fmt.Errorf("the folder of %s does not exist; create it", outside.Quoted(s.path, 300))
 		}
 		if err != nil {
 			return nil, s.failed(err)
@@ -423,7 +424,7 @@ func openRegular(path string, flags int) (*os.File, error) {
 }
 
 // errForeign is returned if a file next to the state cannot have been created by wrap.
-var errForeign = errors.New("it is a link, or no regular file, so wrap has not made it; remove it")
+var errForeign = errors.New("it is a link, or not a regular file, so wrap did not create it; remove it")
 
 // openItself opens a file next to the state. It does not follow links, because an attacker may have created a link to
 // another file.
@@ -477,8 +478,9 @@ func (s *state) noteLeft(ctx context.Context) {
 		return
 	}
 	left := s.inInfo()
-	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s, for %s, and ended without releasing it: its changes may be missing "+
-		"from the state", outside.Quoted(cmp.Or(left.Who, "somebody"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
+	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s for %s, but ended without releasing the lock, so its changes may be "+
+		"missing from the "+
+		"state", outside.Quoted(cmp.Or(left.Who, "somebody"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
 		outside.Quoted(left.Operation, 100)))
 }
 

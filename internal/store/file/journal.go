@@ -28,10 +28,10 @@ func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinis
 func (s *state) notFinished() error {
 	path := outside.Quoted(s.path, 300)
 	if journal := journalOf(s.path); !recognize.Exists(journal) {
-		return fmt.Errorf("a write to %s was not finished, and %s is missing, which the next command would finish it from: put it back, or "+
-			"restore the state, such as from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
+		return fmt.Errorf("a write to %s was not finished, and %s, which is required to finish the write, is missing; put that file "+
+			"back, or restore the state, for example from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
 	}
-	return fmt.Errorf("a write to %s was not finished; the next command that locks the state finishes it", path)
+	return fmt.Errorf("a write to %s was not finished; the next command that locks the state will finish it", path)
 }
 
 // journalOf returns the path of the journal. If path is a link, the journal is next to the target of the link, where
@@ -123,12 +123,13 @@ func (s *state) complete(ctx context.Context) error {
 		return failed(s.journal, err)
 	}
 	if err != nil {
-		return failed(s.journal, fmt.Errorf("it may have the newest state, and cannot be read: %w", keyfile.Reason(err)))
+		return failed(s.journal, fmt.Errorf("it may contain the newest state, but cannot be read: %w", keyfile.Reason(err)))
 	}
 	var h header
 	line, data, _ := bytes.Cut(text, []byte("\n"))
 	if json.Unmarshal(line, &h) != nil || h.State != store.Digest(data) {
-		return fmt.Errorf("%s is damaged; if %s is as it should be, delete it", outside.Quoted(s.journal, 300), outside.Quoted(s.path, 300))
+		return fmt.Errorf("%s is damaged; if %s is intact, delete the damaged "+
+			"file", outside.Quoted(s.journal, 300), outside.Quoted(s.path, 300))
 	}
 	found, err := s.content(s.f)
 	switch {
@@ -145,8 +146,8 @@ func (s *state) complete(ctx context.Context) error {
 		if err := replace.Name(ctx, kept, data); err != nil {
 			return failed(kept, err)
 		}
-		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and somebody else has written to it since: it stays as it is, and what "+
-			"was to be written is in %s, encrypted", outside.Quoted(s.path, 300), outside.Quoted(kept, 300)))
+		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and somebody else has changed the file since, so it was not "+
+			"overwritten; the unwritten state is in %s, encrypted", outside.Quoted(s.path, 300), outside.Quoted(kept, 300)))
 	}
 	return failed(s.journal, os.Remove(s.journal))
 }

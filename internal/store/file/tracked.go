@@ -71,7 +71,7 @@ func isListed(index, name string) bool {
 	return false
 }
 
-var errNoIndex = errors.New("it is no index of git")
+var errNoIndex = errors.New("it is not a git index")
 
 // find reports whether a git index lists name. The ids argument is the length of an object ID in bytes. The format is
 // described in gitformat-index(5); names are sorted. find returns an error if the index does not have this format.

@@ -53,12 +53,13 @@ func (s *state) Put(ctx context.Context, name string, data []byte, read string) 
 func (s *state) Create(ctx context.Context, name string, data []byte) (string, error) {
 	made, err := s.put(ctx, name, data, noObject, false)
 	if errors.Is(err, store.ErrChanged) {
-		return "", objects.TakenError{Err: errors.New("the store refuses the lock although nobody has it; try again later")}
+		return "", objects.TakenError{Err: errors.New("the store refuses the lock although nobody holds it; try again later")}
 	}
 	switch {
 	case err != nil:
 	case made.RetentionExpirationTime != "":
-		s.kept = fmt.Errorf("the lock cannot be deleted before %s: the bucket has a retention policy; keep states in a bucket without one",
+		s.kept = fmt.Errorf("the lock cannot be deleted before %s, because the bucket has a retention policy; keep states in a bucket "+
+			"without a retention policy",
 			outside.Quoted(made.RetentionExpirationTime, 100))
 	case made.EventBasedHold || made.TemporaryHold:
 		s.kept = errors.New(defaultHold)
@@ -66,8 +67,8 @@ func (s *state) Create(ctx context.Context, name string, data []byte) (string, e
 	return made.Generation, err
 }
 
-const defaultHold = "the bucket puts a hold on each new object, so that no lock can be released; switch off its default event-based " +
-	"hold, and release the holds on its objects"
+const defaultHold = "the bucket puts a hold on each new object, so locks cannot be released; turn off its default event-based hold, and " +
+	"release the holds on its objects"
 
 // put stores an object if its current generation is match. If another request is in progress, put tries again.
 func (s *state) put(ctx context.Context, name string, data []byte, match string, ofState bool) (done stored, err error) {
@@ -165,8 +166,8 @@ func (b *bucket) checkRules(ctx context.Context) error {
 	case err != nil:
 		return err
 	case rules.RetentionPolicy != nil:
-		return fmt.Errorf("the bucket keeps each object for %s seconds (retention policy), so that no lock could be released; keep states in a "+
-			"bucket without one", outside.Quoted(rules.RetentionPolicy.RetentionPeriod, 100))
+		return fmt.Errorf("the bucket keeps each object for %s seconds (retention policy), so locks could not be released; keep states "+
+			"in a bucket without a retention policy", outside.Quoted(rules.RetentionPolicy.RetentionPeriod, 100))
 	case rules.DefaultEventBasedHold:
 		return errors.New(defaultHold)
 	}
@@ -253,7 +254,7 @@ func (b *bucket) send(ctx context.Context, r request, answer any) error {
 		}
 		body, err := web.ReadBody(resp, maxAnswer, io.Discard)
 		if err == nil && json.Unmarshal(body, answer) != nil {
-			err = web.Final("the answer is not that of Cloud Storage; check storage_custom_endpoint in {credentials}")
+			err = web.Final("the answer does not come from Cloud Storage; check storage_custom_endpoint in {credentials}")
 		}
 		return err
 	}))

@@ -76,7 +76,7 @@ func (b *bucket) upload(ctx context.Context, name string, data []byte, match str
 		}
 	}
 	if err == nil && done.Generation == "" {
-		err = fmt.Errorf("%s: the answer does not say which generation the object has now; it is not that of Cloud Storage", name)
+		err = fmt.Errorf("%s: the answer does not contain the object's new generation, so it does not come from Cloud Storage", name)
 	}
 	return done, err
 }
@@ -111,8 +111,7 @@ func (b *bucket) uploadParts(ctx context.Context, r request, data []byte) (done 
 		return done, err
 	}
 	if session == nil || source.Origin(session) != source.Origin(r.to) {
-		return done, errors.New("the service names another server for the upload than its own, and nothing was sent there; check " +
-			"storage_custom_endpoint")
+		return done, errors.New("the service names another server for the upload, so nothing was sent there; check storage_custom_endpoint")
 	}
 	r.method, r.to = http.MethodPut, session
 	for sent, tries := 0, 0; ; {
@@ -128,7 +127,7 @@ func (b *bucket) uploadParts(ctx context.Context, r request, data []byte) (done 
 		case err != nil || done.Generation != "":
 			return done, err
 		case arrived > len(data) || arrived <= sent && tries == objects.MaxTries:
-			return done, fmt.Errorf("%s: the service does not take the parts of the object", r.object)
+			return done, fmt.Errorf("%s: the service does not accept the parts of the object", r.object)
 		case arrived <= sent:
 			tries++
 		default:

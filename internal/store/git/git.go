@@ -50,7 +50,7 @@ func open(s store.Settings) (store.Store, error) {
 	for _, part := range []string{"author_name", "author_email"} {
 		text := s.String(part)
 		if strings.ContainsAny(text, "<>\r\n\x00") || text != "" && strings.Trim(text, ` .,:;"\'`) == "" {
-			const why = "git takes no such name: it has < or > in it, a line break, or nothing but punctuation"
+			const why = "git does not accept this name, because it contains < or > or a line break, or consists of punctuation"
 			err = errors.Join(err, s.Errorf(part, "%w", errors.New(why)))
 		}
 	}
@@ -72,7 +72,7 @@ func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
 	if err == nil {
 		if err = gitsource.CheckBranch("locks/" + name); err != nil {
-			err = fmt.Errorf("the state is locked by the branch locks/%s, and git has none of that name: %w", outside.Line(name, 300), err)
+			err = fmt.Errorf("the branch locks/%s, which locks the state, is not a valid branch name: %w", outside.Line(name, 300), err)
 		}
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside
 	found, err := v.Fetch(ctx, s.server.Branch, s.name, limit, beside...)
 	if none, ok := errors.AsType[*gitsource.NoBranchError](err); ok {
 		if !none.Empty && !s.Bool("create_ref") {
-			return nil, fmt.Errorf("the branch is made only with create_ref = true: %w", err)
+			return nil, fmt.Errorf("the branch is only created with create_ref = true: %w", err)
 		}
 		return &gitsource.Found{}, nil
 	}
@@ -211,7 +211,7 @@ func (s *state) change(ctx context.Context, data []byte, read store.Version) (ne
 		if stopped := pause(ctx, try); stopped != nil {
 			return "", stopped
 		}
-		err = &store.UnansweredError{Err: fmt.Errorf("others have changed the branch meanwhile, %d times", try+1)}
+		err = &store.UnansweredError{Err: fmt.Errorf("others changed the branch in the meantime, %d times", try+1)}
 	}
 	return next, err
 }
@@ -235,8 +235,8 @@ type change struct {
 }
 
 // errUntrue means that the server reports commits that it does not have.
-var errUntrue = errors.New("the server says that it has taken the commit, and the branch does not have it; it keeps nothing, or somebody " +
-	"pushes there by force")
+var errUntrue = errors.New("the server confirmed the commit, but the branch does not contain it, because the server stores nothing, or " +
+	"somebody force-pushes to the branch")
 
 // attempt pushes one commit. If it fails, again reports whether another attempt may succeed.
 func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Version, again bool, err error) {
@@ -413,8 +413,8 @@ func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err 
 
 // isDefault returns advice about a lock whose branch is the default branch.
 func isDefault(branch string) string {
-	return fmt.Sprintf("the lock %s is the default branch of the repository, so the server does not remove it, and others who clone get it; "+
-		"make another branch the default one there", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))
+	return fmt.Sprintf("the lock %s is the default branch of the repository, so the server does not remove it, and new clones check it "+
+		"out; make another branch the default branch", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))
 }
 
 // lock pushes the lock branch once. If it fails, again reports whether another try may succeed.
@@ -473,7 +473,8 @@ func (s *state) takeBack(ctx context.Context, id, commit string) {
 	_ = s.visit(ctx, func(ctx context.Context, v *gitsource.Visit) error {
 		_, there, err := s.look(ctx, v)
 		if there == "" {
-			notice.Show(ctx, fmt.Sprintf("the server may go on to lock %s after this; then %s", outside.Quoted(s.name, 300), store.Unlocking(id)))
+			notice.Show(ctx, fmt.Sprintf("the server may still lock %s after this; in that case, "+
+				"%s", outside.Quoted(s.name, 300), store.Unlocking(id)))
 		}
 		if there != commit {
 			return err
@@ -492,7 +493,8 @@ func (s *state) conflict(ctx context.Context, v *gitsource.Visit) error {
 	}
 	for _, other := range names {
 		if strings.HasPrefix(other, s.lockRef+"/") || strings.HasPrefix(s.lockRef, other+"/") {
-			return fmt.Errorf("%s cannot be locked while %s is: git has no branch below another; give one of the two states another name",
+			return fmt.Errorf("%s cannot be locked while %s is locked, because git allows no branch below another branch; rename one of "+
+				"the two states",
 				outside.Quoted(s.name, 300), outside.Quoted(strings.TrimPrefix(other, locks), 300))
 		}
 	}
@@ -515,7 +517,7 @@ func (s *state) look(ctx context.Context, v *gitsource.Visit) (by *store.Lock, c
 		return nil, "", nil
 	}
 	if meter.IsTooLarge(err) {
-		err = fmt.Errorf("the branch locks/%s holds no lock: %w", outside.Line(s.name, 300), err)
+		err = fmt.Errorf("the branch locks/%s contains no lock: %w", outside.Line(s.name, 300), err)
 	}
 	if err != nil {
 		return nil, "", reached(err)
@@ -565,7 +567,8 @@ func (s *state) release(ctx context.Context, v *gitsource.Visit, commit string) 
 	}
 	by, there, failed := s.look(ctx, v)
 	if err == nil && failed == nil && there == commit {
-		return errors.New("the server says that the lock is removed, and it is still there; look for a hook that restores branches")
+		return errors.New("the server confirmed the removal of the lock, but the lock is still there; look for a hook that restores " +
+			"branches")
 	}
 	if err == nil {
 		return nil

@@ -63,7 +63,7 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 		case deeper == (len(fields) == 3 && fields[1] == "tree"):
 			old = fields[2]
 		default:
-			return "", fmt.Errorf("%s is there, and is not of the kind that the path of the state needs", outside.Quoted(name, 300))
+			return "", fmt.Errorf("%s exists, but is not of the type that the path of the state requires", outside.Quoted(name, 300))
 		}
 	}
 	mode, kind, id := "100644", "blob", blob
@@ -105,7 +105,7 @@ func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message stri
 	}
 	commit, err := word(ctx, v, []byte(message), s.maker.who, args...)
 	if err != nil {
-		err = fmt.Errorf("the commit cannot be made: %w", err)
+		err = fmt.Errorf("could not create the commit: %w", err)
 	}
 	return commit, err
 }
@@ -130,7 +130,7 @@ func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err 
 				break
 			}
 			if notAllowed.MatchString(err.Error()) {
-				return nil, s.Errorf("author_name", "git does not know who makes the commit: %w", err)
+				return nil, s.Errorf("author_name", "git does not know the author of the commit: %w", err)
 			}
 		}
 		if err != nil {

@@ -74,7 +74,7 @@ func (s *state) unreached(err error) error {
 // refusal returns the error for a push that the server refused.
 func (s *state) refusal(branch, commit, reason, said string) error {
 	short := strings.TrimPrefix(branch, "refs/heads/")
-	what := "to make the branch"
+	what := "to create the branch"
 	switch {
 	case commit == "":
 		what = "to remove the branch"
@@ -92,7 +92,7 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 		text += "; " + s.rights(branch, commit)
 	}
 	if commit == "" {
-		text += "; the lock stays until somebody who may do so deletes that branch"
+		text += "; the lock stays until somebody with the right to do so deletes that branch"
 	}
 	return store.Denied(errors.New(text))
 }
@@ -101,11 +101,11 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 func (s *state) rights(branch, commit string) string {
 	switch {
 	case commit == "":
-		return "the right to delete branches below locks/ is required (receive.denyDeletes, rules and protected branches take it away)"
+		return "the right to delete branches below locks/ is required (receive.denyDeletes, rules and protected branches can deny it)"
 	case branch == s.server.Branch:
-		return "the right to push to the branch is required, without a merge request (rules, protected branches and hooks take it away)"
+		return "the right to push to the branch without a merge request is required (rules, protected branches and hooks can deny it)"
 	}
-	return "the right to make branches below locks/ is required (rules, protected branches and hooks take it away)"
+	return "the right to create branches below locks/ is required (rules, protected branches and hooks can deny it)"
 }
 
 // ofServer returns the server messages in git's output.

@@ -64,7 +64,8 @@ func open(s store.Settings) (store.Store, error) {
 	lock, errLock := address(v, "lock_address")
 	unlock, errUnlock := address(v, "unlock_address")
 	if lock != nil && unlock == nil {
-		errUnlock = errors.Join(errUnlock, mistake(v, "unlock_address", "lock_address requires it: without it, each lock would stay"))
+		errUnlock = errors.Join(errUnlock, mistake(v, "unlock_address", "lock_address requires it, because locks could not be released "+
+			"without it"))
 	}
 	access, errConnect := httpsource.Connect(v)
 	return &backend{
@@ -115,7 +116,7 @@ func (b *backend) answered(status int, challenge string) string {
 	return answers.Find([]answers.Row{
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
 		{Status: "401", Unless: challenge != recognize.Unsupported,
-			Text: at + "; it requires " + challenge + "; have it accept Basic or a token"},
+			Text: at + ", because it requires " + challenge + "; configure it to accept Basic or a token"},
 		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
 		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend " +
 			"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
@@ -144,12 +145,12 @@ func address(v attr.Values, name string) (*url.URL, error) {
 	case err != nil || !recognize.IsHTTP(text): // err contains the URL
 		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
 	case unfilled.MatchString(text):
-		return nil, mistake(v, name, "it has a variable of the shell in it that was not expanded; variables are written ${var.NAME} here")
+		return nil, mistake(v, name, "it contains a shell variable that was not expanded; write variables as ${var.NAME}")
 	case strings.Contains(u.Path, "//"):
-		return nil, mistake(v, name, "it has two slashes in a row; is a variable in it empty?")
+		return nil, mistake(v, name, "it contains two slashes in a row; check whether a variable is empty")
 	case u.User != nil:
-		return nil, mistake(v, name, "it has credentials in it; set username and password (in the environment, "+
-			"STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD)")
+		return nil, mistake(v, name, "it contains credentials; set username and password, or STATECRYPT_HTTP_USERNAME and "+
+			"STATECRYPT_HTTP_PASSWORD in the environment")
 	}
 	return u, nil
 }
@@ -167,13 +168,12 @@ func mistake(v attr.Values, name, what string) error {
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > web.MaxRedirects:
-		return web.Final("the backend redirected more than %d times; set the address to where it leads", web.MaxRedirects)
+		return web.Final("the backend redirected more than %d times; set the final address", web.MaxRedirects)
 	case source.Origin(to.URL) != source.Origin(via[0].URL):
-		return web.Final("the backend redirected to another address, and no credentials are sent there; " +
-			"if the state is there, set that address")
+		return web.Final("the backend redirected to an address to which no credentials are sent; if the state is there, set that address")
 	case to.Method != via[0].Method:
-		return web.Final("the backend answered a %s with a redirect that would turn it into a %s; set the address to where it "+
-			"leads", via[0].Method, to.Method)
+		return web.Final("the backend answered a %s with a redirect that would turn it into a %s; set the final "+
+			"address", via[0].Method, to.Method)
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 // unkept returns the error for a state that the server did not store. It names the method, which may be wrong for a
 // plain file server.
 func (b *backend) unkept() error {
-	return fmt.Errorf("the backend answered a %s as if the state was stored, but another state, or none, is there; %s",
+	return fmt.Errorf("the backend confirmed a %s, but contains another state or none; %s",
 		b.write.method, b.otherMethod("see its log"))
 }
 
@@ -216,7 +216,7 @@ func (b *backend) otherMethod(otherwise string) string {
 	if b.write.method == http.MethodPut {
 		return otherwise
 	}
-	return `if it is a server of files (WebDAV), set update_method = "PUT"; otherwise ` + otherwise
+	return `if it is a file server (WebDAV), set update_method = "PUT"; otherwise, ` + otherwise
 }
 
 // Remove deletes the state on the server.
@@ -256,10 +256,10 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	case a.status == http.StatusConflict && method == b.remove.method:
 		text += "; see its log"
 	case a.status == http.StatusConflict && first:
-		text += ", as servers of files (WebDAV) do if there is no folder for the file; make the folder of the address there"
+		text += ", as file servers (WebDAV) do if the folder of the file does not exist; create the folder of the address on the server"
 	case a.status == http.StatusConflict:
-		text += ", as servers do that keep one state for each serial, such as Gitea and GitLab, if they have this serial already; " +
-			"look which state is there"
+		text += ", as Gitea, GitLab and other servers that keep one state for each serial do if they already have this serial; check " +
+			"which state is there"
 	case a.status == http.StatusMethodNotAllowed && method == b.write.method:
 		text += "; " + b.otherMethod("check update_method")
 	case a.status == http.StatusNotFound && method != b.remove.method:
@@ -300,7 +300,7 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	if b.unlock.url != nil && (!ours || b.lock.url != nil) {
 		a, err := b.send(ctx, b.unlock, "", body)
 		if answer, ok := errors.AsType[*store.AnswerError](err); ok && a.isHeld() {
-			answer.Text = fmt.Sprintf("the backend answered %s to the release of the lock, as servers do if it has another ID%s",
+			answer.Text = fmt.Sprintf("the backend answered %s to the release of the lock, as servers do if the lock has another ID%s",
 				web.Status(a.status), b.doubts())
 		}
 		if err == nil && !a.isOfTerraform() {
@@ -319,13 +319,13 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 // notTerraforms returns the error for a response to a lock or unlock request that does not follow Terraform's
 // protocol.
 func (b *backend) notTerraforms(to endpoint, a *answer) error {
-	text := fmt.Sprintf("the backend answered %s to a %s, and in Terraform's protocol, only 200 is a lock, or its release; check "+
+	text := fmt.Sprintf("the backend answered %s to a %s, but in Terraform's protocol, only 200 confirms a lock or its release; check "+
 		"lock_address, unlock_address and their methods", web.Status(a.status), to.method)
 	if a.isWebDAV {
-		text = fmt.Sprintf("the backend answered a %s with a lock of WebDAV, which is another protocol: it would refuse the writes of this "+
-			"run, and keeps the file locked for a while now", to.method)
+		text = fmt.Sprintf("the backend answered a %s with a WebDAV lock, which is another protocol; it would refuse the writes of this "+
+			"run, and now keeps the file locked for a while", to.method)
 	}
-	text += "; for a server of files, leave out lock_address and unlock_address"
+	text += "; for a file server, remove lock_address and unlock_address"
 	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
 }
 
@@ -391,7 +391,7 @@ func (a *answer) isAbsent() bool {
 func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	req, err := to.request(ctx, id, body)
 	if err != nil { // err contains the URL
-		return nil, errors.New("the request cannot be made; check the addresses and methods of the backend")
+		return nil, errors.New("could not create the request; check the addresses and methods of the backend")
 	}
 	resp, err := b.client.Do(req) //nolint:gosec // the caller's own backend
 	if err == nil {
@@ -402,7 +402,7 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
 	if meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
-		err = fmt.Errorf("the answer is refused: %s", web.Reason(err, "")) // another attempt would take just as long
+		err = fmt.Errorf("the answer was refused: %s", web.Reason(err, "")) // another attempt would take just as long
 	} else if err != nil {
 		err = &store.UnansweredError{Err: errors.New(web.Reason(err, "set client_ca_certificate_pem"))}
 	}

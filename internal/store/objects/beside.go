@@ -79,7 +79,7 @@ func (b Beside) Drop(ctx context.Context, mark string) error {
 	}
 	by, now, err := b.Look(ctx)
 	if err == nil && by != nil && now == mark {
-		err = fmt.Errorf("the store says that it has removed the object %s, and it is still there", outside.Quoted(b.Name, 300))
+		err = fmt.Errorf("the store confirmed the removal of the object %s, but the object is still there", outside.Quoted(b.Name, 300))
 	}
 	return err
 }
@@ -105,8 +105,8 @@ func (t Trial) Prove(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		return errors.New("the store replaces an object although the request says that there must be none: two runs would both hold the " +
-			"lock, and each would release that of the other. Keep the state elsewhere")
+		return errors.New("the store replaces an object although the request requires that it does not exist, so two runs could both " +
+			"hold the lock, and each could release the other's lock; keep the state elsewhere")
 	case !errors.Is(err, store.ErrChanged):
 		return err
 	}
@@ -115,8 +115,8 @@ func (t Trial) Prove(ctx context.Context) error {
 	}
 	switch _, err = t.Replace(ctx, version); {
 	case err == nil:
-		return errors.New("the store replaces an object although the request names another version: a run would write over the state of " +
-			"another one. Keep the state elsewhere")
+		return errors.New("the store replaces an object although the request names another version, so one run could overwrite the state " +
+			"of another run; keep the state elsewhere")
 	case !errors.Is(err, store.ErrChanged):
 		return err
 	}
@@ -145,6 +145,6 @@ func (t Trial) replace(ctx context.Context, version string) (old string, err err
 			break
 		}
 	}
-	return "", errors.New("the store refuses to replace an object, although the request names the version that is there. Keep the state " +
+	return "", errors.New("the store refuses to replace an object, although the request names the current version; keep the state " +
 		"elsewhere")
 }

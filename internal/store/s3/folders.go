@@ -33,7 +33,7 @@ func (s *state) hasRoom(ctx context.Context) error {
 	_, err = s.put(ctx, probe, []byte(objects.ProofText), condition{lock: true})
 	if answer, ok := errors.AsType[*object.Answer](err); ok && answer.IsInTheWay() {
 		_ = s.removeOnce(ctx, s.key+objects.ProofSuffix, "") // if this is not permitted, the next run does not repeat the test
-		return fmt.Errorf("there is the object %s below the key of the state, and on this store, a key cannot be an object and a folder; "+
+		return fmt.Errorf("the object %s is below the key of the state, but on this store, a key cannot be both an object and a folder; "+
 			"choose another key", outside.Quoted(below[0], 300))
 	}
 	if err == nil {

@@ -26,8 +26,9 @@ func (s *state) Create(ctx context.Context, key string, lock []byte) (etag strin
 	}
 	answer, _ := errors.AsType[*object.Answer](err)
 	if answer != nil && (answer.Status == http.StatusPreconditionFailed || isConflict(answer)) {
-		err = objects.TakenError{Err: fmt.Errorf("the store refuses the lock although nobody has it (%d), as some do in a bucket that keeps "+
-			"versions once a lock was released; keep the state in a bucket without versions, or on another store", answer.Status)}
+		err = objects.TakenError{Err: fmt.Errorf("the store refuses the lock although nobody holds it (%d), as some stores do after a "+
+			"lock was released in a bucket that keeps versions; keep the state in a bucket without versions, or on another "+
+			"store", answer.Status)}
 	}
 	return etag, err
 }

@@ -40,12 +40,13 @@ func (s *state) Prove(ctx context.Context) error {
 		return err
 	}
 	if !refused && s.lockfile {
-		what, elsewhere := "replaces an object although the request says that there must be none", "in a bucket without versions, or elsewhere"
+		what, elsewhere := "replaces an object although the request requires that it does not "+
+			"exist", "in a bucket without versions, or elsewhere"
 		if unknown {
-			what, elsewhere = "does not know requests that say that there must be no object", "elsewhere"
+			what, elsewhere = "does not support requests that require that an object does not exist", "elsewhere"
 		}
-		return fmt.Errorf("the store %s (If-None-Match): two runs would both hold the lock, and each would release that of the "+
-			`other. Keep the state %s, or, if nobody else writes it, set locks = "unproven"`, what, elsewhere)
+		return fmt.Errorf("the store %s (If-None-Match), so two runs could both hold the lock, and each could release the other's lock; "+
+			`keep the state %s, or set locks = "unproven" if nobody else writes it`, what, elsewhere)
 	}
 	match := never
 	if refused {
@@ -117,8 +118,8 @@ func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, 
 	case answer != nil && answer.Status == http.StatusNotImplemented && how != (condition{lock: true}):
 		return false, true, nil
 	case errors.Is(err, store.ErrDenied):
-		err = fmt.Errorf("whether the store keeps one run from writing over another is tried on the object %s, for which s3:PutObject is "+
-			"required: %w", outside.Quoted(s.key+objects.ProofSuffix, 300), err)
+		err = fmt.Errorf("could not test on the object %s whether the store prevents one run from overwriting another, which requires "+
+			"s3:PutObject: %w", outside.Quoted(s.key+objects.ProofSuffix, 300), err)
 	}
 	return false, false, err
 }

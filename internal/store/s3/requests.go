@@ -89,7 +89,7 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 		return "", b.failed(ctx, key, object.Store{Client: client, Words: words}.Explain(b.object(key), err))
 	}
 	if etag = aws.ToString(out.ETag); etag == "" {
-		return "", fmt.Errorf("%s: the store does not say which version it has now (ETag); it is no store for states", outside.Quoted(key, 300))
+		return "", fmt.Errorf("%s: the store does not return the new version (ETag), so it cannot keep states", outside.Quoted(key, 300))
 	}
 	return strong(etag), nil
 }
@@ -210,7 +210,7 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 			words.Read, words.List, words.Decrypt = "", "", ""
 			err = b.failed(ctx, prefix, object.Store{Client: client, Words: words}.Explain(b.object(prefix), err))
 			if errors.Is(err, store.ErrDenied) {
-				err = fmt.Errorf("%w; to list states requires s3:ListBucket on the bucket", err)
+				err = fmt.Errorf("%w; grant s3:ListBucket on the bucket to list states", err)
 			}
 			return nil, err
 		}

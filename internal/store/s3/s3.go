@@ -69,9 +69,10 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 	b := &bucket{Settings: s, server: server, lockfile: s.Bool("use_lockfile") || !s.Has("use_lockfile") && s.String("dynamodb_table") == ""}
 	switch {
 	case !s.Bool("encrypt") && s.Has("kms_key_id"):
-		return nil, s.Errorf("kms_key_id", "it requires encrypt = true: without that, the s3 backends of both CLIs do not send it")
+		return nil, s.Errorf("kms_key_id", "it requires encrypt = true, because the s3 backends of both CLIs do not send it otherwise")
 	case !s.Bool("encrypt") && s.Has("sse_customer_key"):
-		return nil, s.Errorf("sse_customer_key", "it requires encrypt = true: without that, the s3 backends of both CLIs do not send it")
+		return nil, s.Errorf("sse_customer_key", "it requires encrypt = true, because the s3 backends of both CLIs do not send it "+
+			"otherwise")
 	}
 	b.unproven = s.String("locks") != ""
 	if name := s.String("dynamodb_table"); name != "" {

@@ -105,13 +105,13 @@ func (t *table) once(ctx context.Context, operation string, body []byte) (found 
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, http.MethodPost, t.endpoint+"/", bytes.NewReader(body))
 	if err != nil {
-		return found, false, errors.New("the request to DynamoDB cannot be made; check the endpoint")
+		return found, false, errors.New("could not create the request to DynamoDB; check the endpoint")
 	}
 	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
 	sum := sha256.Sum256(body)
 	if err = v4.NewSigner().SignHTTP(limited, keys, req, hex.EncodeToString(sum[:]), "dynamodb", t.server.Region, time.Now()); err != nil {
-		return found, false, errors.New("the request to DynamoDB cannot be signed; check the credentials")
+		return found, false, errors.New("could not sign the request to DynamoDB; check the credentials")
 	}
 	resp, err := t.client.Do(req) //nolint:gosec // the user's own table
 	var answer []byte
@@ -130,7 +130,7 @@ func (t *table) once(ctx context.Context, operation string, body []byte) (found 
 		return found, again, err
 	}
 	if found, err = itemIn(answer); err != nil {
-		return found, false, fmt.Errorf("DynamoDB %s: the answer is not one of DynamoDB; check the endpoint", operation)
+		return found, false, fmt.Errorf("DynamoDB %s: the answer does not come from DynamoDB; check the endpoint", operation)
 	}
 	return found, false, nil
 }
