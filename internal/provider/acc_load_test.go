@@ -402,7 +402,7 @@ func TestManyReadsLeaveNothing(t *testing.T) {
 			t.Error("nothing was read")
 		}
 		server.Stop()
-		all(100, errStopped.Error())
+		all(100, errStopped.Error()[1:])
 		if asked := l.counts(); len(asked) > 0 {
 			t.Errorf("after a stop, the servers got %v", asked)
 		}

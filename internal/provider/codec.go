@@ -95,14 +95,14 @@ func (f *findings) conforms(block cty.Value, fields []field, at path.Path) bool 
 			ok = f.allConform(v, field, at.AtName(field.Name)) && ok
 			continue
 		case field.required() && v.IsNull():
-			f.fail(at.AtName(field.Name), "this argument is required, and its value is null; is a variable not set?")
+			f.fail(at.AtName(field.Name), "this argument is required, but its value is null; check whether a variable is set")
 		case !field.Computed || v.IsNull():
 			continue
 		case field.Secrecy.IsHidden(): // given the attribute's own path, Terraform would print the value
 			f.fail(path.Empty(), "the attribute %s is a result of the read, and cannot be "+
-				"set%s", field.Name, cmp.Or(inPlaceOf(field.Name), "; leave it out"))
+				"set%s", field.Name, cmp.Or(inPlaceOf(field.Name), "; remove it"))
 		default:
-			f.fail(at.AtName(field.Name), "this is a result of the read, and cannot be set%s", cmp.Or(inPlaceOf(field.Name), "; leave it out"))
+			f.fail(at.AtName(field.Name), "this is a result of the read, and cannot be set%s", cmp.Or(inPlaceOf(field.Name), "; remove it"))
 		}
 		ok = false
 	}
@@ -125,13 +125,13 @@ func (f *findings) allConform(blocks cty.Value, of field, at path.Path) bool {
 func inPlaceOf(attribute string) string {
 	switch attribute {
 	case "lineage":
-		return "; to read no other state than yours, set expected_lineage"
+		return "; set expected_lineage to accept only your state"
 	case "serial":
-		return "; to refuse old copies, set minimum_serial"
+		return "; set minimum_serial to refuse old copies"
 	case "outputs", "sensitive_outputs":
-		return "; to choose outputs, set only"
+		return "; set the argument only to choose outputs"
 	case "type", "mode":
-		return "; to choose a resource, set address, such as aws_vpc.main"
+		return "; set address to choose a resource, such as aws_vpc.main"
 	}
 	return ""
 }

@@ -116,11 +116,11 @@ func (b providerBlock) settings() encryptionSettings {
 		}
 		if hasText {
 			b.failAt(path.Empty(), fault.With(fmt.Errorf("the argument encryption and %s blocks are mutually exclusive", name),
-				": write all encryption settings in one place"))
+				"write all encryption settings in one place"))
 			return out
 		}
 		if !b.value.GetAttr("encryption_variables").IsNull() {
-			b.failAt(path.Root("encryption_variables"), fault.With(fmt.Errorf("these are values for the text of the argument encryption, and "+
+			b.failAt(path.Root("encryption_variables"), fault.With(fmt.Errorf("these are values for the text of the argument encryption, but "+
 				"the encryption settings are in %s blocks, which can use var.NAME themselves", name), "remove this argument"))
 		}
 		b.readBlocks(&out)
@@ -141,7 +141,7 @@ func (b providerBlock) readText() *unstable.Config {
 		return nil
 	}
 	if written := b.value.GetAttr("encryption"); !written.IsNull() && strings.TrimSpace(text(b.value, "encryption")) == "" {
-		b.fail(path.Root("encryption"), "the text is empty; is a variable or a file empty?")
+		b.fail(path.Root("encryption"), "the text is empty; check whether a variable or a file is empty")
 		return nil
 	}
 	variables := unstable.With(func(o *unstable.Options) { o.Variables = b.value.GetAttr("encryption_variables") })
@@ -196,7 +196,7 @@ func (b providerBlock) entries(
 						p = p.AtName("name")
 					}
 					b.failAt(p, fault.With(fmt.Errorf("%s is configured twice", entry.Address),
-						`: give each a name of its own, such as name = "old"`))
+						`give each a different name, such as name = "old"`))
 				default:
 					places[entry.Address], out[entry.Address] = p, entry
 				}
@@ -255,17 +255,17 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	method := text(block, "method")
 	switch {
 	case method == "" && !block.GetAttr("method").IsNull():
-		f.failAt(p.AtName("method"), fault.With(errors.New("a method must not be empty"), "leave the argument out to use the default"))
+		f.failAt(p.AtName("method"), fault.With(errors.New("the method is empty"), "remove the argument to use the default"))
 		return nil
 	case method == "" && only != nil:
 		method = only.Method
 	case method == "" && !p.Equal(path.Empty()):
-		f.fail(p.AtName("method"), "this argument is required, such as method = \"method.aes_gcm.main\", unless exactly one method is "+
-			"configured that decrypts")
+		f.fail(p.AtName("method"), "this argument is required, such as method = \"method.aes_gcm.main\", unless exactly one configured "+
+			"method decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:
-		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback requires a method as well"),
-			`, such as method = "method.aes_gcm.main"; to use the fallbacks of the provider's default block, leave out both`))
+		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback also requires a method"),
+			`, such as method = "method.aes_gcm.main"; to use the fallbacks of the provider's default block, remove the fallback`))
 		return nil
 	case method == "":
 		return nil

@@ -57,7 +57,7 @@ func derivedKeyFrom(_ kinds, block cty.Value, _ attr.LookupEnv) (request, []prob
 	if s, ok := given(block, "salt"); ok {
 		salt, err := base64.StdEncoding.DecodeString(s)
 		if _, notHex := hex.DecodeString(s); notHex == nil && len(s) >= 2*16 {
-			a.fail(path.Root("salt"), "this is hexadecimal, and base64 is required, as openssl rand -base64 32 prints it")
+			a.fail(path.Root("salt"), "this is hexadecimal, but base64 is required, as openssl rand -base64 32 prints it")
 		} else if err != nil {
 			a.fail(path.Root("salt"), "this is not standard base64, as openssl rand -base64 32 prints it")
 		}
@@ -68,9 +68,9 @@ func derivedKeyFrom(_ kinds, block cty.Value, _ attr.LookupEnv) (request, []prob
 		switch out.derivation.Wrapped = json.RawMessage(s); {
 		case json.Valid(out.derivation.Wrapped):
 		case json.Valid(decoded):
-			a.fail(path.Root("wrapped_key"), "this is a JSON document in base64, as it is in the file; decode it with base64decode(…)")
+			a.fail(path.Root("wrapped_key"), "this is a JSON document in base64, as in the file; decode it with base64decode(…)")
 		default:
-			a.fail(path.Root("wrapped_key"), "this is not a JSON document; give the metadata of a file as it stores it")
+			a.fail(path.Root("wrapped_key"), "this is not a JSON document; set the metadata as the file stores it")
 		}
 	}
 	return out, a.problems

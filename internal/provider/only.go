@@ -63,7 +63,7 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 				for i, key := range keys {
 					choices[i] = fmt.Sprintf("%s = %q", a.Name, key)
 				}
-				s.fail(place, "this argument is required, because there is more than one key provider: %s", strings.Join(choices, " or "))
+				s.fail(place, "this argument is required, because there is more than one key provider; set %s", strings.Join(choices, " or "))
 			}
 		}
 	}

@@ -30,7 +30,7 @@ import (
 
 const (
 	bypassed       = "The provider was bypassed"
-	bypassedDetail = "The plugin framework was called in place of the provider's own server. " +
+	bypassedDetail = "The plugin framework was called instead of the provider's own server. " +
 		"This is a bug in the provider; please report it."
 )
 

@@ -214,7 +214,7 @@ func TestRead(t *testing.T) {
 		"missing with defaults": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "defaults": defaults("x")},
 			map[string]cty.Value{
 				"outputs": defaults("x"), "exists": cty.False, "serial": cty.NullVal(cty.Number), "encrypted": cty.NullVal(cty.Bool),
-			}, "redentials were sent"},
+			}, "redentials"},
 		"missing under a lineage": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"),
 			"expected_lineage": text1("l-1")}, refused, ""},
 		"missing under a serial": {map[string]cty.Value{"memory": at("gone"), "on_missing": text1("defaults"), "minimum_serial": cty.Zero},

@@ -344,7 +344,8 @@ func TestReadOverTheProtocol(t *testing.T) {
 			continue
 		}
 		block := w.codec.sends(t, set)
-		if _, diags := w.use(t, NewServer("test"), w.typeName, block); !strings.Contains(strings.Join(shown(diags), ""), errNotConfigured.Error()[1:]) {
+		_, diags := w.use(t, NewServer("test"), w.typeName, block)
+		if !strings.Contains(strings.Join(shown(diags), ""), errNotConfigured.Error()[1:]) { // without the capital letter
 			t.Errorf("before it was configured, a read gives %v", diags)
 		}
 		configureProvider(t, s, "", s.block.sends(t, nil))

@@ -67,7 +67,7 @@ func (a *arguments) selection(r *remoteStateRequest) {
 		r.only = []string{}
 		for _, name := range v.AsValueSlice() {
 			if name.IsNull() {
-				a.fail(path.Root("only"), "a name must not be null; leave it out, or set the variable that it comes from")
+				a.fail(path.Root("only"), "a name must not be null; remove it, or set the variable that it comes from")
 				continue
 			}
 			r.only = append(r.only, name.AsString())
@@ -77,12 +77,12 @@ func (a *arguments) selection(r *remoteStateRequest) {
 	r.sensitiveDefaults = a.outputs("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
-			a.fail(path.Root("defaults"), "%s is in sensitive_defaults as well; leave it out of one of the two", outside.Quoted(name, maxName))
+			a.fail(path.Root("defaults"), "%s is also in sensitive_defaults; remove it from one of them", outside.Quoted(name, maxName))
 		}
 	}
 	if keeps := a.block.Type().HasAttribute("store_sensitive"); len(r.sensitiveDefaults) > 0 && !r.keepSensitive && keeps &&
 		a.block.GetAttr("store_sensitive").IsKnown() {
-		a.fail(path.Empty(), "sensitive_defaults has no effect without store_sensitive = true, but would be stored; set that, or "+
+		a.fail(path.Empty(), "sensitive_defaults has no effect without store_sensitive = true, but would be stored; set store_sensitive, or "+
 			"use the ephemeral resource statecrypt_remote_state, which stores nothing")
 	}
 	switch v, ok := given(a.block, "on_missing"); {

@@ -55,9 +55,9 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	got.describe(state.Outputs, wanted)
 	r.warnOfDefaults(got, state.Outputs, wanted)
 	if s.missing != nil {
-		used := "The defaults are used in place of its outputs."
+		used := "The defaults are used instead of its outputs."
 		if len(plain)+len(sensitive) == 0 {
-			used = "There are no defaults either, so there are no outputs; set defaults."
+			used = "There are no defaults, so there are no outputs; set defaults."
 		}
 		got.warn(warnDefaults, "%s %s", readerOf(nil).tell(r.about(s.missing)), used)
 	}
@@ -83,7 +83,7 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 	}
 	decoded, err := state.Values(given...)
 	if errors.Is(err, tfstate.ErrCost) {
-		err = fmt.Errorf("%w; if it is not needed, name the others in only", err)
+		err = fmt.Errorf("%w; if the output is not needed, list the other outputs in the argument only", err)
 	}
 	for name, v := range decoded {
 		into := plain
@@ -101,7 +101,7 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstate.Output, wanted []string) {
 	for _, name := range wanted {
 		if place := r.elsewhere(stored, name); place != "" {
-			got.warn("Default of an output that is elsewhere", "There is a default for %s, %s.", outside.Quoted(name, maxName), place)
+			got.warn("Unused default of an output", "A default is set for %s, %s.", outside.Quoted(name, maxName), place)
 		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { _, ok := stored[name]; return ok })
@@ -119,7 +119,7 @@ func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstat
 	}
 	for _, name := range missing {
 		if other, found := meant[plainly(name)]; found {
-			got.warn("Default of another name", "There is a default for %s, which the state does not have; it has %s. Give the default that name.",
+			got.warn("Default with another name", "A default is set for %s, but the state has no such output. Did you mean %s?",
 				outside.Quoted(name, maxName), outside.Quoted(other, maxName))
 		}
 	}
@@ -133,12 +133,12 @@ func (r remoteStateRequest) elsewhere(stored map[string]tfstate.Output, name str
 	_, sensitive := r.sensitiveDefaults[name]
 	switch {
 	case ok && plain && output.Sensitive && r.keepSensitive:
-		return "which the state marks as sensitive, so it is in sensitive_outputs; give its default in sensitive_defaults"
+		return "which the state marks as sensitive, so the output is in sensitive_outputs; set its default in sensitive_defaults"
 	case ok && plain && output.Sensitive:
-		return "which the state marks as sensitive, so neither it nor the default is given; read it with the ephemeral resource " +
-			"statecrypt_remote_state, which stores nothing, or set store_sensitive = true and give the default in sensitive_defaults"
+		return "which the state marks as sensitive, so neither the output nor the default is used; read it with the ephemeral resource " +
+			"statecrypt_remote_state, which stores nothing, or set store_sensitive = true and set the default in sensitive_defaults"
 	case ok && sensitive && !output.Sensitive:
-		return "which the state does not mark as sensitive, so it is in outputs; give its default in defaults"
+		return "which the state does not mark as sensitive, so the output is in outputs; set its default in defaults"
 	}
 	return ""
 }
@@ -186,11 +186,11 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	}
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
-			return nil, fmt.Errorf("`only` lists %s, but neither the state nor the defaults have it%s",
+			return nil, fmt.Errorf("`only` lists %s, but the state and the defaults have no such output%s",
 				outside.Quoted(name, maxName), nearOutputs(name, names))
 		}
 		if stored[name].Sensitive && !r.keepSensitive {
-			return nil, fmt.Errorf("`only` lists %s, which the state marks as sensitive: read it with the ephemeral resource "+
+			return nil, fmt.Errorf("`only` lists %s, which the state marks as sensitive; read it with the ephemeral resource "+
 				"statecrypt_remote_state, which stores nothing, or set store_sensitive = true", outside.Quoted(name, maxName))
 		}
 	}
@@ -206,7 +206,8 @@ func nearOutputs(name string, names []string) string {
 		return suggestion
 	}
 	if _, err := address.Parse(name); err == nil {
-		return "; this looks like the address of a resource, and only is for outputs: the data source statecrypt_resource reads resources"
+		return "; this looks like the address of a resource, but the argument only is for outputs. Use the data source " +
+			"statecrypt_resource for resources"
 	}
 	const most = 5
 	var shown []string
@@ -215,11 +216,11 @@ func nearOutputs(name string, names []string) string {
 	}
 	switch {
 	case len(names) == 0:
-		return ", nor any other; check which state is read"
+		return ", and no outputs at all; check which state is read"
 	case len(names) > most:
 		shown = append(shown, "others")
 	}
-	return "; there are: " + strings.Join(shown, ", ")
+	return "; the outputs are " + strings.Join(shown, ", ")
 }
 
 // maxMessage is the maximum size of all outputs in a protocol message, in bytes: 256 MiB, less some room for
@@ -233,8 +234,8 @@ func checkSize(state *tfstate.State, names []string, limit int) error {
 		size += state.Outputs[name].Size()
 	}
 	if size > limit {
-		return fmt.Errorf("the outputs are %d bytes long, and the plugin protocol of Terraform carries at most %d; "+
-			"name those that are needed in only", size, limit)
+		return fmt.Errorf("the outputs are %d bytes long, but Terraform's plugin protocol allows at most %d; "+
+			"list the outputs that you need in the argument only", size, limit)
 	}
 	return nil
 }

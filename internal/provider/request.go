@@ -116,8 +116,8 @@ func (a *arguments) source(r *stateRequest) {
 			continue
 		}
 		if r.kind.Name != "" {
-			a.fail(path.Empty(), "the blocks %s and %s are mutually exclusive: exactly one source is read; leave out "+
-				"one, or write a data source for each", r.kind.Name, kind.Name)
+			a.fail(path.Empty(), "the blocks %s and %s are mutually exclusive, because exactly one source is read; remove "+
+				"one block, or write a data source for each", r.kind.Name, kind.Name)
 			return
 		}
 		r.kind, chosen = kind, list[0]
@@ -175,13 +175,13 @@ func (a *arguments) workspace(kind source.Kind) string {
 	case !ok:
 		return "default"
 	case name == "":
-		a.fail(path.Root("workspace"), "the name of a workspace must not be empty; leave the argument out, or write \"default\"")
+		a.fail(path.Root("workspace"), "the name of the workspace is empty; remove the argument, or write \"default\"")
 	case name != "default" && kind.Name != "" && !kind.Workspaces:
-		a.fail(path.Root("workspace"), "sources of the kind %s have no workspaces; leave this argument out: the place in the "+
-			"block is that of one state", kind.Name)
+		a.fail(path.Root("workspace"), "sources of type %s have no workspaces, because the block names a single state; remove this "+
+			"argument", kind.Name)
 	case !workspacePattern.MatchString(name) || name == "." || name == "..":
-		a.fail(path.Root("workspace"), "this is not the name of a workspace: letters, digits, dots, dashes, underscores and "+
-			"tildes are allowed")
+		a.fail(path.Root("workspace"), "this is not the name of a workspace; use only letters, digits, dots, dashes, underscores and "+
+			"tildes")
 	}
 	return name
 }
@@ -190,7 +190,7 @@ func (a *arguments) encryption(r *stateRequest) {
 	r.target = a.target(a.registry, a.block, path.Empty(), nil)
 	r.name = text(a.block, "name")
 	if r.name != "" && r.target != nil {
-		a.fail(path.Root("name"), "name and method are mutually exclusive, because a named target has its own methods; leave out one of them")
+		a.fail(path.Root("name"), "name and method are mutually exclusive, because a named target has its own methods; remove one of them")
 	}
 }
 
@@ -213,7 +213,7 @@ func (a *arguments) pins(r *stateRequest) {
 	lineage, ok := given(a.block, "expected_lineage")
 	if ok && lineage == "" {
 		// A broken reference results in an empty string, which would pin nothing.
-		a.fail(path.Root("expected_lineage"), "a lineage must not be empty; leave the argument out to accept any")
+		a.fail(path.Root("expected_lineage"), "the lineage is empty; remove the argument to accept any lineage")
 	}
 	r.expectedLineage = lineage
 	if n, ok := a.number("minimum_serial", 0, math.MaxInt64, ""); ok {

@@ -92,7 +92,7 @@ func (v atMostOneBlock) MarkdownDescription(ctx context.Context) string { return
 func (v atMostOneBlock) ValidateList(_ context.Context, req validator.ListRequest, resp *validator.ListResponse) {
 	if n := len(req.ConfigValue.Elements()); n > 1 {
 		resp.Diagnostics.AddAttributeError(req.Path, invalidConfiguration,
-			fmt.Sprintf("There are %d %s blocks, and only one is allowed here; leave out the others.", n, v.name))
+			fmt.Sprintf("There are %d %s blocks, but only one is allowed here; remove the others.", n, v.name))
 	}
 }
 

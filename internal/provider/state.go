@@ -109,8 +109,8 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 	}, nil
 }
 
-var errPlan = fault.With(errors.New("this is a plan, and not a state"),
-	": name the file of the state; statecrypt decrypt -plan shows the content of a plan")
+var errPlan = fault.With(errors.New("this is a plan, not a state"),
+	"name the state file, or use statecrypt decrypt -plan to see the content of a plan")
 
 // file returns the state file. If the source returned a Kubernetes manifest, file extracts the state file
 // from it.
@@ -120,8 +120,8 @@ func (r stateRequest) file(ctx context.Context, fetched []byte) ([]byte, error) 
 	}
 	file, err := r.object.File(fetched, meter.For(ctx, len(fetched)))
 	if errors.Is(err, kubestate.ErrNoState) {
-		err = &source.MissingError{Detail: err.Error() + "; a manifest that was written to be applied has none, so take it from the cluster " +
-			"(kubectl get -o yaml)"}
+		err = &source.MissingError{Detail: err.Error() + "; a manifest that was written to be applied has no state, so take the manifest " +
+			"from the cluster (kubectl get -o yaml)"}
 	}
 	return file, err
 }
@@ -146,7 +146,7 @@ func (s *openedState) warnings() (out []source.Warning) {
 		warn(w.Title, ": opened with %s", w.Text)
 	}
 	if !s.opened.Encrypted && s.opened.UsedFallback {
-		warn("Unencrypted state", " is not encrypted. It was read because the fallback %q allows that.", s.opened.Method)
+		warn("Unencrypted state", " is not encrypted. It was read, because the fallback %q allows plaintext.", s.opened.Method)
 	} else if s.opened.UsedFallback {
 		warn("Fallback used", " was opened by the fallback %s.%s", s.opened.Method, attempts(s.opened))
 	}
@@ -169,18 +169,18 @@ func attempts(opened encryption.Opened) string {
 func (r stateRequest) acceptPins(s *openedState) error {
 	switch {
 	case s.missing != nil && (r.expectedLineage != "" || r.minimumSerial != nil):
-		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial says that there must be one", s.missing))
+		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial requires a state", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		err := fault.With(errors.New("this is another state"), "check where it is read from, or expected_lineage")
+		err := fault.With(errors.New("this is another state"), "check where the state is read from, and the value of expected_lineage")
 		if strings.EqualFold(strings.Trim(r.expectedLineage, "{} \n"), s.Lineage) {
-			err = fault.With(errors.New("this is the same one, spelled in another way"), "spell it as the state does")
+			err = fault.With(errors.New("this is the same lineage, but spelled in another way"), "spell it as in the state")
 		}
-		return s.failed(stepCheck, fmt.Errorf("the state has the lineage %s, and expected_lineage says %s: %w",
+		return s.failed(stepCheck, fmt.Errorf("the state has lineage %s, but expected_lineage is %s: %w",
 			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), err))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
-		return s.failed(stepCheck, fault.With(fmt.Errorf("the state has the serial %d, and minimum_serial says %d", s.Serial, *r.minimumSerial),
-			": either this is an old copy, and the newest one must be restored, or minimum_serial is too high, and must be lowered"))
+		return s.failed(stepCheck, fault.With(fmt.Errorf("the state has serial %d, but minimum_serial is %d", s.Serial, *r.minimumSerial),
+			"restore the newest copy if this is an old copy, or lower minimum_serial"))
 	}
 	return nil
 }
@@ -207,9 +207,9 @@ func (r stateRequest) sent(m *source.MissingError) error {
 	switch {
 	case m.Listed:
 	case m.CredentialsSent:
-		return fmt.Errorf("%w. Credentials were sent; some servers give the same answer when they do not allow access", m)
+		return fmt.Errorf("%w. Credentials were sent; some servers give the same answer if access is denied", m)
 	case r.kind.Credentials.Name != "":
-		return fault.Known(fmt.Errorf("%w. No credentials were sent; some servers give the same answer when they need some", m),
+		return fault.Known(fmt.Errorf("%w. No credentials were sent; some servers give the same answer if credentials are missing", m),
 			fault.NoCredentials{})
 	}
 	return m

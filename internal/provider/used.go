@@ -62,7 +62,7 @@ func (b providerBlock) unread(areBlocks bool) environment {
 // needKind records a mistake if a group, such as method, contains no block.
 func (f *findings) needKind(group cty.Value, p path.Path, one fault.NoBlock) {
 	if group.IsKnown() && !group.IsNull() && isEmpty(group) {
-		f.failAt(p, fault.Known(errors.New("there is no block in it; the block of a kind is required, such as"), one))
+		f.failAt(p, fault.Known(errors.New("this block is empty; add a block in it, such as"), one))
 	}
 }
 
@@ -83,13 +83,13 @@ func (c *configured) checkName(name string) error {
 	case name == "", slices.Contains(c.names, name):
 		return nil
 	case c.blocks:
-		return fault.With(errors.New("a name chooses a remote_state_data_source of OpenTofu's text, and the provider block has blocks in place "+
-			"of that text"), "remove it, and set method if the default is not the right one")
+		return fault.With(errors.New("a name selects a remote_state_data_source in the encryption text, but the provider block has blocks "+
+			"instead of that text"), "remove name, and set method if the default method is not the right one")
 	case len(c.names) == 0:
-		return fault.With(fmt.Errorf("there is no remote_state_data_source %q in the encryption text, nor any other", name),
-			"to use the default, remove name")
+		return fault.With(fmt.Errorf("the encryption text has no remote_state_data_source %q, and no other", name),
+			"remove name to use the default")
 	}
-	return fmt.Errorf("there is no remote_state_data_source %q in the encryption text; there are: %s%s", name,
+	return fmt.Errorf("the encryption text has no remote_state_data_source %q, but it has %s%s", name,
 		strings.Join(c.names, ", "), syntax.Suggest(name, c.names))
 }
 

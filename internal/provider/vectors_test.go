@@ -131,7 +131,7 @@ func TestVectorNamedTarget(t *testing.T) {
 	}
 	patient(builtinKinds()).evaluate(t, config...).wantOutputs(want)
 	// OpenTofu would take the default; here it is a mistake.
-	evaluateVector(t, v, provider, `name = "cnt[0]"`).wantError(`there is no remote_state_data_source "cnt[0]"`)
+	evaluateVector(t, v, provider, `name = "cnt[0]"`).wantError(`remote_state_data_source "cnt[0]"`)
 	evaluateVector(t, v, provider).wantError("Step: decrypting the file", "method.aes_gcm.bad")
 }
 

@@ -43,15 +43,15 @@ const (
 func (e environment) String() string {
 	switch e {
 	case unset:
-		return "TF_ENCRYPTION is not set, or it is empty."
+		return "TF_ENCRYPTION is not set, or is empty."
 	case notWanted:
-		return "TF_ENCRYPTION is not read, because of use_environment = false."
+		return "TF_ENCRYPTION is not read, because use_environment is false."
 	case noText:
-		return "encryption_variables is set, and gives values to var.* in encryption or TF_ENCRYPTION alone; neither is set."
+		return "encryption_variables is set, but it is only for var.* in encryption or TF_ENCRYPTION, and neither is set."
 	case besideText:
-		return "TF_ENCRYPTION is set but not read, because the provider block has its settings in blocks. If it is meant for " +
-			"this provider, remove the key_provider, method and default blocks, or write their settings as text into the argument " +
-			"encryption, over which it is merged."
+		return "TF_ENCRYPTION is set but not read, because the provider block has its settings in blocks. To use TF_ENCRYPTION, " +
+			"remove the key_provider, method and default blocks, or write their settings as text in the argument " +
+			"encryption, over which TF_ENCRYPTION is merged."
 	}
 	return ""
 }
@@ -66,11 +66,11 @@ func (r reader) say(f fault.Fact) string {
 		if f.Name == "" {
 			return "set the values of var.* in encryption_variables, in the provider block"
 		}
-		return fmt.Sprintf("in the provider block, let encryption_variables have it, as in encryption_variables = { %s = var.%[1]s }, where "+
+		return fmt.Sprintf("set it in the provider block, as in encryption_variables = { %s = var.%[1]s }, where "+
 			"var.%[1]s is a variable of your configuration", f.Name)
 	case fault.NotConfigured:
 		if f.IsUnencrypted() && !r.inText {
-			return fmt.Sprintf("plaintext requires no block: write %q in its place", syntax.Unencrypted)
+			return fmt.Sprintf("write %q instead, because plaintext requires no block", syntax.Unencrypted)
 		}
 	case fault.NoMethod:
 		return r.method(f)
@@ -82,10 +82,10 @@ func (r reader) say(f fault.Fact) string {
 		return fmt.Sprintf(". Check the %s block; i", f.Block) + none
 	case fault.Workspace:
 		if f.Name == "default" {
-			return `. This is the place of the workspace "default"; for another, set workspace`
+			return `. This is the place of the workspace "default"; set workspace to read another workspace`
 		}
-		return fmt.Sprintf(". This is the place of the workspace %q; \"terraform workspace list\", in the configuration that writes it, "+
-			"prints the names", f.Name)
+		return fmt.Sprintf(". This is the place of the workspace %q; run \"terraform workspace list\" in the configuration that writes "+
+			"the state to see the names", f.Name)
 	}
 	return ""
 }
@@ -94,23 +94,23 @@ func (r reader) say(f fault.Fact) string {
 func (r reader) tell(err error) string {
 	text := fault.Voice{Words: map[string]string{"settings": "the provider block"}, Say: r.say}.Text(err)
 	if meter.IsTooLarge(err) {
-		text += "; if that is expected, raise max_size"
+		text += "; if that is expected, increase max_size"
 	}
 	paragraphs := []string{sentence(text), r.next(err)}
 	lacking, noMethod := fault.Find[fault.NoMethod](err)
 	lacks := r.unread != heard && (noMethod || fault.Has[fault.NotConfigured](err))
 	if r.empty && (lacks || lacksCredentials(err)) {
-		paragraphs = append(paragraphs, "The provider block that was used is empty, or there is none without an alias. If the settings are in "+
-			"a block with an alias, choose it with provider = statecrypt.ALIAS. If this is in a module, pass the block on where the module is "+
-			"called, with providers = { statecrypt = statecrypt.ALIAS }.")
+		paragraphs = append(paragraphs, "The provider block that was used is empty, or there is no provider block without an alias. If the "+
+			"settings are in a block with an alias, choose it with provider = statecrypt.ALIAS. In a module, pass the block where the module "+
+			"is called, with providers = { statecrypt = statecrypt.ALIAS }.")
 	}
 	if noMethod && len(lacking.Selected) == 0 && len(r.names) > 0 {
 		paragraphs = append(paragraphs, fmt.Sprintf("The encryption text selects methods for states by name. To use them, set name = "+
 			"\"%s\" here.", strings.Join(r.names, `" or "`)))
 	}
 	if noMethod && lacking.Format == "" && len(lacking.KeyProviders) == 0 && r.text {
-		paragraphs = append(paragraphs, "Such blocks take the place of the argument encryption, whose text has no key provider: remove that "+
-			"argument, or write the key provider there.")
+		paragraphs = append(paragraphs, "The text of the argument encryption has no key provider. Write the key provider there, or remove the "+
+			"argument to use blocks instead.")
 	}
 	if lacks || r.unread == besideText && errors.Is(err, encryption.ErrNoKey) {
 		paragraphs = append(paragraphs, r.unread.String())
@@ -127,11 +127,11 @@ func lacksCredentials(err error) bool {
 func (r reader) next(err error) string {
 	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
 		if r.deriving {
-			return "The value comes from something that does not exist before apply. " +
-				"Keys can be derived only from values that are known when planning."
+			return "The value depends on something that does not exist before apply. " +
+				"Keys can only be derived from values that are known during plan."
 		}
-		return "The value comes from something that does not exist before apply. Add depends_on to this data source, " +
-			"with the resource that the value comes from, so that it is read during apply."
+		return "The value depends on something that does not exist before apply. Add depends_on with that resource to this " +
+			"data source, so that it is read during apply."
 	}
 	// The other attempts come with their own advice: external programs, key providers without a key, and
 	// suspicious settings.
@@ -144,10 +144,10 @@ func (r reader) next(err error) string {
 	}
 	settings := ""
 	if slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return a.Method == "sops" }) {
-		settings = " To give sops settings, configure method.sops.main, and name it in place of sops."
+		settings = " To set options of sops, configure method.sops.main, and name it instead of sops."
 	}
-	return "Check the passphrase or key and whether this is the right file. If the key was changed after the file was written, " +
-		"add the old one as a fallback." + settings
+	return "Check the passphrase or key, and that this is the right file. If the key has changed since the file was written, " +
+		"add the old key as a fallback." + settings
 }
 
 // method returns advice on how to select or configure the method that a file needs.
@@ -157,17 +157,17 @@ func (r reader) method(e fault.NoMethod) string {
 	case r.inText:
 		return notOfFiles(e) + "where the settings are (TF_ENCRYPTION, or encryption in the provider block), " + e.InText()
 	case len(e.Methods) > 0 && len(e.Selected) == 1:
-		return fmt.Sprintf("in place of method = %q, set method = %s where that stands (on the data source, or in the default block), or "+
-			"remove it from the data source if there is a default block that has it", e.Selected[0], choice)
+		return fmt.Sprintf("set method = %[2]s instead of %[1]q (on the data source, or in the default block), or, if a default block has "+
+			"that method, remove method from the data source", e.Selected[0], choice)
 	case len(e.Methods) > 0 && len(e.Selected) > 0:
-		return fmt.Sprintf("where the methods are set (on the data source, or in the default block), set method = %s, or add a fallback "+
-			"with it", choice)
+		return fmt.Sprintf("on the data source or in the default block, where the methods are set, set method = %s, or add a fallback "+
+			"with that method", choice)
 	case len(e.Methods) > 0:
 		return "add to the provider block: " + syntax.Or(e.Methods, func(method string) string {
 			return fmt.Sprintf("default { method = %q }", method)
 		})
 	case e.ByKind:
-		return fmt.Sprintf("%sset method = %q on the data source; if it requires settings, set method = \"method.%[2]s.main\" there, "+
+		return fmt.Sprintf("%sset method = %q on the data source, or, if the method requires settings, set method = \"method.%[2]s.main\", "+
 			"and add its block to the provider block%s", notOfFiles(e), e.Format, inLines(aBlock("method."+e.Format)))
 	case e.Format != "":
 		return fmt.Sprintf("%sset method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
@@ -177,7 +177,7 @@ func (r reader) method(e fault.NoMethod) string {
 	}
 	others := ""
 	for _, k := range e.KeyProviders[1:] {
-		others += fmt.Sprintf(", or one with keys = %q", k)
+		others += fmt.Sprintf(", or a method with keys = %q", k)
 	}
 	return fmt.Sprintf("add this method to the provider block%s%s", others,
 		inLines(fault.NoBlock{Path: "method.aes_gcm", Arguments: []string{fmt.Sprintf("keys = %q", e.KeyProviders[0])}}))
@@ -188,7 +188,7 @@ func (r reader) method(e fault.NoMethod) string {
 func notOfFiles(e fault.NoMethod) string {
 	for _, address := range e.KeyProviders {
 		if strings.HasPrefix(address, "key_provider.age.") {
-			return fmt.Sprintf("%s is for files in the format of OpenTofu, so the identities in it belong in a method here; ", address)
+			return fmt.Sprintf("%s is only for files in OpenTofu's format, so move its identities to a method; ", address)
 		}
 	}
 	return ""
@@ -208,7 +208,7 @@ func keyProvider(e fault.NoMethod) string {
 		blocks += fault.NoBlock{Path: aMethod}.Lines()
 	}
 	if e.StoredKind == "age" { // OpenTofu uses an external program for age, so there the kind has another name
-		return "a recipient of age can open it: add a key provider of the kind age" + place + blocks
+		return ". An age recipient can open the file, so add a key provider of type age" + place + blocks
 	}
 	return "add its key provider, with its settings," + place + blocks
 }

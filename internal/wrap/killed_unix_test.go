@@ -63,7 +63,7 @@ func TestKilledRuns(t *testing.T) {
 		}
 		o.Environ = append(o.Environ, "WRAP_TEST_SCRIPT=LOCK="+mine+" GET UNLOCK="+mine)
 		code, err, told := run(t, o)
-		if code != 0 || err != nil || !strings.Contains(told, "statecrypt: note: ") {
+		if code != 0 || err != nil || !strings.Contains(told, `"me@host"`) {
 			t.Fatalf("round %d: the next run: %d, %v\n%s%s", round, code, err, told, out)
 		}
 		there, err := os.ReadFile(path)
