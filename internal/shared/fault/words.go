@@ -21,7 +21,7 @@ func (Plaintext) advice() string       { return "" }
 func (s Suspect) advice() string { return s.Setting + " " + s.What }
 
 func (f NoKeyProvider) advice() string {
-	add := "add it"
+	add := "add that key provider"
 	if f.OfAge {
 		add = "that key provider is for age: add a key provider of the kind age, with identity_files, and set keys of the method " +
 			"to it"
