@@ -159,7 +159,8 @@ func (o *Object) pick(objects []object) (object, error) {
 	case found != nil:
 		return found, nil
 	case other != nil:
-		return nil, fmt.Errorf("the manifest does not contain %s, but an object with apiVersion %s; correct api_version", o, outside.Quoted(other.text("apiVersion"), maxName))
+		return nil, fmt.Errorf("the manifest does not contain %s, but an object with apiVersion %s; correct api_version", o,
+			outside.Quoted(other.text("apiVersion"), maxName))
 	}
 	if len(objects) == 1 && objects[0].text("kind") == "" {
 		return nil, errors.New("the file is not a manifest: its content has no kind; if it is the state itself, leave out the " +

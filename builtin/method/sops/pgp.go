@@ -105,7 +105,8 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// If no private key was used to decrypt the message, it may come from anyone.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys matches", driver.ErrNoKey), "add the private key of one of its recipients")
+		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys matches", driver.ErrNoKey),
+			"add the private key of one of its recipients")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {

@@ -34,7 +34,8 @@ func (p *programs) patience(kind keyKind, instead string) (time.Duration, error)
 	}
 	left := time.Until(p.deadline)
 	if left <= 0 {
-		return 0, fmt.Errorf("the programs for the keys before this key took %v in total, which is the limit for one file; %s", programPatience, instead)
+		return 0, fmt.Errorf("the programs for the keys before this key took %v in total, which is the limit for one file; %s",
+			programPatience, instead)
 	}
 	p.runs[kind]++
 	return left, nil

@@ -321,7 +321,8 @@ func (s services) azure(k masterKey) (opener, error) {
 // not be used.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
-		return nil, fmt.Errorf("%w: this key service needs the identity from the environment, but the environment must not be used", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: this key service needs the identity from the environment, but the environment must not be used",
+			driver.ErrNoKey)
 	}
 	return s.ask(kind, attrs, stored)
 }

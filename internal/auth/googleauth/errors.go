@@ -34,5 +34,6 @@ func (a Access) noToken() string {
 	if a.Impersonate == "" {
 		return "Google returns no access token for the credentials"
 	}
-	return fmt.Sprintf("Google returns no access token for %s; grant the credentials roles/iam.serviceAccountTokenCreator on it", a.Impersonate)
+	return fmt.Sprintf("Google returns no access token for %s; grant the credentials roles/iam.serviceAccountTokenCreator on it",
+		a.Impersonate)
 }

@@ -66,7 +66,8 @@ func (f NoMethod) InText() string {
 	case f.Format != "":
 		return fmt.Sprintf("add method %q \"main\" {} with its settings in the braces, and %s", f.Format, chosen("method."+f.Format+".main"))
 	case len(f.KeyProviders) == 0:
-		return fmt.Sprintf(`add its key provider, such as key_provider "pbkdf2" "main" { passphrase = var.passphrase }, and a method, such as method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }, and %s`, chosen("method.aes_gcm.main"))
+		return fmt.Sprintf("add its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, and a "+
+			"method, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s", chosen("method.aes_gcm.main"))
 	}
 	return fmt.Sprintf("add method \"aes_gcm\" \"main\" { keys = %s } and %s", f.KeyProviders[0], chosen("method.aes_gcm.main"))
 }

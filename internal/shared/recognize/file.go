@@ -211,7 +211,8 @@ func printed(file []byte) error {
 	}
 	missing := func(name string) bool { return document[name] == nil }
 	for _, s := range []stranger{
-		{"it is the output of terraform show -json, which cannot be read as a state or plan", "give the state (terraform state pull) or the plan itself",
+		{"it is the output of terraform show -json, which cannot be read as a state or plan",
+			"give the state (terraform state pull) or the plan itself",
 			[]string{"format_version values", "format_version planned_values"}},
 		{"it is the lock of a state, not the state", "give the file that is locked", []string{"ID Operation Who"}},
 		{kubernetesObject, ofObject, []string{"apiVersion kind"}},
