@@ -186,11 +186,11 @@ func (e *Encryption) methodsFor(format string) []string {
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
 		return fault.With(because(ErrNotConfigured, "the decrypted data is an OpenTofu envelope: the file was encrypted twice"),
-			`add then = "method.…" to it, with the address of the method for the envelope`)
+			`add then = "method.…" to the method, with the address of the method for the envelope`)
 	}
 	if address := t.encryption.recognizing(content); address != "" {
-		return fault.With(because(ErrNotConfigured, "the decrypted data is not a state"), fmt.Sprintf("if the file was encrypted twice, and %s "+
-			"is the method for the inner layer, add then = %[1]q to it", address))
+		return fault.With(because(ErrNotConfigured, "the decrypted data is not a state"), fmt.Sprintf("if the file was encrypted "+
+			"twice, and %s is the method for the inner layer, add then = %[1]q to the outer method", address))
 	}
 	return notOurs()
 }

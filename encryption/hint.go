@@ -65,24 +65,24 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 		return env.noKeyProvider()
 	case nothing && own >= 0 && user >= own: // a later method uses the key provider that stored the metadata
 	case nothing && other != "" && user >= 0:
-		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, and the key that has this name now may be another: give the old key "+
-			"its old name back, or set encrypted_metadata_alias = %q beside it", other, e.storesAs(other)))
+		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, but this name may now belong to another key; give the old "+
+			"key its old name again, or set encrypted_metadata_alias = %q in its block", other, e.storesAs(other)))
 	case nothing && other == "":
 		return fault.Advice("if the key provider had another name then, set encrypted_metadata_alias" + env.names())
 	case nothing, other != "" && !slices.Contains(e.used(t.methods), other) && e.isStatic(other):
-		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, which is configured: let keys of a method name it, and select that "+
-			"method", other))
+		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, which is configured; set keys of a method to it, and "+
+			"select that method", other))
 	case other != "" && !slices.Contains(e.used(t.methods), other):
-		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, which is configured: let keys of a method name it, or, if another "+
-			"key is called so there, set encrypted_metadata_alias = %q beside that one", other, e.storesAs(other)))
+		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, which is configured; set keys of a method to it, or, if "+
+			"that name now belongs to another key, set encrypted_metadata_alias = %q in the block of the old key", other, e.storesAs(other)))
 	case e.partly(env) != "":
-		return fault.Advice(fmt.Sprintf("its metadata also names %s, which the settings lack: if the key was made with a chain, add that key "+
-			"provider and set chain", quoted(e.partly(env))))
+		return fault.Advice(fmt.Sprintf("its metadata also names %s, which is missing from the settings; if the key was made with "+
+			"a chain, add that key provider, and set chain", quoted(e.partly(env))))
 	case e.namesake(env, other) != "":
 		return fault.Advice(fmt.Sprintf("if the file was encrypted with %s, set encrypted_metadata_alias = %q in that key "+
 			"provider, and set keys of the method to it", e.namesake(env, other), e.storesAs(other)))
 	case t.untried() != "":
-		return fault.Advice(t.untried() + " is configured as well, and no selected method uses it")
+		return fault.Advice(t.untried() + " is also configured, but no selected method uses it")
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ var errNumber = errors.New("a number is required")
 
 // ErrDigits means that a number has more than 1,024 digits when it is written out, such as 1e2000.
 // That is too many to show or store.
-var ErrDigits = fmt.Errorf("a number has more than %d digits", maxDigits)
+var ErrDigits = fmt.Errorf("a number has more than %d digits when it is written out", maxDigits)
 
 // number parses a number in a decimal text. Like Terraform, cty keeps 512 bits of it.
 func (d *decoder) number(text string) (cty.Value, error) {

@@ -25,7 +25,7 @@ func TestRun(t *testing.T) {
 		"no settings": {"", "", "is encrypted"},
 		"not ours":    {strings.ReplaceAll(text, "pbkdf2", "aws_kms") + `"aws_kms" "main" {}`, "", "there are: pbkdf2, static, external"},
 		"command": {strings.ReplaceAll(text, "pbkdf2", "external") + `"external" "main" { command = ["touch", "` + ran + `"] }`, "",
-			"only the environment names this command"},
+			"key_provider.external.main.command: "},
 		"not settings": {"{", "", "TF_ENCRYPTION:1"},
 	} {
 		env := func(string) (string, bool) { return c.encryption, true }

@@ -63,7 +63,7 @@ type managed struct {
 func (m managed) parameters() (map[string]any, error) {
 	forProvider, ok := m.obj.at("spec", "forProvider").(map[string]any)
 	if !ok {
-		return nil, errors.New("spec.forProvider must be an object; is this a managed resource of Crossplane?")
+		return nil, errors.New("spec.forProvider must be an object; check that this is a managed resource of Crossplane")
 	}
 	attributes, err := m.block(forProvider, nil, nil)
 	if err != nil {
@@ -367,9 +367,10 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	case !isText && selector["namespace"] != nil, !syntax.IsDomain(name):
 		return SecretRef{}, errors.New("this cannot be the name of a secret: lowercase letters, digits, dashes and dots are allowed")
 	case own == "" && namespace == "":
-		return SecretRef{}, errors.New("the secret's namespace is missing; an object without a namespace has to name it")
+		return SecretRef{}, errors.New("the namespace of the secret is missing; it is required if the object has no namespace")
 	case own != "" && namespace != "" && namespace != own:
-		return SecretRef{}, fmt.Errorf("it names a secret of the namespace %s; an object in %s can only name those of its own",
+		return SecretRef{}, fmt.Errorf("it names a secret in the namespace %s, but an object in %s can name only secrets in its "+
+			"own namespace",
 			shown(namespace), shown(own))
 	case own != "":
 		namespace = own

@@ -59,7 +59,7 @@ func Table() attr.Table {
 				Check: attr.Is(isVersioned, "a group and a version are required, such as modules.kubeform.com/v1alpha1"),
 				Doc:   "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`."},
 			{Name: "kind", Type: cty.String, Required: true,
-				Check: attr.Is(kindForm.MatchString, "a kind is a word of letters and digits, such as VPC"),
+				Check: attr.Is(kindForm.MatchString, "a kind must be a word of letters and digits, such as VPC"),
 				Doc:   "The `kind` of the object, such as `VPC`."},
 			{Name: "name", Type: cty.String, Required: true,
 				Check: attr.Is(syntax.IsDomain, "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed"),
@@ -71,7 +71,7 @@ func Table() attr.Table {
 				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it, the server is queried for it. Only the " +
 					"`kubernetes` source uses it."},
 			{Name: "resource_type", Type: cty.String,
-				Check: attr.Is(nameForm.MatchString, "a resource type is one word, such as aws_db_instance"),
+				Check: attr.Is(nameForm.MatchString, "a resource type must be one word, such as aws_db_instance"),
 				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label " +
 					"of the API group and the kind, such as `digitalocean_database_cluster`."},
 			{Name: "schema_version", Type: cty.Number, Check: attr.Between(0, 1<<31),
@@ -143,7 +143,8 @@ func (o *Object) check(v attr.Values) error {
 		o.schemaVersion = &n
 	}
 	if !o.isKubeform() && v.String("resource_type") == "" {
-		return v.Errorf("resource_type", "the Terraform resource type is required, such as aws_vpc: it cannot be derived from the object")
+		return v.Errorf("resource_type", "the Terraform resource type, such as aws_vpc, is required, because it cannot be derived "+
+			"from the object")
 	}
 	if v.Has("sensitive_fields") {
 		return o.setSensitiveFields(v)
@@ -162,7 +163,7 @@ func (o *Object) checkMeaning(v attr.Values) error {
 	}
 	for _, name := range useless {
 		if v.Has(name) {
-			return v.Errorf(name, "this has no effect on an object of %s", o.Group)
+			return v.Errorf(name, "this argument has no effect on an object of %s", o.Group)
 		}
 	}
 	return nil
@@ -180,7 +181,7 @@ func (o *Object) setSensitiveFields(v attr.Values) error {
 		attribute = withoutIndexes(attribute)
 		attribute = attribute[strings.LastIndexByte(attribute, '.')+1:]
 		if !ok || field == "" || !nameForm.MatchString(attribute) {
-			return v.Errorf("sensitive_fields", "Terraform attributes and paths that begin with spec.forProvider. are required")
+			return v.Errorf("sensitive_fields", "Terraform attributes with paths that begin with spec.forProvider. are required")
 		}
 		o.sensitiveFields[field] = attribute
 	}
@@ -277,7 +278,8 @@ func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 	objects, err := parse(manifest, cost)
 	if errors.Is(err, errNeither) && bytes.Contains(manifest, []byte("{{")) {
-		return nil, errors.New("the manifest is a template, such as one of Helm: what is between {{ and }} is filled in by helm template")
+		return nil, errors.New("the manifest is a template, for example for Helm; run helm template to replace the parts between " +
+			"{{ and }}")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the manifest: %w", err)
@@ -307,7 +309,7 @@ func (o *Object) File(manifest []byte, cost *meter.Meter) ([]byte, error) {
 
 func (o *Object) explain(err error) error {
 	if errors.Is(err, meter.ErrCost) {
-		return fmt.Errorf("%s: %w; find out who wrote it, and leave in it only what the state needs", o, err)
+		return fmt.Errorf("%s: %w; find out who wrote it, and remove everything that the state does not need", o, err)
 	}
 	return fmt.Errorf("%s: %w", o, err)
 }

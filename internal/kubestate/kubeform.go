@@ -74,7 +74,7 @@ func describedState(stored map[string]any) (state, error) {
 	}
 	serial, ok := whole(stored["serial"])
 	if !ok && stored["serial"] != nil {
-		return state{}, errors.New("status.state.serial must be a whole number that is not negative")
+		return state{}, errors.New("status.state.serial must be a non-negative whole number")
 	}
 	s := state{Version: 4, Serial: serial}
 	for name, to := range map[string]*string{"terraform_version": &s.TerraformVersion, "lineage": &s.Lineage} {

@@ -35,7 +35,7 @@ const (
 // objects.
 func parse(manifest []byte, cost *meter.Meter) ([]object, error) {
 	if len(manifest) > maxManifest {
-		return nil, fmt.Errorf("it is larger than %d bytes; leave in it only the object and the secrets that it names", maxManifest)
+		return nil, fmt.Errorf("it is larger than %d bytes; keep only the object and the secrets that it names", maxManifest)
 	}
 	if text := bytes.TrimSpace(manifest); json.Valid(text) {
 		return parseJSON(text, nil)
@@ -71,8 +71,7 @@ func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, 
 		}
 	}
 	if len(document) > maxDocument {
-		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, "+
-			"or leave in it only the object and the secrets that it names", maxDocument)
+		return nil, fmt.Errorf("it is larger than %d bytes; write it as JSON, or keep only the object and the secrets that it names", maxDocument)
 	}
 	if err := cost.YAML(document); err != nil {
 		return nil, err
@@ -84,7 +83,7 @@ func parseDocument(document []byte, all []object, cost *meter.Meter) ([]object, 
 		return nil, errNeither
 	}
 	if hasAlias(&node) {
-		return nil, errors.New("it has YAML aliases; write out what they stand for")
+		return nil, errors.New("it has YAML aliases; replace them with their values")
 	}
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
@@ -122,7 +121,7 @@ func flatten(value any, apiVersion, kind string, all *[]object) error {
 	}
 	obj, ok := value.(map[string]any)
 	if !ok {
-		return errors.New("it holds something that is not an object; check that this is the right file")
+		return errors.New("it contains an item that is not an object; check that this is the right file")
 	}
 	if obj["apiVersion"] == nil && obj["kind"] == nil && kind != "" {
 		obj["apiVersion"], obj["kind"] = apiVersion, kind
@@ -150,7 +149,8 @@ func (o *Object) pick(objects []object) (object, error) {
 		case !o.means(obj):
 			other = obj
 		case found != nil:
-			return nil, fmt.Errorf("the manifest holds %s more than once; if they differ in namespace, set namespace", o)
+			return nil, fmt.Errorf("the manifest contains %s more than once; if the objects are in different namespaces, set "+
+				"namespace", o)
 		default:
 			found = obj
 		}
@@ -159,11 +159,12 @@ func (o *Object) pick(objects []object) (object, error) {
 	case found != nil:
 		return found, nil
 	case other != nil:
-		return nil, fmt.Errorf("the manifest does not hold %s, but one with apiVersion %s; correct "+
-			"api_version", o, outside.Quoted(other.text("apiVersion"), maxName))
+		return nil, fmt.Errorf("the manifest does not contain %s, but an object with apiVersion %s; correct api_version", o,
+			outside.Quoted(other.text("apiVersion"), maxName))
 	}
 	if len(objects) == 1 && objects[0].text("kind") == "" {
-		return nil, errors.New("the file is no manifest: its content has no kind; if it is the state itself, leave out object")
+		return nil, errors.New("the file is not a manifest: its content has no kind; if it is the state itself, leave out the " +
+			"object block")
 	}
 	const most = 5
 	var held []string
@@ -174,7 +175,7 @@ func (o *Object) pick(objects []object) (object, error) {
 	if len(objects) > most {
 		held = append(held, "others")
 	}
-	return nil, fmt.Errorf("the manifest does not hold %s; correct what differs (capital letters count); there are: %s", o,
+	return nil, fmt.Errorf("the manifest does not contain %s; correct the difference (case matters); it contains: %s", o,
 		cmp.Or(strings.Join(held, ", "), "none"))
 }
 
@@ -195,7 +196,7 @@ func answer(text []byte, means func(object) bool, cost *meter.Meter) (object, er
 	case err != nil:
 		return nil, fmt.Errorf("the server's answer: %w", err)
 	case len(objects) != 1 || !means(objects[0]):
-		return nil, errors.New("the server answered with something else")
+		return nil, errors.New("the server returned a different object")
 	}
 	return objects[0], nil
 }
@@ -259,16 +260,16 @@ func secretIn(objects []object, ref SecretRef, cost *meter.Meter) (map[string]st
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("the manifest holds the secret %s more than once", ref)
+			return nil, fmt.Errorf("the manifest contains the secret %s more than once", ref)
 		}
 		found = obj
 	}
 	if found == nil {
 		hint := ""
 		if ref.Optional {
-			hint = ", or an empty Secret of that name if there is none"
+			hint = ", or an empty Secret of that name if the secret does not exist"
 		}
-		return nil, fmt.Errorf("the secret %s, which it names, is not in the manifest; add it%s", ref, hint)
+		return nil, fmt.Errorf("it names the secret %s, which is not in the manifest; add the secret%s", ref, hint)
 	}
 	return ref.data(found, cost)
 }

@@ -15,7 +15,7 @@ const maxIndex = 1024
 const maxDepth = 100
 
 // errPlace means that a secret's key names a place that the attributes cannot have.
-var errPlace = errors.New("its key does not fit the attributes")
+var errPlace = errors.New("its key does not match the attributes")
 
 // place is the path of a value in the attributes: names, and numbers for list elements.
 type place []string
@@ -62,7 +62,7 @@ func (p place) in(container any, value any, cost *meter.Meter) (any, error) {
 			return nil, errPlace
 		}
 		if missing := int(i) + 1 - len(c); missing > 0 {
-			if err := cost.Charge(meter.Rebuilt*int64(missing), "the elements of lists that its keys leave out"); err != nil {
+			if err := cost.Charge(meter.Rebuilt*int64(missing), "the list elements that its keys skip"); err != nil {
 				return nil, err
 			}
 			c = append(c, make([]any, missing)...)
@@ -75,5 +75,5 @@ func (p place) in(container any, value any, cost *meter.Meter) (any, error) {
 		}
 		return p.in(map[string]any{}, value, cost)
 	}
-	return nil, fmt.Errorf("%w: there is a value where a block or a map belongs", errPlace)
+	return nil, fmt.Errorf("%w: a value is in the place of a block or a map", errPlace)
 }

@@ -61,7 +61,7 @@ func (e environment) String() string {
 func (r reader) say(f fault.Fact) string {
 	switch f := f.(type) {
 	case fault.OnlyEnvironment:
-		return ", or with allow_external = true"
+		return ", or set allow_external = true"
 	case fault.NoValue:
 		if f.Name == "" {
 			return "set the values of var.* in encryption_variables, in the provider block"

@@ -124,7 +124,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, p.explain("Decrypt", err)
 	}
 	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("%s answered with a key of %d bytes; 1 to %d are allowed", p.service(), n, maxKeyLength)
+		return nil, fmt.Errorf("%s returned a key of %d bytes; 1 to %d are allowed", p.service(), n, maxKeyLength)
 	}
 	return answer.Plaintext, nil
 }
@@ -145,8 +145,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	}
 	want := map[types.DataKeySpec]int{types.DataKeySpecAes256: 32, types.DataKeySpecAes128: 16}[p.keySpec]
 	if len(answer.Plaintext) != want || len(answer.CiphertextBlob) == 0 {
-		return nil, nil, fmt.Errorf("%s answered with a key of %d bytes and a ciphertext of %d; %d bytes of key "+
-			"were requested", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
+		return nil, nil, fmt.Errorf("%s returned a key of %d bytes and a ciphertext of %d bytes, but a key of %d bytes was "+
+			"requested", p.service(), len(answer.Plaintext), len(answer.CiphertextBlob), want)
 	}
 	document, err := json.Marshal(metadata{answer.CiphertextBlob, p.context})
 	return answer.Plaintext, document, err
@@ -161,9 +161,9 @@ func parse(document json.RawMessage) (metadata, error) {
 	case len(m.CiphertextBlob) == 0:
 		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", driver.ErrNoKey)
 	case len(m.CiphertextBlob) > maxCiphertext:
-		return m, fmt.Errorf("the file holds a ciphertext_blob of %d bytes; KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
+		return m, fmt.Errorf("the file has a ciphertext_blob of %d bytes; KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
 	case contextSize(m.EncryptionContext) > maxContext:
-		return m, fmt.Errorf("the file holds an encryption_context of more than %d characters, which KMS does not accept", maxContext)
+		return m, fmt.Errorf("the file has an encryption_context of more than %d characters, which KMS does not accept", maxContext)
 	}
 	return m, nil
 }

@@ -33,13 +33,13 @@ func (p *provider) explain(operation string, err error) error {
 			Advice: "check kms_key_id, region and the account of the credentials"},
 		{Code: "DisabledException", Wraps: driver.ErrNoKey, Text: "the key is disabled"},
 		{Code: "KMSInvalidStateException", Wraps: driver.ErrNoKey,
-			Text: "the key is in a state in which it cannot be used, such as pending deletion"},
+			Text: "the key cannot be used in its present state, such as pending deletion"},
 		{Code: "InvalidCiphertextException", Wraps: driver.ErrNoKey,
 			Text: "the file was not encrypted with this key and encryption context, or its metadata is damaged"},
 		{Code: "IncorrectKeyException", Wraps: driver.ErrNoKey, Text: "the file was encrypted with another key"},
 
-		{Code: "InvalidKeyUsageException", Text: "the key is not one to encrypt and decrypt with, or not a symmetric one; check kms_key_id"},
-		{Code: "ValidationException InvalidArnException", Text: "the request is refused; check kms_key_id" + p.otherRegion()},
+		{Code: "InvalidKeyUsageException", Text: "the key is not a symmetric key for encryption and decryption; check kms_key_id"},
+		{Code: "ValidationException InvalidArnException", Text: "the request was rejected; check kms_key_id" + p.otherRegion()},
 		{Code: "KMSInternalException DependencyTimeoutException KeyUnavailableException InternalFailure ServiceUnavailable " +
 			"ServiceUnavailableException", Text: "the service is unavailable; try again later"},
 		{Text: cmp.Or(awsauth.CommonReason(code), "the request failed")},
@@ -58,5 +58,5 @@ func (p *provider) otherRegion() string {
 	if err != nil || a.Region == p.settings.Region {
 		return ""
 	}
-	return fmt.Sprintf(": the ARN is of %s, and the request went to %s", awsauth.Code(a.Region), p.settings.Region)
+	return fmt.Sprintf(": the ARN is in %s, but the request went to %s", awsauth.Code(a.Region), p.settings.Region)
 }

@@ -54,7 +54,7 @@ func checkKeyID(text string) error {
 	case text == "":
 		return errors.New("the ID, the ARN or an alias of a KMS key is required")
 	case strings.HasPrefix(text, "arn:") && !strings.Contains(text, ":kms:"):
-		return errors.New("this is the ARN of something else; that of a KMS key begins with arn:aws:kms")
+		return errors.New("this is not the ARN of a KMS key, which begins with arn:aws:kms")
 	}
 	return nil
 }

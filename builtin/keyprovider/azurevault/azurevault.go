@@ -142,7 +142,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	}
 	// Without the version, the file could not be read after the vault's key is rotated.
 	if m.KeyVersion == "" {
-		return nil, nil, errors.New("the vault does not say which version of the key it encrypted with")
+		return nil, nil, errors.New("the vault does not return the version of the key that it used")
 	}
 	document, err := json.Marshal(m)
 	if err == nil {
@@ -163,7 +163,7 @@ func (p *provider) connect(ctx context.Context) (*azkeys.Client, error) {
 		}
 		client, err := azkeys.NewClient(p.vault, credential, &azkeys.ClientOptions{ClientOptions: p.access.ClientOptions()})
 		if err != nil {
-			return nil, errors.New("the client of the vault cannot be set up")
+			return nil, errors.New("the client for the vault cannot be created")
 		}
 		return client, nil
 	})
@@ -188,9 +188,9 @@ func parse(document json.RawMessage) (metadata, error) {
 	case len(m.Ciphertext) == 0:
 		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxData, len(m.AdditionalAuthenticatedData) > maxData, len(m.IV) > maxSmall, len(m.AuthenticationTag) > maxSmall:
-		return m, errors.New("the metadata in the file is larger than any that a vault makes")
+		return m, errors.New("the metadata in the file is too large to come from a vault")
 	case len(m.KeyVersion) > 64 || !keyVersion.MatchString(m.KeyVersion):
-		return m, errors.New("the metadata in the file names an impossible version of the key")
+		return m, errors.New("the metadata in the file has an invalid key version")
 	}
 	switch m.Algorithm {
 	case "", azkeys.EncryptionAlgorithmRSAOAEP256,

@@ -29,17 +29,18 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 		return fmt.Errorf("the answer does not come from Cloud KMS (%s); check any proxy", web.Status(status))
 	}
 	return answers.Find([]answers.Row{ // see https://cloud.google.com/apis/design/errors
-		{Code: "NOT_FOUND", Wraps: driver.ErrNoKey, Text: "Cloud KMS does not know the key " + p.name, Advice: "check kms_encryption_key"},
-		{Code: "PERMISSION_DENIED", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS denies to %s with the key %s, or the key does not exist",
+		{Code: "NOT_FOUND", Wraps: driver.ErrNoKey, Text: "Cloud KMS does not have the key " + p.name, Advice: "check kms_encryption_key"},
+		{Code: "PERMISSION_DENIED", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS does not allow these credentials to %s "+
+			"with the key %s, or the key does not exist",
 			verb, p.name), Advice: "grant the permission cloudkms.cryptoKeyVersions.useTo" + strings.ToUpper(verb[:1]) + verb[1:] + " on it"},
 		{Code: "FAILED_PRECONDITION", Wraps: driver.ErrNoKey,
-			Text: "Cloud KMS cannot use the key " + p.name + ": it, or the version that is needed, is disabled or destroyed"},
+			Text: "Cloud KMS cannot use the key " + p.name + ": the key, or the required version of it, is disabled or destroyed"},
 		// Cloud KMS sends INVALID_ARGUMENT also if a request was corrupted in transit. Only the name of the
 		// checksum field in the message distinguishes the two cases.
 		{Code: "INVALID_ARGUMENT", Said: "crc32c",
-			Text: "the request to Cloud KMS was damaged on its way: its checksum does not match; try again"},
-		{Code: "INVALID_ARGUMENT", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS cannot %s this with the key %s: it was encrypted with "+
-			"another key or other additional_authenticated_data, or it is damaged", verb, p.name)},
+			Text: "the request to Cloud KMS was damaged in transit: its checksum does not match; try again"},
+		{Code: "INVALID_ARGUMENT", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS cannot %s this with the key %s: it was "+
+			"encrypted with another key or with other additional_authenticated_data, or it is damaged", verb, p.name)},
 		{Code: "UNAUTHENTICATED", Text: "no access: Cloud KMS does not accept the credentials; they may have expired"},
 		{Code: "RESOURCE_EXHAUSTED",
 			Text: "too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later"},

@@ -68,7 +68,7 @@ func table() attr.Table {
 		Attrs: slices.Concat([]attr.Attr{
 			{Name: "kms_encryption_key", Type: cty.String, Required: true, Form: attr.Path, Harmless: keyHarmless,
 				Check: attr.Is(keyName.MatchString, "the full resource name of a key is required, in the form "+
-					"projects/P/locations/L/keyRings/R/cryptoKeys/K and without a version"),
+					"projects/P/locations/L/keyRings/R/cryptoKeys/K, without a version"),
 				Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
 				Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
@@ -86,7 +86,7 @@ func checkAdditional(text string) error {
 	data, err := base64.StdEncoding.DecodeString(text)
 	switch {
 	case err != nil:
-		return errors.New("this is not standard base64; base64encode(…) makes it of text")
+		return errors.New("this is not standard base64; use base64encode(…) for text")
 	case len(data) > maxAdditionalData:
 		return errors.New("at most 64 KiB are allowed")
 	}
@@ -150,10 +150,10 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 	// Cloud KMS always sends a checksum, but emulators may not. Even without a checksum, a corrupted key is
 	// detected, because it cannot open the file.
 	if answer.Checksum != "" && string(answer.Checksum) != checksum(answer.Plaintext) {
-		return nil, errors.New("the answer of Cloud KMS was damaged on its way: its checksum does not match; try again")
+		return nil, errors.New("the answer from Cloud KMS was damaged in transit: its checksum does not match; try again")
 	}
 	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("what Cloud KMS decrypted is %d bytes long; a key has 1 to %d", n, maxKeyLength)
+		return nil, fmt.Errorf("the key from Cloud KMS has %d bytes; 1 to %d are allowed", n, maxKeyLength)
 	}
 	return answer.Plaintext, nil
 }
@@ -178,7 +178,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	// If the request or the response were corrupted, the file could never be opened again, so all checksums
 	// are required. See https://cloud.google.com/kms/docs/data-integrity-guidelines.
 	if !answer.PlaintextCame || !answer.AdditionalCame || string(answer.Checksum) != checksum(answer.Ciphertext) {
-		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged on its way: a checksum does not match; try again")
+		return nil, nil, errors.New("the request to Cloud KMS or its answer was damaged in transit: a checksum does not match; try " +
+			"again")
 	}
 	document, err := json.Marshal(answer.metadata)
 	return key, document, err
@@ -202,7 +203,7 @@ func parse(document json.RawMessage) (metadata, error) {
 	case len(m.Ciphertext) == 0:
 		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
-		return m, fmt.Errorf("the metadata in the file holds a ciphertext of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+		return m, fmt.Errorf("the metadata in the file has a ciphertext of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
 	}
 	return m, nil
 }

@@ -74,8 +74,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	case err != nil:
 		return session{}, s.explain(ctx, err, l.path, "")
 	case secret.Auth == nil || secret.Auth.ClientToken == "":
-		return session{}, fmt.Errorf("the login at %s on %s gives no token; "+
-			"a login with a second factor is not supported", l.path, s.address)
+		return session{}, fmt.Errorf("the login at %s on %s returns no token; a login with a second factor is not supported", l.path, s.address)
 	}
 	out := session{token: secret.Auth.ClientToken}
 	if lease := time.Duration(secret.Auth.LeaseDuration) * time.Second; lease > 0 {
@@ -91,7 +90,7 @@ func readToken(name string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("jwt_file: %w", err)
 	case token == "" || len(token) > maxJWT:
-		return "", fmt.Errorf("jwt_file: %s does not hold a token; check which file is named", name)
+		return "", fmt.Errorf("jwt_file: %s does not contain a token; check that this is the right file", name)
 	}
 	return token, nil
 }
@@ -100,7 +99,7 @@ func readToken(name string) (string, error) {
 // may quote the file.
 func fileError(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Sprintf("%s cannot be read: %v", cmp.Or(keyfile.Shown(e.Path), "a file that one of them names"), keyfile.Explain(e.Path, e))
+		return fmt.Sprintf("%s cannot be read: %v", cmp.Or(keyfile.Shown(e.Path), "one of the files"), keyfile.Explain(e.Path, e))
 	}
-	return "they are not PEM, or do not belong together"
+	return "they are not in PEM format, or do not belong together"
 }

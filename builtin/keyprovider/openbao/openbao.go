@@ -135,7 +135,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	}
 	wrapped, _ := answer["ciphertext"].(string)
 	if !recognize.IsTransit([]byte(wrapped)) {
-		return nil, nil, errors.New("the answer of the transit engine holds no wrapped key")
+		return nil, nil, errors.New("the answer from the transit engine has no wrapped key")
 	}
 	if p.associatedData != "" {
 		if err := p.checkBound(ctx, key, wrapped); err != nil {
@@ -151,13 +151,13 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {
-		return errors.New("the server does not bind data keys to associated_data, as Vault does not; leave it out")
+		return errors.New("the server, such as Vault, does not bind data keys to associated_data; leave out associated_data")
 	}
 	if err != nil {
-		return fmt.Errorf("whether the server binds data keys to associated_data: %w", err)
+		return fmt.Errorf("checking whether the server binds data keys to associated_data: %w", err)
 	}
 	if subtle.ConstantTimeCompare(again, key) != 1 {
-		return errors.New("the transit engine decrypts its new key to another key")
+		return errors.New("the transit engine does not decrypt its new key to the same key")
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) e
 func parse(document json.RawMessage) (metadata, error) {
 	var m metadata
 	if len(document) > 4*(maxCiphertext+maxAssociatedData) {
-		return m, errors.New("the metadata in the file is larger than any of a transit engine")
+		return m, errors.New("the metadata in the file is too large to come from a transit engine")
 	}
 	if err := driver.DecodeStored(document, kind, &m); err != nil {
 		return m, err
@@ -173,13 +173,13 @@ func parse(document json.RawMessage) (metadata, error) {
 	_, err := base64.StdEncoding.DecodeString(m.AssociatedData)
 	switch {
 	case len(m.Ciphertext) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file holds no ciphertext", driver.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file has no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
-		return m, fmt.Errorf("the file holds a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+		return m, fmt.Errorf("the file has a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
 	case !recognize.IsTransit(m.Ciphertext): // other kinds may also store a ciphertext
 		return m, fmt.Errorf("%w: the metadata in the file does not come from a transit engine", driver.ErrNoKey)
 	case err != nil, len(m.AssociatedData) > maxAssociatedData:
-		return m, errors.New("the metadata in the file holds associated_data that is not base64, or too long")
+		return m, errors.New("the associated_data in the metadata of the file is not base64, or is too long")
 	}
 	return m, nil
 }
@@ -188,11 +188,11 @@ func parse(document json.RawMessage) (metadata, error) {
 func plaintext(answer map[string]any) ([]byte, error) {
 	text, _ := answer["plaintext"].(string)
 	if len(text) > base64.StdEncoding.EncodedLen(maxKeyLength) {
-		return nil, fmt.Errorf("the transit engine gives a key of more than %d bytes", maxKeyLength)
+		return nil, fmt.Errorf("the transit engine returns a key of more than %d bytes", maxKeyLength)
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(key) == 0 {
-		return nil, errors.New("the answer of the transit engine holds no key")
+		return nil, errors.New("the answer from the transit engine has no key")
 	}
 	return key, nil
 }

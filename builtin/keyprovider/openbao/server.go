@@ -73,7 +73,7 @@ func duration(text string) (time.Duration, error) {
 		d, err = time.Duration(seconds)*time.Second, nil
 	}
 	if err != nil || d <= 0 || d > time.Hour {
-		return 0, errors.New("a duration of at most an hour is required, such as 60s")
+		return 0, errors.New("a duration of at most one hour is required, such as 60s")
 	}
 	return d, nil
 }
@@ -90,12 +90,12 @@ func (s *server) connect() (*api.Client, error) {
 	}
 	cfg.Timeout = 0 // put applies the timeout to each request
 	if err := cfg.ConfigureTLS(&s.tls); err != nil {
-		return nil, errors.New("the certificates or the key that are configured for the server cannot be used: " + fileError(err))
+		return nil, errors.New("the certificates or the key for the server cannot be used: " + fileError(err))
 	}
 	transport, ok := cfg.HttpClient.Transport.(*http.Transport)
 	switch {
 	case !ok:
-		return nil, errors.New("the API client has no transport whose proxy can be set")
+		return nil, errors.New("the transport of the API client does not support a proxy setting")
 	case s.proxy != nil:
 		transport.Proxy = http.ProxyURL(s.proxy)
 	case !s.world.ReadsEnvironment():

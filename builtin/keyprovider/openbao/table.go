@@ -52,7 +52,7 @@ func table() attr.Table {
 			// Not harmless: with another path, the request would write to an engine that is not a transit
 			// engine.
 			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"),
-				Check: attr.Is(isEngine, "the path of the engine is required, without /v1 before it, which belongs to the API"),
+				Check: attr.Is(isEngine, "the path of the engine is required, without the /v1 of the API"),
 				Doc:   "Where the transit engine is mounted. Defaults to `/transit`."},
 			{Name: "associated_data", Type: str, Harmless: keyHarmless,
 				Check: attr.Is(isAssociatedData, fmt.Sprintf("standard base64 is required, of at most %d characters", maxAssociatedData)),
@@ -144,11 +144,11 @@ func checkAddress(text string) error {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "unix" || u.Host == "" && u.Scheme != "unix":
 		return errors.New("a URL is required, such as https://bao.example.com:8200")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("a URL without user, query and fragment is required")
+		return errors.New("a URL without user, query or fragment is required")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/ui"):
-		return errors.New("the address ends before /ui, which is the page for people; leave that out")
+		return errors.New("the address must not contain /ui, which is the web interface; leave it out")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"), strings.Contains(u.Path, "/v1/"):
-		return errors.New("the address ends before /v1; leave that out")
+		return errors.New("the address must not contain /v1; leave it out")
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 	case n == 1:
 		return nil, a.advise(fmt.Errorf("%w: the only age identity does not match", driver.ErrNoKey), "", recipient)
 	default:
-		return nil, a.advise(fmt.Errorf("%w: none of the %d age identities fits", driver.ErrNoKey, n), "", recipient)
+		return nil, a.advise(fmt.Errorf("%w: none of the %d age identities matches", driver.ErrNoKey, n), "", recipient)
 	}
 }
 
@@ -100,11 +100,11 @@ func ageParts(sealed string) int {
 // that key.
 func (a ageKeys) advise(err error, advice, recipient string) error {
 	if strings.HasPrefix(recipient, "ssh-") && !a.useSSH {
-		return fault.With(err, "use_ssh_keys = true tries the SSH keys of the home directory")
+		return fault.With(err, "set use_ssh_keys = true to try the SSH keys in the home directory")
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if _, set := a.env.Get(name); set {
-			return fault.With(err, "the command in "+name+" is not run, because only the environment names it: set age_identity_command")
+			return fault.With(err, "set age_identity_command: the command in "+name+" is not run, because it is only in the environment")
 		}
 	}
 	return fault.With(err, advice)
@@ -124,10 +124,10 @@ func (a ageKeys) run(ctx context.Context, runs *programs, recipient string) ([]a
 	case ctx.Err() != nil:
 		return nil, err
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("age_identity_command: the program does not end within %v", programPatience)
+		return nil, fmt.Errorf("age_identity_command: the program did not end within %v", programPatience)
 	case err != nil:
 		// The program's output may contain a key.
-		return nil, errors.New("age_identity_command: the program failed, or printed too much")
+		return nil, errors.New("age_identity_command: the program failed or printed too much")
 	}
 	ids, err := parseAge(printed)
 	if err != nil {
@@ -234,7 +234,7 @@ func parseAge(content []byte) ([]age.Identity, error) {
 			return nil, errProtected
 		}
 		if err != nil {
-			return nil, errors.New("is not an SSH private key that age can use: ed25519 or RSA")
+			return nil, errors.New("is not an SSH private key that age supports (Ed25519 or RSA)")
 		}
 		return []age.Identity{id}, nil
 	}
@@ -245,17 +245,17 @@ func parseAge(content []byte) ([]age.Identity, error) {
 		}
 		for word := range strings.FieldsSeq(line) {
 			if strings.HasPrefix(word, "AGE-PLUGIN-") {
-				return out, errors.New("is for a plugin of age, which is not supported here; sops -d reads such a file")
+				return out, errors.New("is for an age plugin, which is not supported here; run sops -d to decrypt the file")
 			}
 			ids, err := age.ParseIdentities(strings.NewReader(word))
 			if err != nil {
-				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-; copy all of it")
+				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-; copy the whole identity")
 			}
 			out = append(out, ids...)
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("holds no age identity; check which file is named")
+		return nil, errors.New("contains no age identity; check the source of the identity")
 	}
 	return out, nil
 }

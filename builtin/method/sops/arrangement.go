@@ -46,8 +46,8 @@ func arrange(state object) error {
 }
 
 func misplaced(where, what string) error {
-	return fmt.Errorf("the state is not arranged as Terraform and OpenTofu write it: at %s, %s. Somebody may have changed the file: "+
-		"sops does not protect the order of lists in JSON and YAML, but it does in binary mode, where the file is one value", quote(where), what)
+	return fmt.Errorf("the order or the form of the state is not that of Terraform or OpenTofu: at %s, %s; somebody may have "+
+		"changed the file; to protect the order of lists as well, use the binary mode of sops", quote(where), what)
 }
 
 // shape describes an object in the state format, as Terraform and OpenTofu write it.
@@ -99,7 +99,7 @@ func (s shape) check(where string, branch object) error {
 	for _, item := range branch {
 		i := slices.IndexFunc(s.names, func(known string) bool { return strings.EqualFold(known, item.name) })
 		if i >= 0 && s.names[i] != item.name || strings.Contains(item.name, ":") {
-			return misplaced(where, "the name "+quote(item.name)+" is not one that they write")
+			return misplaced(where, "the name "+quote(item.name)+" is unknown")
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func (s shape) inOrder(where string, branch object) error {
 			i = len(s.names)
 		}
 		if i < last {
-			return misplaced(where, "the names of an element are in another order")
+			return misplaced(where, "the names of an element are in a different order")
 		}
 		last = i
 	}
@@ -201,7 +201,7 @@ func checkSorted(value any, where string, inList bool) error {
 		last, around := "", namesAround(v)
 		for _, item := range v {
 			if inList && item.name < last && !isWrapper(v) || fromInside(item.name, around) {
-				return misplaced(where, "the name "+quote(item.name)+" is not in its place")
+				return misplaced(where, "the name "+quote(item.name)+" is in the wrong place")
 			}
 			last = item.name
 			if err := checkSorted(item.value, where, inList); err != nil {

@@ -82,7 +82,7 @@ func (m *method) key(from masterKey, runs *programs) key {
 		k.open, refused = m.services.vault(from)
 	default:
 		k.name = "a key of another kind"
-		refused = fmt.Errorf("%w: it is of a key service that is not supported", driver.ErrNoKey)
+		refused = fmt.Errorf("%w: its key service is not supported", driver.ErrNoKey)
 	}
 	if refused != nil {
 		k.effort = inMemory
@@ -181,7 +181,7 @@ func (e *groupsError) Tell(text func(error) string) string {
 	if e.all == 1 {
 		b.WriteString("none of the file's keys can be used")
 	} else {
-		fmt.Fprintf(&b, "of %d key groups, %d can be opened, but %d are required", e.all, e.opened, e.needed)
+		fmt.Fprintf(&b, "%[2]d of %[1]d key groups can be opened, but %[3]d are required", e.all, e.opened, e.needed)
 	}
 	for _, k := range e.keys[:min(maxShown, len(e.keys))] {
 		where := ""

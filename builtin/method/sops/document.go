@@ -65,7 +65,7 @@ func checkNames(value any, path []string) error {
 	for _, item := range branch {
 		folded, content := strings.ToLower(strings.ToUpper(item.name)), hasContent(item.value)
 		if other, twice := seen[folded]; twice && !(other && content) {
-			return fmt.Errorf("the file has %s twice, in different cases and once empty: "+changed, at(append(path, item.name)))
+			return fmt.Errorf("the file has %s twice, in different letter cases and once empty: "+changed, at(append(path, item.name)))
 		}
 		seen[folded] = content
 	}
@@ -97,8 +97,8 @@ func checkSealed(value any, path []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the value at %s is not encrypted, so anybody could have written it; "+
-		"if sops was meant to leave it unencrypted, set allow_unencrypted_values = true", at(path))
+	return fmt.Errorf("the value at %s is not encrypted, so anybody could have written it; if sops left it unencrypted on purpose, "+
+		"set allow_unencrypted_values = true", at(path))
 }
 
 // at formats a location in the file for a message.

@@ -93,7 +93,7 @@ func (w *walker) member(item member, named bool) (any, error) {
 	return value, err
 }
 
-var errNotSops = errors.New("the values of the file cannot be decrypted: sops does not write such values")
+var errNotSops = errors.New("the values of the file cannot be decrypted: they are not values that sops writes")
 
 func (w *walker) leaf(value any, sealed bool) (any, error) {
 	if w.ctx.Err() != nil {
@@ -110,7 +110,7 @@ func (w *walker) leaf(value any, sealed bool) (any, error) {
 		}
 		if value, err = w.cipher.open(text, w.path); err != nil {
 			names := strings.Split(strings.TrimSuffix(string(w.path), ":"), ":")
-			return nil, fmt.Errorf("the value at %s cannot be decrypted: its key groups are mixed up, or "+changed, at(names))
+			return nil, fmt.Errorf("the value at %s cannot be decrypted: the key groups are mixed up, or "+changed, at(names))
 		}
 	}
 	if sealed || !w.sealed {

@@ -140,10 +140,10 @@ var sopsVersion = lazyregexp.New(`^([0-9]{1,4})\.[0-9]+\.[0-9]+`)
 func (d *document) checkMetadata() error {
 	version := sopsVersion.FindStringSubmatch(d.meta.Version)
 	if version == nil {
-		return fmt.Errorf("%w: it does not say which version of sops wrote it", driver.ErrDamaged)
+		return fmt.Errorf("%w: its sops metadata has no version", driver.ErrDamaged)
 	}
 	if major, _ := strconv.Atoi(version[1]); major > 3 {
-		return fmt.Errorf("the file was written by sops %s; versions up to 3 are known here", quote(d.meta.Version))
+		return fmt.Errorf("the file was written by sops %s, but only versions up to 3 are supported", quote(d.meta.Version))
 	}
 	if d.meta.MAC == "" {
 		return errors.New("the file has no MAC: " + changed)
@@ -161,7 +161,7 @@ func (d *document) checkMetadata() error {
 	case d.threshold == 0:
 		d.threshold = groups
 	case d.threshold < 2 || d.threshold > groups:
-		return fmt.Errorf("%w: it has %d key groups, and a threshold of %d", driver.ErrDamaged, groups, d.threshold)
+		return fmt.Errorf("%w: it has %d key groups but a threshold of %d", driver.ErrDamaged, groups, d.threshold)
 	}
 	return nil
 }
@@ -189,13 +189,14 @@ func checkKeys(groups [][]masterKey) error {
 		}
 		for _, k := range group {
 			if len(k.Sealed) > maxWrapped {
-				return fmt.Errorf("the file holds an encrypted data key of %d bytes; at most %d are read", len(k.Sealed), maxWrapped)
+				return fmt.Errorf("the file has an encrypted data key of %d bytes; at most %d are read", len(k.Sealed), maxWrapped)
 			}
 			if len(k.identity()) > maxWrapped+maxName {
-				return fmt.Errorf("the file names a key in its key group %d by more than %d bytes", i+1, maxName)
+				return fmt.Errorf("the name of a key in key group %d of the file has more than %d bytes", i+1, maxName)
 			}
 			if parts += k.parts(); parts > maxKeys {
-				return fmt.Errorf("the data keys in the file are encrypted for more than %d keys; sops encrypts each for one", maxKeys)
+				return fmt.Errorf("the data keys in the file are encrypted for more than %d keys, but sops encrypts each data key "+
+					"for one key", maxKeys)
 			}
 		}
 	}

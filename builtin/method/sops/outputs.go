@@ -20,7 +20,7 @@ func checkOutputs(outputs any) error {
 		where := "outputs." + item.name
 		output, ok := item.value.(object)
 		if !ok || !isOutput(output) {
-			return misplaced(where, "exactly a value and its type are required, sensitive and deprecated aside")
+			return misplaced(where, "a value and its type are required, and only sensitive and deprecated are allowed besides")
 		}
 		value, typ := output.get("value"), output.get("type")
 		if err := checkSorted(value, where, true); err != nil {
@@ -30,7 +30,7 @@ func checkOutputs(outputs any) error {
 			return misplaced(where, "it is nested too deeply")
 		}
 		if !isType(typ) || !conforms(value, typ) {
-			return misplaced(where, "they write another value for its type")
+			return misplaced(where, "the value does not match its type")
 		}
 	}
 	return nil

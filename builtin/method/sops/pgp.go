@@ -36,7 +36,8 @@ type pgpKeys struct {
 func newPGPKeys(v attr.Values) pgpKeys {
 	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment(), false)}
 	if v.LeadsToCommand() != nil { // TF_ENCRYPTION and GNUPGHOME must not choose the programs that gpg starts
-		p.world, p.why = p.world.Beside(true), "; gpg gets no variables such as GNUPGHOME, because only TF_ENCRYPTION has it run"
+		p.world, p.why = p.world.Beside(true), "; gpg runs without variables such as GNUPGHOME, because it is set up only in "+
+			"TF_ENCRYPTION"
 	}
 	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
 		p.own = sync.OnceValues(func() (openpgp.EntityList, error) { return unlock(armoured, passphrase) })
@@ -74,11 +75,12 @@ func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err 
 	for i, text := range armoured {
 		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(text))
 		if err != nil {
-			return nil, fmt.Errorf("pgp_private_keys: element %d is not an armoured PGP key: gpg --export-secret-keys --armor prints it", i+1)
+			return nil, fmt.Errorf("pgp_private_keys: element %d is not an armored PGP key; run gpg --export-secret-keys --armor "+
+				"to get the key", i+1)
 		}
 		for _, e := range entities {
 			if e.PrivateKey == nil {
-				return nil, fmt.Errorf("pgp_private_keys: element %d is a public key, and a private one is required", i+1)
+				return nil, fmt.Errorf("pgp_private_keys: element %d is a public key, but a private key is required", i+1)
 			}
 			if err := e.DecryptPrivateKeys(passphrase); err != nil {
 				return nil, fmt.Errorf("pgp_private_keys: element %d cannot be unlocked; check pgp_passphrase", i+1)
@@ -97,17 +99,18 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	}
 	block, err := armor.Decode(strings.NewReader(sealed))
 	if err != nil {
-		return nil, errors.New("the data key in the file is damaged: it is not an armoured PGP message")
+		return nil, errors.New("the data key in the file is damaged: it is not an armored PGP message")
 	}
 	limit := int64(maxPart)
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// If no private key was used to decrypt the message, it may come from anyone.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys fits", driver.ErrNoKey), "add the private key of one of its recipients")
+		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys matches", driver.ErrNoKey),
+			"add the private key of one of its recipients")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
-		return nil, errors.New("the data key in the file is damaged: its PGP message cannot be read to its end")
+		return nil, errors.New("the data key in the file is damaged: its PGP message is incomplete or damaged")
 	}
 	return dataKey, nil
 }
@@ -146,9 +149,9 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case ctx.Err() != nil:
 		return nil, err
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("the program gpg does not answer within %v; its agent may be waiting for a passphrase", programPatience)
+		return nil, fmt.Errorf("the program gpg did not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fault.With(fmt.Errorf("%w: the program %s is not there", driver.ErrNoKey, quote(k.gpg)),
+		return nil, fault.With(fmt.Errorf("%w: the program %s is not found", driver.ErrNoKey, quote(k.gpg)),
 			"install GnuPG, or set pgp_private_keys")
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {
@@ -157,16 +160,16 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 		return dataKey, nil
 	case strings.Contains(said, "[GNUPG:] NO_SECKEY"):
 		return nil, fault.With(fmt.Errorf("%w: the user's gpg does not have the private key%s", driver.ErrNoKey, k.why),
-			"import it, or set pgp_private_keys")
+			"import the private key, or set pgp_private_keys")
 	}
 	exit, ran := errors.AsType[*exec.ExitError](err)
 	switch {
 	case !ran && err != nil:
 		return nil, fmt.Errorf("%w: the program %s cannot be started", driver.ErrNoKey, quote(k.gpg))
 	case ran && exit.ExitCode() < 0:
-		return nil, errors.New("the program gpg was ended from outside")
+		return nil, errors.New("the program gpg was ended by a signal")
 	}
-	return nil, fmt.Errorf("%w: gpg cannot decrypt it; it said: %s%s", driver.ErrNoKey, quote(forPeople(said)), k.why)
+	return nil, fmt.Errorf("%w: gpg cannot decrypt the data key; it said: %s%s", driver.ErrNoKey, quote(forPeople(said)), k.why)
 }
 
 // forPeople returns gpg's output without its status lines.

@@ -27,14 +27,15 @@ const (
 // returns an error if no more runs are allowed. The parameter instead says how to do without the program.
 func (p *programs) patience(kind keyKind, instead string) (time.Duration, error) {
 	if p.runs[kind] == maxRuns {
-		return 0, fmt.Errorf("a program was run for %d keys of this kind already, which is the most for one file; %s", maxRuns, instead)
+		return 0, fmt.Errorf("a program has already run for %d keys of this kind, which is the limit for one file; %s", maxRuns, instead)
 	}
 	if p.deadline.IsZero() {
 		p.runs, p.deadline = map[keyKind]int{}, time.Now().Add(programPatience)
 	}
 	left := time.Until(p.deadline)
 	if left <= 0 {
-		return 0, fmt.Errorf("the programs for the keys before it took %v together, which is the most for one file; %s", programPatience, instead)
+		return 0, fmt.Errorf("the programs for the keys before this key took %v in total, which is the limit for one file; %s",
+			programPatience, instead)
 	}
 	p.runs[kind]++
 	return left, nil

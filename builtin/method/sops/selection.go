@@ -35,7 +35,8 @@ func (s *selection) has(name string) (bool, error) {
 	}
 	err := s.cost.Charge(s.perByte*int64(len(name))/instructions, "its names and the regular expression that selects them")
 	if err != nil {
-		return false, fmt.Errorf("the file selects its encrypted values by a regular expression that takes too long: %w; use a simpler one", err)
+		return false, fmt.Errorf("the regular expression that selects the encrypted values takes too long: %w; use a simpler "+
+			"regular expression", err)
 	}
 	s.known[name] = s.matches(name)
 	return s.known[name], nil
@@ -51,8 +52,8 @@ func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) 
 		s.matches, s.seals = func(string) bool { return false }, false
 		return s, nil
 	case m.UnencryptedCommentRegex+m.EncryptedCommentRegex != "":
-		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; " +
-			"use encrypted_regex and the like")
+		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; use a rule such " +
+			"as encrypted_regex")
 	case pattern == "":
 		suffix = cmp.Or(suffix, "_unencrypted") // the suffix that sops uses if there is no rule
 		s.matches = func(name string) bool { return strings.HasSuffix(name, suffix) }
@@ -70,7 +71,7 @@ func (s *selection) compile(pattern string) error {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return fmt.Errorf("%w: it selects values by something that is not a regular expression", driver.ErrDamaged)
+		return fmt.Errorf("%w: the regular expression that selects its encrypted values is invalid", driver.ErrDamaged)
 	}
 	s.perByte = instructionsOf(parsed)
 	if err := s.cost.Charge(perInstruction*s.perByte, what); err != nil {

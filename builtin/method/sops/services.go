@@ -80,8 +80,8 @@ func isAzureVault(text string) bool {
 func checkVaults(text string) error {
 	for _, address := range split([]string{text}) {
 		if _, ok := parseVault(address); !ok {
-			return errors.New("URLs of servers are required, such as https://vault.example.com:8200, or of transit engines, such as " +
-				"https://vault.example.com:8200/v1/sops")
+			return errors.New("URLs are required, of servers, such as https://vault.example.com:8200, or of transit engines, such " +
+				"as https://vault.example.com:8200/v1/sops")
 		}
 	}
 	return nil
@@ -117,9 +117,9 @@ func permit(attribute string, allowed []string, named string) error {
 	}
 	line := fmt.Sprintf("%s = [%s]", attribute, outside.Quoted(named, maxNamed))
 	if len(allowed) == 0 {
-		return fmt.Errorf("%s is empty, and the file names %s; if that is yours, set %s", attribute, outside.Quoted(named, maxNamed), line)
+		return fmt.Errorf("the file names %[2]s, but %[1]s is empty; if it is yours, set %[3]s", attribute, outside.Quoted(named, maxNamed), line)
 	}
-	return fmt.Errorf("the file names %s, which is not in %s; if it is yours, add it as in %s", outside.Quoted(named, maxNamed), attribute,
+	return fmt.Errorf("the file names %s, which is not in %s; if it is yours, add it, as in %s", outside.Quoted(named, maxNamed), attribute,
 		line)
 }
 
@@ -172,7 +172,7 @@ func (s services) vault(k masterKey) (opener, error) {
 		return nil, errors.New("the file does not name the address of a Vault server; restore an intact copy")
 	}
 	if !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName) {
-		return nil, errors.New("the file names an impossible transit engine or key")
+		return nil, errors.New("the file names an invalid transit engine or key")
 	}
 	if err := permit("allowed_vault_addresses", s.vaults, vaultOf(address, k.EnginePath)); err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (s services) vault(k masterKey) (opener, error) {
 		set(attrs, "token", token)
 		part, err := ask(ctx)
 		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may accept requests without a token
-			return nil, fault.With(fmt.Errorf("%w: there is no token, and the server requires one", driver.ErrNoKey),
+			return nil, fault.With(fmt.Errorf("%w: the server requires a token", driver.ErrNoKey),
 				"set vault_token or VAULT_TOKEN")
 		}
 		return part, err
@@ -221,7 +221,7 @@ var awsKey = lazyregexp.New(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-
 func (s services) aws(k masterKey) (opener, error) {
 	arn := awsKey.FindStringSubmatch(k.ARN)
 	if arn == nil {
-		return nil, errors.New("the file does not name an AWS KMS key by an ARN")
+		return nil, errors.New("the file does not name an AWS KMS key by its ARN")
 	}
 	if err := permitCloud("allowed_aws_keys", s.awsKeys, k.ARN); err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (s services) aws(k masterKey) (opener, error) {
 	}
 	if k.Profile != "" {
 		if err := permit("allowed_aws_profiles", s.profiles, k.Profile); err != nil {
-			return nil, fmt.Errorf("%w; a profile of the writer can be taken out of the file: no MAC covers its aws_profile", err)
+			return nil, fmt.Errorf("%w; if the profile is that of the writer, remove aws_profile from the file, which no MAC covers", err)
 		}
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)
@@ -321,8 +321,8 @@ func (s services) azure(k masterKey) (opener, error) {
 // not be used.
 func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	if s.env == nil {
-		return nil, fmt.Errorf("%w: this key service is used with the identity that the environment gives, and "+
-			"the environment must not be used", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: this key service needs the identity from the environment, but the environment must not be used",
+			driver.ErrNoKey)
 	}
 	return s.ask(kind, attrs, stored)
 }
@@ -331,7 +331,7 @@ func (s services) cloud(kind string, attrs map[string]cty.Value, stored any) (op
 func (s services) ask(kind string, attrs map[string]cty.Value, stored any) (opener, error) {
 	i := slices.IndexFunc(s.blocks, func(b driver.Block[driver.KeyProvider]) bool { return b.Name == kind })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: this program does not ask this key service", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: this program does not support this key service", driver.ErrNoKey)
 	}
 	document, err := json.Marshal(stored)
 	if err != nil {

@@ -54,7 +54,7 @@ func (r *reader) file(file []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", driver.ErrDamaged, wrong)
 	}
 	if err == nil && r.json.End() != nil {
-		return nil, fmt.Errorf("%w: something follows its JSON", driver.ErrDamaged)
+		return nil, fmt.Errorf("%w: other data follows its JSON", driver.ErrDamaged)
 	}
 	return value, err
 }
@@ -100,7 +100,7 @@ func number(text json.Number) (any, error) {
 	}
 	f, err := text.Float64()
 	if err != nil {
-		return nil, errors.New("the file holds a number that is too large")
+		return nil, errors.New("the file has a number that is too large")
 	}
 	return f, nil
 }
@@ -142,7 +142,7 @@ func (r *reader) yaml(file []byte) (any, error) {
 		return nil, fmt.Errorf("%w: it is not YAML", driver.ErrDamaged)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the file holds more than one YAML document, or is damaged")
+		return nil, errors.New("the file has more than one YAML document, or is damaged")
 	}
 	return r.node(root.Content[0], 0)
 }
@@ -159,7 +159,7 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 			err := n.Content[i].Decode(&key)
 			name, ok := key.(string)
 			if err != nil || !ok || n.Content[i].Kind != yaml.ScalarNode {
-				return nil, fmt.Errorf("the file has a key at %s that is not a text", at(r.path))
+				return nil, fmt.Errorf("the file has a key at %s that is not a string", at(r.path))
 			}
 			if err := r.member(&branch, seen, name, func() (any, error) { return r.node(n.Content[i+1], depth+1) }); err != nil {
 				return nil, err
@@ -183,7 +183,7 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 		}
 		return value, nil
 	}
-	return nil, errors.New("the file holds a YAML alias, which is not read here")
+	return nil, errors.New("the file has a YAML alias, which is not supported")
 }
 
 // emit returns the values as JSON, with numbers in the same form as sops. For a binary file, it returns the
@@ -234,10 +234,10 @@ func write(out *bytes.Buffer, value any) error {
 	case nil, string, bool, int, float64, time.Time:
 		text, err := json.Marshal(v)
 		if err != nil {
-			return errors.New("a number or a time in the file has no form in JSON")
+			return errors.New("a number or a time in the file cannot be written as JSON")
 		}
 		out.Write(text)
 		return nil
 	}
-	return errors.New("the file holds a value of a type that JSON does not have")
+	return errors.New("the file has a value whose type does not exist in JSON")
 }

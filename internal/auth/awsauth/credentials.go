@@ -78,7 +78,7 @@ func (w *webIdentity) GetIdentityToken() ([]byte, error) {
 	}
 	token, err := keyfile.ReadText(w.tokenFile)
 	if len(token) > maxToken {
-		err = fmt.Errorf("%s is too large for a token; check which file is named", keyfile.Shown(w.tokenFile))
+		err = fmt.Errorf("%s is too large for a token; check that this is the right file", keyfile.Shown(w.tokenFile))
 	}
 	if err != nil {
 		return nil, &tokenFileError{fmt.Errorf("%s: %w", cmp.Or(w.from, "web_identity_token_file"), err)}

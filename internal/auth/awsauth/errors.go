@@ -48,7 +48,8 @@ func CommonReason(code string) string {
 		{Code: "UnrecognizedClientException InvalidClientTokenId InvalidAccessKeyId InvalidSignatureException SignatureDoesNotMatch " +
 			"MissingAuthenticationToken MissingAuthenticationTokenException IncompleteSignature AuthFailure NotAuthorized",
 			Text: "the credentials are not valid; check them, the region and the clock"},
-		{Code: "ExpiredTokenException ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new ones"},
+		{Code: "ExpiredTokenException ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new " +
+			"credentials"},
 		{Code: "AccessDenied AccessDeniedException", Text: "access is denied"},
 		{Code: "RegionDisabledException OptInRequired", Text: "the region is not enabled for the account"},
 	}, 0, code, "").Text
@@ -56,7 +57,7 @@ func CommonReason(code string) string {
 
 // explainSettings translates an error from loading the SDK's configuration.
 func (s Settings) explainSettings(err error) error {
-	text := "the AWS settings in the environment or in the shared files are not valid" + s.inProfile()
+	text := "the AWS settings in the environment or in the shared files are invalid" + s.inProfile()
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
 		text = fmt.Sprintf("the shared AWS files have no profile %q%s; %s", missing.Profile, s.namedBy(), s.checkFiles())
 	} else if broken, ok := errors.AsType[awsconfig.SharedConfigLoadError](err); ok {
@@ -73,7 +74,7 @@ func (s Settings) inProfile() string {
 	if profile = cmp.Or(s.profile, profile); profile == "" {
 		return ""
 	}
-	return fmt.Sprintf("; check the profile %q, which may have an access key without its secret: aws configure list --profile %[1]q", profile)
+	return fmt.Sprintf("; check with aws configure list --profile %[1]q whether the profile has an access key without its secret", profile)
 }
 
 // namedBy returns a clause about the environment variable that selects the profile, or an empty string if
@@ -94,11 +95,11 @@ func (s Settings) checkFiles() string {
 	isMissing := func(path string) bool { return !recognize.Exists(path) && !slices.Contains(defaults, path) }
 	switch {
 	case slices.ContainsFunc(s.credentialsFiles, isMissing):
-		return "shared_credentials_files names a file that does not exist; check both"
+		return "shared_credentials_files names a file that does not exist; check the path and the profile"
 	case slices.ContainsFunc(s.configFiles, isMissing):
-		return "shared_config_files names a file that does not exist; check both"
+		return "shared_config_files names a file that does not exist; check the path and the profile"
 	}
-	return "check its name, and what aws configure list-profiles prints"
+	return "check its name with aws configure list-profiles"
 }
 
 // noInstance explains why there are no credentials after the EC2 metadata service, which the SDK asks last,
@@ -106,16 +107,16 @@ func (s Settings) checkFiles() string {
 func (s Settings) noInstance(err error) string {
 	switch missing, set := s.halfKey(); {
 	case missing != "":
-		return fmt.Sprintf("the environment variable %s is set, and %s is not: set both", set, missing)
+		return fmt.Sprintf("the environment variable %s is set, but %s is not; set both variables", set, missing)
 	case s.has("AWS_ROLE_ARN") && !s.has("AWS_WEB_IDENTITY_TOKEN_FILE"):
-		return "the environment variable AWS_ROLE_ARN is set, and AWS_WEB_IDENTITY_TOKEN_FILE is not; to assume a role with other credentials, " +
-			"set assume_role"
+		return "the environment variable AWS_ROLE_ARN is set, but AWS_WEB_IDENTITY_TOKEN_FILE is not; to assume a role with other " +
+			"credentials, set assume_role"
 	case s.imds == imds.ClientDisabled:
-		return "none are set, and skip_metadata_api_check keeps the metadata service of EC2 from being asked"
+		return "nothing is configured, and skip_metadata_api_check disables the EC2 metadata service"
 	case strings.Contains(err.Error(), "access disabled"):
-		return "none are set, and AWS_EC2_METADATA_DISABLED keeps the metadata service of EC2 from being asked"
+		return "nothing is configured, and AWS_EC2_METADATA_DISABLED disables the EC2 metadata service"
 	}
-	return "none are set, and the metadata service of EC2, which exists on EC2 alone, gives none: " + NoAnswer(err)
+	return "nothing is configured, and the EC2 metadata service, which exists only on EC2, returns no credentials: " + NoAnswer(err)
 }
 
 func (s Settings) has(variable string) bool {
@@ -159,7 +160,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	case s.missingFile() != "" && !stopped:
 		what += ": " + s.missingFile()
 	case signedOut.MatchString(err.Error()) && !stopped:
-		what += ": there is no valid session of IAM Identity Center here; run aws sso login"
+		what += ": there is no valid session for IAM Identity Center; run aws sso login"
 		if s.profile != "" {
 			return Failure(what+fmt.Sprintf(" --profile %q", s.profile), err)
 		}
@@ -173,7 +174,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	} else if s.profile != "" {
 		what += fmt.Sprintf("; the profile is %q", s.profile)
 	} else if s.values.String("access_key") == "" && !isAPI {
-		what += "; set access_key and secret_key, a profile or a role, or provide credentials in the environment as for the AWS CLI"
+		what += "; set access_key and secret_key, a profile or a role, or set the environment variables of the AWS CLI"
 	}
 	return Failure(what, err)
 }
@@ -196,11 +197,11 @@ func (s Settings) missingFile() string {
 func NoAnswer(err error) string {
 	resp, answered := errors.AsType[*smithyhttp.ResponseError](err)
 	if answered && resp.Response != nil && resp.HTTPStatusCode() > 0 && !errors.Is(err, context.Canceled) && !netfail.IsTimeout(err) {
-		return fmt.Sprintf("the answer is not one of AWS (HTTP status %d)", resp.HTTPStatusCode())
+		return fmt.Sprintf("the answer does not come from AWS (HTTP status %d)", resp.HTTPStatusCode())
 	}
 	reason := netfail.Reason(err, "set custom_ca_bundle")
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		reason += "; its name comes from the region, or from an endpoint"
+		reason += "; the host name comes from the region or from an endpoint setting"
 	}
 	return reason
 }

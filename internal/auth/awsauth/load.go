@@ -229,7 +229,8 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 		}
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate in PEM format; the bundle has those of the authorities to trust", path)
+			return nil, fmt.Errorf("custom_ca_bundle: %s contains no certificate in PEM format; give the certificates of the "+
+				"trusted authorities", path)
 		}
 	}
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
@@ -257,13 +258,13 @@ type limitedClient struct{ *http.Client }
 func limited(client *awshttp.BuildableClient) (limitedClient, error) {
 	own, ok := client.Freeze().(*http.Client)
 	if !ok {
-		return limitedClient{}, errors.New("the SDK of AWS has a client whose connections cannot be closed")
+		return limitedClient{}, errors.New("the AWS SDK has a client whose connections cannot be closed")
 	}
 	own.Transport = client.GetTransport()
 	return limitedClient{own}, nil
 }
 
-var errLong = errors.New("the answer is longer than any of AWS")
+var errLong = errors.New("the answer is too long to come from AWS")
 
 func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 	response, err := c.Client.Do(r) //nolint:gosec // a request of the SDK, as without this client
@@ -340,7 +341,8 @@ func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	case len(allowed) > 0 && !slices.Contains(allowed, account):
 		return fmt.Errorf("the AWS credentials are for the account %q, which allowed_account_ids does not list", account)
 	case slices.Contains(forbidden, account):
-		return fmt.Errorf("the AWS credentials are for the account %q, which forbidden_account_ids lists; use those of another one", account)
+		return fmt.Errorf("the AWS credentials are for the account %q, which forbidden_account_ids lists; use credentials of "+
+			"another account", account)
 	}
 	return nil
 }

@@ -123,18 +123,19 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 	case p.CredentialSource == "Ec2InstanceMetadata":
 		cfg.Credentials = s.instance(cfg)
 	case p.CredentialSource != "":
-		return nil, fmt.Errorf("the profile %q takes its credentials from the environment (credential_source), which is switched off", p.Profile)
+		return nil, fmt.Errorf("the profile %q takes its credentials from the environment (credential_source), but the environment "+
+			"must not be used", p.Profile)
 	case p.WebIdentityTokenFile != "":
 		if p.RoleARN == "" {
-			return nil, fmt.Errorf("the profile %q has a web_identity_token_file and no role_arn; set role_arn", p.Profile)
+			return nil, fmt.Errorf("the profile %q has a web_identity_token_file but no role_arn; set role_arn", p.Profile)
 		}
 		web := &webIdentity{
 			role: &stscreds.AssumeRoleOptions{RoleARN: p.RoleARN, RoleSessionName: p.RoleSessionName}, tokenFile: p.WebIdentityTokenFile,
 		}
 		return aws.NewCredentialsCache(s.webProvider(cfg, web)), nil
 	case usesBrowser(p):
-		return nil, fmt.Errorf("the profile %q signs in with a browser session, which is not used where the "+
-			"environment is switched off; use access keys, a role or a credential_process", p.Profile)
+		return nil, fmt.Errorf("the profile %q signs in with a browser session, which requires the environment, but the "+
+			"environment must not be used; use access keys, a role or a credential_process", p.Profile)
 	case p.CredentialProcess != "" && s.command != nil:
 		return nil, fmt.Errorf("credential_process of the profile %q: %w", p.Profile, s.command)
 	case p.CredentialProcess != "":
@@ -153,8 +154,8 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 
 func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" {
-		return nil, fmt.Errorf("the role of the profile %q requires a code from a device (mfa_serial), which cannot be entered here; "+
-			"use credentials of a session", p.Profile)
+		return nil, fmt.Errorf("the role of the profile %q requires a code from an MFA device (mfa_serial), which cannot be "+
+			"entered here; use session credentials", p.Profile)
 	}
 	cfg.Credentials = aws.NewCredentialsCache(cfg.Credentials)
 	return stscreds.NewAssumeRoleProvider(s.sts(cfg), p.RoleARN, func(o *stscreds.AssumeRoleOptions) {

@@ -128,7 +128,7 @@ var keyID = lazyregexp.New(`^A[KS]IA[A-Z0-9]{12,}$`)
 
 func (s *Settings) parseCredentials(v attr.Values) error {
 	if id := v.String("access_key"); keyID.MatchString(id) && strings.HasPrefix(id, "ASIA") && !v.Has("token") {
-		return v.Errorf("access_key", "a key whose ID begins with ASIA is temporary, and requires its session token, as token")
+		return v.Errorf("access_key", "a key ID that begins with ASIA is temporary; set token to its session token")
 	}
 	if block, ok := v.Block("assume_role"); ok {
 		s.role = parseRole(block)

@@ -28,7 +28,7 @@ var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
 // Error messages for invalid values.
 const (
-	pathRequired  = "the path of a file is required, and this is the content of one; write it to a file, and give its path"
+	pathRequired  = "the path of a file is required, but this is the content of a file; write it to a file, and give the path"
 	roleRequired  = "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader"
 	proxyRequired = "this must be a URL such as http://proxy.example.com:3128"
 )
@@ -40,7 +40,7 @@ func CredentialAttrs(service string) []attr.Attr {
 			Harmless: "It is the name of a key, which proves nothing by itself.",
 			Doc:      "The ID of an access key. It takes precedence over all other credentials, such as `AWS_ACCESS_KEY_ID`."},
 		{Name: "secret_key", Type: cty.String, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
-			Check: attr.Is(isSecretKey, "this is the ID of a key; access_key and secret_key are swapped"),
+			Check: attr.Is(isSecretKey, "this is the ID of a key; swap access_key and secret_key"),
 			Doc:   "The secret of the access key; in the environment, `AWS_SECRET_ACCESS_KEY`."},
 		{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "keys", RequiredWith: "access_key",
 			Doc: "The session token of a temporary access key; in the environment, `AWS_SESSION_TOKEN`."},

@@ -61,8 +61,8 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	if half := a.half(); half != "" {
 		return nil, errors.New(half)
 	}
-	return nil, fault.Known(errors.New("no way to authenticate is set up: tenant_id and client_id with client_secret or "+
-		"client_certificate, or one of use_oidc, use_msi, use_aks_workload_identity and use_cli"), fault.NoCredentials{})
+	return nil, fault.Known(errors.New("no way to authenticate is configured; set tenant_id and client_id with client_secret or "+
+		"client_certificate, or set use_oidc, use_msi, use_aks_workload_identity or use_cli"), fault.NoCredentials{})
 }
 
 type way struct {
@@ -90,11 +90,11 @@ func (a Access) half() string {
 		switch {
 		case a.values.String(name) == "":
 		case !a.hasOneOf("tenant_id"):
-			return "in the credentials of Azure (arguments, or ARM_… in the environment), " + name + " is set, and tenant_id is not; add it, " +
-				"and client_id"
+			return "in the Azure credentials (arguments, or ARM_… in the environment), " + name + " is set, but tenant_id is not; " +
+				"add tenant_id and client_id"
 		case !a.hasOneOf("client_id", "client_id_file_path"):
-			return "in the credentials of Azure (arguments, or ARM_… in the environment), " + name + " is set, and client_id is not; add it, " +
-				"and tenant_id"
+			return "in the Azure credentials (arguments, or ARM_… in the environment), " + name + " is set, but client_id is not; " +
+				"add client_id and tenant_id"
 		}
 	}
 	return ""
@@ -129,7 +129,7 @@ func (a Access) principal() bool {
 func (a Access) withCertificate(tenant, id string) (azcore.TokenCredential, error) {
 	direct, err := base64.StdEncoding.DecodeString(a.values.String("client_certificate"))
 	if err != nil {
-		return nil, errors.New("client_certificate: this is not standard base64; filebase64(…) encodes a file")
+		return nil, errors.New("client_certificate: this is not standard base64; use filebase64(…) to encode a file")
 	}
 	bundle, err := a.either("client_certificate", string(direct), "client_certificate_path")
 	if err != nil {
@@ -137,8 +137,8 @@ func (a Access) withCertificate(tenant, id string) (azcore.TokenCredential, erro
 	}
 	chain, key, err := azidentity.ParseCertificates([]byte(bundle), []byte(a.values.String("client_certificate_password")))
 	if err != nil {
-		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its " +
-			"private key, or client_certificate_password is not its password; check both")
+		return nil, errors.New("client_certificate: this is not a PKCS#12 bundle with a certificate and its private key, or " +
+			"client_certificate_password is wrong; check the bundle and the password")
 	}
 	return credential(azidentity.NewClientCertificateCredential(tenant, id, chain, key, &azidentity.ClientCertificateCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
@@ -161,8 +161,8 @@ func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	}
 	direct := a.Pipeline == "" && a.hasOneOf("oidc_token", "oidc_token_file_path")
 	if !direct && !(a.hasOneOf("oidc_request_url") && a.hasOneOf("oidc_request_token")) {
-		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token, which " +
-			"ado_service_connection_id needs as well (in Azure Pipelines, SYSTEM_OIDCREQUESTURI and SYSTEM_ACCESSTOKEN)")
+		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token; " +
+			"ado_service_connection_id also needs the last two (in Azure Pipelines, SYSTEM_OIDCREQUESTURI and SYSTEM_ACCESSTOKEN)")
 	}
 	assertion := func(ctx context.Context) (string, error) {
 		if direct {
@@ -194,8 +194,8 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 
 func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	if !a.world.ReadsEnvironment() {
-		return nil, errors.New("use_aks_workload_identity is set up by environment variables, and the environment " +
-			"is switched off; use_oidc does the same with tenant_id, client_id and oidc_token_file_path")
+		return nil, errors.New("use_aks_workload_identity needs environment variables, but the environment must not be used; set " +
+			"use_oidc instead, with tenant_id, client_id and oidc_token_file_path")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
@@ -210,7 +210,7 @@ func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 // credential returns c. It replaces errors from the SDK, because they may quote settings.
 func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredential, error) {
 	if err != nil {
-		return nil, errors.New("the settings to authenticate with Azure are not usable; check tenant_id, client_id and the cloud")
+		return nil, errors.New("the settings for signing in to Azure cannot be used; check tenant_id, client_id and the cloud")
 	}
 	return c, nil
 }
@@ -228,9 +228,9 @@ func (a Access) either(name, direct, file string) (string, error) {
 	case err != nil:
 		return "", a.values.Errorf(file, "%w", err)
 	case content == "":
-		return "", fmt.Errorf("the file for %s is empty; is it the right one?", name)
+		return "", fmt.Errorf("the file for %s is empty; check that this is the right file", name)
 	case direct != "" && direct != content:
-		return "", fmt.Errorf("%s and its file differ; set one of them", name)
+		return "", fmt.Errorf("%s and its file differ; set only one of them", name)
 	}
 	return content, nil
 }
@@ -293,7 +293,7 @@ func (a Access) requestOIDC(ctx context.Context) (string, error) {
 	}
 	token := cmp.Or(answer.GitHub, answer.Pipelines)
 	if token == "" {
-		return "", errors.New("oidc_request_url: the answer holds no token")
+		return "", errors.New("oidc_request_url: the answer has no token")
 	}
 	return token, nil
 }
@@ -330,11 +330,11 @@ func (a Access) ask(ctx context.Context, method, address string, header http.Hea
 	body, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil:
-		return errors.New("the answer broke off; try again")
+		return errors.New("the answer is incomplete; try again")
 	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("the answer is HTTP status %d", response.StatusCode)
+		return fmt.Errorf("the answer has the HTTP status %d", response.StatusCode)
 	case json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), answer) != nil:
-		return errors.New("the answer is not the JSON that was expected")
+		return errors.New("the answer is not the expected JSON")
 	}
 	return nil
 }

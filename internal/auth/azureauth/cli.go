@@ -42,8 +42,9 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 		return nil, errors.New(half)
 	}
 	if _, err := world.Find("az"); err != nil {
-		return nil, fault.Known(errors.New("no way to authenticate is set up (tenant_id and client_id with client_secret or "+
-			"client_certificate, or one of use_oidc, use_msi and use_aks_workload_identity), and the Azure CLI, az, is not there"),
+		return nil, fault.Known(errors.New("no way to authenticate is configured, and the Azure CLI (az) is not found; set "+
+			"tenant_id and client_id with client_secret or client_certificate, or set use_oidc, use_msi or "+
+			"use_aks_workload_identity"),
 			fault.NoCredentials{})
 	}
 	for _, s := range []string{a.values.String("tenant_id"), a.values.String("subscription_id")} {
@@ -65,7 +66,7 @@ func (a Access) Subscription(ctx context.Context) (string, error) {
 		ID string `json:"id"`
 	}
 	if json.Unmarshal(out, &answer) != nil || answer.ID == "" || !cliArgument.MatchString(answer.ID) {
-		return "", &Error{"the Azure CLI does not say which subscription is current; set subscription_id"}
+		return "", &Error{"the Azure CLI returns no current subscription; set subscription_id"}
 	}
 	return answer.ID, nil
 }
@@ -74,7 +75,7 @@ func (a Access) Subscription(ctx context.Context) (string, error) {
 // https://learn.microsoft.com/cli/azure/account#az-account-get-access-token.
 func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if len(options.Scopes) != 1 {
-		return azcore.AccessToken{}, &Error{"the Azure CLI gives tokens for one scope only"}
+		return azcore.AccessToken{}, &Error{"the Azure CLI returns tokens for one scope only"}
 	}
 	arguments := []string{"account", "get-access-token", "-o", "json", "--resource", strings.TrimSuffix(options.Scopes[0], "/.default")}
 	// The challenge sets options.TenantID.
@@ -86,7 +87,7 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 	}
 	for _, argument := range arguments[5:] {
 		if !cliArgument.MatchString(argument) && !strings.HasPrefix(argument, "--") {
-			return azcore.AccessToken{}, &Error{"the service asks for a token of an impossible resource or tenant"}
+			return azcore.AccessToken{}, &Error{"the service requests a token for an invalid resource or tenant"}
 		}
 	}
 	lasts := func(t azcore.AccessToken) bool { return time.Until(t.ExpiresOn) >= cliMargin }
@@ -105,13 +106,13 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
 	bare, why := a.values.LeadsToCommand() != nil, ""
 	if bare {
-		why = "; it gets none of its variables, such as AZURE_CONFIG_DIR, because only TF_ENCRYPTION makes it run"
+		why = "; it runs without its variables, such as AZURE_CONFIG_DIR, because it is set up only in TF_ENCRYPTION"
 	}
 	environ := a.world.Beside(bare).Environ()
 	p := world.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
 	out, _, err := p.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
-		err = &Error{"the Azure CLI gives no access token; run az login" + why}
+		err = &Error{"the Azure CLI returns no access token; run az login" + why}
 	}
 	return out, err
 }
@@ -122,7 +123,7 @@ func parseCLI(out []byte) (azcore.AccessToken, error) {
 		ExpiresOn int64  `json:"expires_on"` // missing before az 2.54
 	}
 	if json.Unmarshal(out, &answer) != nil || answer.Token == "" {
-		return azcore.AccessToken{}, &Error{"the answer of the Azure CLI is not the JSON that was expected"}
+		return azcore.AccessToken{}, &Error{"the answer of the Azure CLI is not the expected JSON"}
 	}
 	expires := time.Now().Add(5 * time.Minute)
 	if answer.ExpiresOn > 0 {

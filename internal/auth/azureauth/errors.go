@@ -42,9 +42,9 @@ func Reason(err error) string {
 // string. Other texts may contain addresses with tokens, or server responses.
 func knownReason(err error) string {
 	return cmp.Or(answers.Find([]answers.Row{
-		{Said: "doesn't match the requested domain", Text: "it wants a token for another domain"},
-		{Said: "WWW-Authenticate", Text: "its header WWW-Authenticate is not that of Azure"},
-		{Said: "oidc_request_url", Text: "oidc_request_url gives no token"},
+		{Said: "doesn't match the requested domain", Text: "it requests a token for another domain"},
+		{Said: "WWW-Authenticate", Text: "its WWW-Authenticate header does not come from Azure"},
+		{Said: "oidc_request_url", Text: "oidc_request_url returns no token"},
 		{Said: "the file for oidc_token", Text: "the file for oidc_token cannot be used"},
 	}, 0, "", err.Error()).Text, netfail.KnownReason(err, ""))
 }

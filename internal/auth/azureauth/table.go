@@ -59,7 +59,7 @@ func Attrs(env map[string][]string) []attr.Attr {
 		{Name: "environment", Type: cty.String, Default: cty.StringVal("public"), Env: []string{"ARM_ENVIRONMENT"},
 			Harmless: "It is the default.", HarmlessIf: harmless.OneOf("public"), Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
 		{Name: "metadata_host", Type: cty.String, Env: []string{"ARM_METADATA_HOST"},
-			Check: attr.Is(isHost, "a host name is required, without a scheme and a path"),
+			Check: attr.Is(isHost, "a host name without a scheme or a path is required"),
 			Doc:   "The host that describes another cloud, at `/metadata/endpoints`. It takes precedence over `environment`."},
 	}
 	for i, attr := range attrs {
@@ -94,7 +94,7 @@ func New(v attr.Values, w world.World) (Access, error) {
 	host, requestURL := v.String("metadata_host"), v.String("oidc_request_url")
 	named, ok := clouds(v.String("environment"))
 	if !ok && host == "" {
-		return a, v.Errorf("environment", "one of public, usgovernment and china is required; for another cloud, set metadata_host")
+		return a, v.Errorf("environment", "public, usgovernment or china is required; for another cloud, set metadata_host")
 	}
 	if host == "" {
 		a.Cloud = named

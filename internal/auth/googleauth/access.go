@@ -186,29 +186,28 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 	}
 	var client map[string]json.RawMessage
 	if json.Unmarshal(document, &client) == nil && (client["installed"] != nil || client["web"] != nil) {
-		return nil, "", errors.New("this is the ID of an OAuth client, and no credentials; use the key of a service account, or " +
+		return nil, "", errors.New("this is the ID of an OAuth client, not credentials; use the key of a service account, or run " +
 			"gcloud auth application-default login")
 	}
-	return nil, "", errors.New("this JSON is not of a known type of Google credentials, such as service_account")
+	return nil, "", errors.New("this JSON is not a known type of Google credentials, such as service_account")
 }
 
 // notCredentials returns the error for a text that does not contain credentials. It repeats the text only if
 // it is certainly a file path.
 func notCredentials(text string) error {
 	if recognize.IsPath(text) {
-		return fmt.Errorf("there is no file %q with the JSON of Google credentials; check its path, and in which folder "+
-			"this runs", text)
+		return fmt.Errorf("there is no file %q with the JSON of Google credentials; check the path and the working directory", text)
 	}
 	if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err == nil && json.Valid(decoded) {
-		return errors.New("this is JSON in base64; base64decode(…) gives the JSON")
+		return errors.New("this is JSON in base64; use base64decode(…) to get the JSON")
 	}
 	switch trimmed := strings.TrimSpace(text); {
 	case recognize.IsPEM(trimmed):
-		return errors.New("this is a private key alone; the whole JSON file that Google gave is required")
+		return errors.New("this is only a private key; give the whole JSON file from Google")
 	case strings.HasPrefix(trimmed, "{"):
 		return errors.New("this JSON is truncated or damaged; use the complete file from Google")
 	}
-	return errors.New("this is neither JSON nor the path of a file that holds JSON; check it, and that it is whole")
+	return errors.New("this is neither JSON nor the path of a JSON file; check that it is complete")
 }
 
 // ReadPathOrContents returns the content of the file at the path text, or text itself if there is no such

@@ -122,7 +122,7 @@ func (i impersonated) Token(ctx context.Context) (*auth.Token, error) {
 	case status != http.StatusOK:
 		return nil, web.Final("%s (HTTP status %d)", i.access.noToken(), status)
 	case json.Unmarshal(body, &answer) != nil || answer.AccessToken == "" || !recognize.IsWord(answer.AccessToken):
-		return nil, web.Final("%s: the answer is not that of Google", i.access.noToken())
+		return nil, web.Final("%s: the answer does not come from Google", i.access.noToken())
 	}
 	return &auth.Token{Value: answer.AccessToken, Type: "Bearer", Expiry: answer.ExpireTime}, nil
 }

@@ -57,14 +57,14 @@ func (a Access) check(document []byte) (run *program, certificate bool, err erro
 		return nil, false, unusable(document)
 	}
 	if universe := cmp.Or(a.Universe, DefaultUniverse); f.Universe != "" && f.Universe != universe {
-		return nil, false, fmt.Errorf("the credentials are for another cloud than %s; to read from its gcs, set universe_domain to the one in "+
-			"them; gcp_kms is of googleapis.com alone", universe)
+		return nil, false, fmt.Errorf("the credentials are for a cloud other than %s; for the source gcs, set universe_domain to "+
+			"the value in the credentials; gcp_kms supports only googleapis.com", universe)
 	}
 	if f.Type == string(credentials.ImpersonatedServiceAccount) && f.Inner != nil {
 		run, certificate, err = a.check(f.Inner)
 		if err == nil && run != nil {
-			err = errors.New("credentials: a program cannot give the tokens of impersonated credentials here; use " +
-				"its credentials with impersonate_service_account")
+			err = errors.New("credentials: impersonated credentials with a program are not supported; use the credentials of the " +
+				"program with impersonate_service_account")
 		}
 		return nil, certificate, err
 	}

@@ -32,7 +32,8 @@ func (a Access) Explain(ctx context.Context, err error) error {
 // noToken returns the beginning of an error about a missing token.
 func (a Access) noToken() string {
 	if a.Impersonate == "" {
-		return "Google gives no access token for the credentials"
+		return "Google returns no access token for the credentials"
 	}
-	return fmt.Sprintf("Google gives no access token for %s; the credentials need roles/iam.serviceAccountTokenCreator on it", a.Impersonate)
+	return fmt.Sprintf("Google returns no access token for %s; grant the credentials roles/iam.serviceAccountTokenCreator on it",
+		a.Impersonate)
 }

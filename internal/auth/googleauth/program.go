@@ -36,7 +36,7 @@ type program struct {
 
 // errProgram means that the program did not print a valid token. It does not contain the output, which may be
 // secret.
-var errProgram = errors.New("credentials: the program (executable) gives no token")
+var errProgram = errors.New("credentials: the program (executable) returns no token")
 
 // withProgram returns credentials that get tokens from a program.
 func withProgram(p program, document []byte, options *credentials.DetectOptions) (*auth.Credentials, error) {

@@ -114,20 +114,20 @@ func reasonOfTLS(err error, trust string) string {
 const (
 	NoAnswer         = "there was no complete answer"
 	NotInTime        = NoAnswer + " in time"
-	NotReached       = "the server cannot be reached; check the address, proxies, and that it runs"
-	Ended            = "the server ended the connection; check the address, the port, whether TLS is expected there, and proxies"
-	BrokeOff         = "the connection broke off before the answer was complete"
-	Invalid          = "the connection failed, or the answer is not valid; check the address, and proxies if there are any"
+	NotReached       = "the server cannot be reached; check the address, the proxy settings, and that the server is running"
+	Ended            = "the server closed the connection; check the address, the port, the TLS settings and the proxy settings"
+	BrokeOff         = "the connection was lost before the answer was complete"
+	Invalid          = "the connection failed, or the answer is not valid; check the address and the proxy settings"
 	Cancelled        = "the request was cancelled"
-	NotFound         = " cannot be found; check its name, and proxies" // follows the host
+	NotFound         = " cannot be found; check its name and the proxy settings" // follows the host
 	NotTLS           = "the server does not speak TLS; check the port and the scheme"
 	NoHandshake      = "the TLS handshake failed"
 	NotTrusted       = "the server's certificate is not trusted"
 	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // advice follows
 
 	failed          = "the connection failed"
-	speaksTLS       = "the server speaks TLS at this port; use https://"
-	proxyNotFound   = ", the host of a proxy, cannot be found; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY" // follows the host
+	speaksTLS       = "the server expects TLS on this port; use https://"
+	proxyNotFound   = ", which is a proxy, cannot be found; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY" // follows the host
 	proxyNotReached = "the proxy cannot be reached; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY"
 	proxyRefuses    = "the proxy refuses the connection"
 )
@@ -201,13 +201,13 @@ type Warning struct {
 // server, and harm says what an attacker on the network can do.
 func Unverified(whose, because, harm string) Warning {
 	return Warning{NotVerified, "The certificate of " + whose + " was not verified, because " + because +
-		". Anybody on the way can " + harm + "."}
+		". Anybody on the network path can " + harm + "."}
 }
 
 // Unencrypted returns the warning about a connection without TLS. The parameter what names the data that was
 // sent over it.
 func Unencrypted(what, because, harm string) Warning {
-	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the way can " + harm + "."}
+	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the network path can " + harm + "."}
 }
 
 // Exposed records which services were called without encryption. It is for callers that cannot know this in

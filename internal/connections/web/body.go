@@ -74,7 +74,8 @@ func decode(sent io.Reader, encodings []string, size, limit int64) ([]byte, erro
 	case len(encodings) == 0:
 		return meter.Read(sent, size, limit)
 	case len(encodings) > 1 || encodings[0] != "gzip":
-		return nil, fmt.Errorf("the answer is encoded with %s, but only a single layer of gzip is supported; have the server send it unencoded",
+		return nil, fmt.Errorf("the answer is encoded with %s, but only a single layer of gzip is supported; configure the server "+
+			"to send it unencoded",
 			encodings[len(encodings)-1])
 	}
 	data, err := gunzip(sent, size, limit)

@@ -143,7 +143,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 		return Final("the server redirected more than %d times; set the final address", MaxRedirects)
 	}
 	if err := MayLead(via[len(via)-1].URL, to.URL); err != nil {
-		return Final("the server redirected us: the answer is %w", err)
+		return Final("the server redirected the request; the answer is %w", err)
 	}
 	return nil
 }

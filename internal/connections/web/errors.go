@@ -79,10 +79,10 @@ func (w Wire) reason(err error) error {
 // server.
 func Unexpected(who string, code int) error {
 	advice := answers.Find([]answers.Row{
-		{Status: "409 423", Text: "try again when the lock is released"},
-		{Status: "408 429 5xx", Text: "try again later, or see its log"},
+		{Status: "409 423", Text: "try again after the lock is released"},
+		{Status: "408 429 5xx", Text: "try again later, or check the server's log"},
 		{Status: "3xx 4xx", Text: "check the address"},
-		{Text: "see its log"},
+		{Text: "check the server's log"},
 	}, code, "", "").Text
 	return Final("%s answered %s; %s", who, Status(code), advice)
 }

@@ -53,7 +53,7 @@ func Parse(text string) (Address, error) {
 		return Address{}, errors.New("this is the address of a module; the address of a resource has a type and a name after it, " +
 			"such as aws_vpc.main")
 	case len(names) == 2 && (names[0] == "output" || names[0] == "outputs"):
-		return Address{}, errors.New("this is an output and no resource; statecrypt_remote_state reads outputs")
+		return Address{}, errors.New("this is an output, not a resource; use statecrypt_remote_state to read outputs")
 	case len(names) == 3 && names[0] == "resource":
 		return Address{}, errors.New("the address of a resource begins with its type; leave out \"resource.\" before it")
 	case len(names) > 2:
@@ -75,8 +75,8 @@ func Parse(text string) (Address, error) {
 	return a, nil
 }
 
-var errAttribute = errors.New("the address of a resource ends with its name, or an instance key behind it; what follows is an attribute, " +
-	"which is read as attributes.NAME of the result")
+var errAttribute = errors.New("the address of a resource ends with its name or an instance key; leave out the attribute, and use " +
+	"attributes.NAME of the result")
 
 // The modes of a resource.
 const (
@@ -109,7 +109,7 @@ func traverse(text string) (hcl.Traversal, error) {
 		return steps, nil
 	}
 	if strings.Contains(text, "[*]") {
-		return nil, errors.New("this is not an address: leave out [*] for all instances, as in aws_instance.web")
+		return nil, errors.New("this is not an address; for all instances, leave out [*], as in aws_instance.web")
 	}
 	first, at := diags[0], ""
 	if first.Subject != nil {
@@ -124,7 +124,7 @@ func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
 	var path []string
 	for len(steps) > 0 && isName(steps[0]) && nameOf(steps[0]) == "module" {
 		if len(steps) < 2 || !isName(steps[1]) {
-			return "", nil, errors.New("the name of a module is required after module, such as module.net")
+			return "", nil, errors.New("the name of a module is required after \"module.\", as in module.net")
 		}
 		one := "module." + nameOf(steps[1])
 		steps = steps[2:]
@@ -229,7 +229,7 @@ func keyOf(step hcl.Traverser) (Key, error) {
 	}
 	n, accuracy := index.Key.AsBigFloat().Int64()
 	if accuracy != big.Exact || n < 0 || n > math.MaxInt32 {
-		return Key{}, errors.New("an instance key must be a whole number that is not negative, or a string")
+		return Key{}, errors.New("an instance key must be a non-negative whole number or a string")
 	}
 	return Key{Kind: IntKey, Index: int(n)}, nil
 }

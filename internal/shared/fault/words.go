@@ -21,11 +21,12 @@ func (Plaintext) advice() string       { return "" }
 func (s Suspect) advice() string { return s.Setting + " " + s.What }
 
 func (f NoKeyProvider) advice() string {
-	add := "add it"
+	add := "add that key provider"
 	if f.OfAge {
-		add = "it is one of age: add a key provider of the kind age, with identity_files, and let keys of the method name it"
+		add = "that key provider is for age: add a key provider of the kind age, with identity_files, and set keys of the method " +
+			"to it"
 	}
-	return fmt.Sprintf("the settings lack the key provider that the file was encrypted with%s; %s", f.Stored, add)
+	return fmt.Sprintf("the key provider that encrypted the file is missing from the settings%s; %s", f.Stored, add)
 }
 
 // IsUnencrypted reports whether the address is the address of a method of kind unencrypted.
@@ -63,10 +64,10 @@ func (f NoMethod) InText() string {
 	case len(f.Methods) > 0:
 		return chosen(f.Methods...)
 	case f.Format != "":
-		return fmt.Sprintf("add method %q \"main\" {}, with its settings in the braces, and %s", f.Format, chosen("method."+f.Format+".main"))
+		return fmt.Sprintf("add method %q \"main\" {} with its settings in the braces, and %s", f.Format, chosen("method."+f.Format+".main"))
 	case len(f.KeyProviders) == 0:
-		return fmt.Sprintf("add its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, a method with its "+
-			"key, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s", chosen("method.aes_gcm.main"))
+		return fmt.Sprintf("add its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, and a "+
+			"method, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s", chosen("method.aes_gcm.main"))
 	}
 	return fmt.Sprintf("add method \"aes_gcm\" \"main\" { keys = %s } and %s", f.KeyProviders[0], chosen("method.aes_gcm.main"))
 }

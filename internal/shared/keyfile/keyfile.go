@@ -78,7 +78,8 @@ func Argument(name string) string {
 	return name
 }
 
-var errContent = errors.New("the path of a file is required, and this is the content of one; write it to a file, and give its path")
+var errContent = errors.New("the path of a file is required, but this is the content of a file; write it to a file, and give the " +
+	"path")
 
 func readAs(name, shown string) ([]byte, error) {
 	path, err := world.ExpandHome(name)
@@ -102,7 +103,7 @@ func ExpectRegular(path string) error {
 	case info.IsDir():
 		return errors.New("it is a folder, not a file; give the path of a file in it")
 	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file; save its content in one")
+		return errors.New("it is not a regular file; save its content in a regular file")
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func read(path string) ([]byte, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && len(content) > limit {
-		err = errors.New("it is larger than 1 MiB; check which file is named")
+		err = errors.New("it is larger than 1 MiB; check that this is the right file")
 	}
 	return content, err
 }
@@ -131,7 +132,7 @@ func Reason(err error) error {
 	return err
 }
 
-var errAsk = errors.New("ask its owner for permission")
+var errAsk = errors.New("ask the owner of the file for permission")
 
 // Explain returns an error that says why a file cannot be read or written, with advice but without the file's
 // name.
@@ -154,19 +155,20 @@ var ofSCP = lazyregexp.New(`^[a-z]+@[\w.-]+:`)
 // because the rest of the path may be a secret that was set by mistake.
 func sought(name string) error {
 	if name == "" {
-		return errors.New("the path is empty; is a variable empty?")
+		return errors.New("the path is empty; check whether a variable is empty")
 	}
 	if strings.HasPrefix(name, "file://") {
-		return errors.New("a path is required, and this is a URL: leave out file://")
+		return errors.New("a path is required, but this is a URL; leave out file://")
 	}
 	if recognize.Scheme(name) != "" || ofSCP.MatchString(name) {
-		return errors.New("this is an address, and a path is required: fetch the file first")
+		return errors.New("a path is required, but this is an address; fetch the file first")
 	}
 	if strings.ContainsAny(name, "*?[") {
-		return errors.New("this is a pattern, which nothing expands here; name each file")
+		return errors.New("this is a pattern, but patterns are not expanded here; give the path of each file")
 	}
 	if kind := recognize.NamedSecret(name); kind != "" {
-		return errors.New("the name of a file is required, and " + kind + "… is how other programs name a secret: write it to a file")
+		return errors.New("the path of a file is required, but " + kind + "… is the name of a secret for other programs; write the " +
+			"secret to a file")
 	}
 	if recognize.IsOfWindows(name) {
 		return errors.New("this is a Windows path, but this machine does not run Windows; give the path of the file on this machine")

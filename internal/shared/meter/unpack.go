@@ -16,7 +16,7 @@ const perUnit = 320
 func Expanded(n int64) int64 { return perUnit * (Free + n/bytesPerUnit) }
 
 // ErrExpands means that compressed data expands to more than [Expanded] allows.
-var ErrExpands = fmt.Errorf("it unpacks to more than %d MB and %d times its size; store it without compression",
+var ErrExpands = fmt.Errorf("it unpacks to more than %d MB and more than %d times its size; store it without compression",
 	perUnit*Free/1_000_000, perUnit/bytesPerUnit)
 
 // Unpack returns the decompressed content of packed. The function unpack creates the decompressor, such as a

@@ -26,24 +26,25 @@ func strangers() []stranger {
 	return []stranger{
 		{"it is a Git LFS pointer, not the file itself", "run git lfs pull, and read the file again",
 			[]string{"version https://git-lfs.github.com/spec/"}},
-		{"it is encrypted by Ansible Vault, which is not supported", "decrypt it with ansible-vault", []string{"$ANSIBLE_VAULT;"}},
-		{"it is encrypted by git-crypt, which is not supported", "run git-crypt unlock, and read the file in the working tree",
+		{"it is encrypted with Ansible Vault, which is not supported", "decrypt it with ansible-vault", []string{"$ANSIBLE_VAULT;"}},
+		{"it is encrypted with git-crypt, which is not supported", "run git-crypt unlock, and read the file in the working tree",
 			[]string{"\x00GITCRYPT\x00"}},
-		{"it is encrypted by openssl enc, which is not supported", "decrypt it with openssl", []string{"Salted__", "U2FsdGVkX1"}},
-		{"it is encrypted or signed by PGP", "decrypt it with gpg", []string{"-----BEGIN PGP "}},
+		{"it is encrypted with openssl enc, which is not supported", "decrypt it with openssl", []string{"Salted__", "U2FsdGVkX1"}},
+		{"it is encrypted or signed with PGP", "decrypt it with gpg", []string{"-----BEGIN PGP "}},
 		{"it begins with a byte order mark, as some editors and PowerShell write it", "save it as UTF-8 without that mark",
 			[]string{"\xef\xbb\xbf"}},
 		{"it is compressed with gzip", "decompress it", []string{"\x1f\x8b"}},
 		{"it is compressed with zstd", "decompress it", []string{"\x28\xb5\x2f\xfd"}},
 		{"it is compressed with xz", "decompress it", []string{"\xfd7zXZ\x00"}},
 		{"it is compressed with bzip2", "decompress it", []string{"BZh"}},
-		{"it is gzip in base64, as the kubernetes backend keeps it", "decode and decompress it, or read it with that source", []string{"H4sI"}},
+		{"it is gzip in base64, as the kubernetes backend stores it", "decode and decompress it, or read it with the source " +
+			"kubernetes", []string{"H4sI"}},
 		{"it is JSON in base64", "decode it", []string{"eyJ", "eyAi", "ewog", "ew0K"}},
 		{"it is a zip archive, but not a plan",
 			": if it contains a state, as a pipeline artifact may, unzip it; if it is a truncated plan, plan again",
 			[]string{"PK\x03\x04"}},
 		{"it is an archive", "extract its content", []string{"7z\xbc\xaf\x27\x1c"}},
-		{"it is a database of SQLite", "check that this is the right file", []string{"SQLite format 3\x00"}},
+		{"it is an SQLite database", "check that this is the right file", []string{"SQLite format 3\x00"}},
 		{"it is a program", "check that this is the right file", []string{"\x7fELF"}},
 		{"it is a script", "check that this is the right file", []string{"#!"}},
 		{"it is a certificate", "check that this is the right file", []string{"-----BEGIN CERTIFICATE"}},
@@ -52,16 +53,16 @@ func strangers() []stranger {
 		{yaml, "give the file that Terraform or OpenTofu wrote", []string{"---", "version:"}},
 		{kubernetesObject, ofObject, []string{"apiVersion:", "kind:"}},
 		{conflict, "restore one of the two versions as a whole", []string{"<<<<<<< "}},
-		{"it is a script that sets variables of the environment", "check that this is the right file", []string{"export "}},
+		{"it is a script that sets environment variables", "check that this is the right file", []string{"export "}},
 	}
 }
 
 const (
-	yaml             = "it is YAML, and a state is JSON"
+	yaml             = "it is YAML, but a state is JSON"
 	conflict         = "git left conflict markers in it"
-	kubernetesObject = "it is an object of Kubernetes"
-	ofObject         = "for one of Kubeform or Crossplane, add an object block with its api_version, kind and name to the data source; " +
-		"read a secret with the source kubernetes, or decode and decompress its data.tfstate"
+	kubernetesObject = "it is a Kubernetes object"
+	ofObject         = "for a Kubeform or Crossplane object, add an object block with its api_version, kind and name to the data " +
+		"source; for a secret, use the source kubernetes, or decode and decompress its data.tfstate"
 )
 
 // Stranger is an error that names the kind of a file that is neither a state nor a plan.
@@ -83,8 +84,8 @@ func File(file []byte) error {
 	case keyFile.Match(start):
 		return Is("it is a private key", "check that this is the right file")
 	case IsTransit(start):
-		return Is("it is encrypted by the secrets engine transit of Vault or OpenBao",
-			"decrypt it there (transit/decrypt), and decode the base64")
+		return Is("it is encrypted with the transit secrets engine of Vault or OpenBao",
+			"decrypt it with transit/decrypt, and decode the base64")
 	case IsWebPage(start):
 		return Is("it is a web page or XML", "check that this is the right file, or, if a server sent it, the address and the credentials")
 	case IsUTF16(start):
@@ -99,46 +100,47 @@ func File(file []byte) error {
 	const tar = 257 // offset of the magic bytes in a tar header
 	switch {
 	case chunk.Match(start):
-		return Is("it has the frames of an upload in chunks (aws-chunked) around it, which the store has kept", "restore an intact copy")
+		return Is("it contains the frames of a chunked upload (aws-chunked), which the store has kept", "restore an intact copy")
 	case string(bytes.TrimSpace(start)) == "null":
-		return Is("it is null, as a server may answer that has no state, and as OpenTofu asks a program for a new key",
-			"check that this is the right file; the program for OpenTofu is statecrypt key-provider age")
+		return Is("it is null: a server without a state may answer null, and OpenTofu sends null to a program to request a new key",
+			"check that this is the right file; as the program for OpenTofu, use statecrypt key-provider age")
 	case len(file) > 0 && len(bytes.Trim(file, void)) == 0:
-		return Is("it has only blanks or zero bytes, as files may have after a power failure", "restore an earlier version")
+		return Is("it has only blanks or zero bytes, as may happen after a power failure", "restore an earlier version")
 	case bytes.HasPrefix(start[min(tar, len(start)):], []byte("ustar")):
 		return Is("it is a tar archive", "extract its content")
 	case settingsBlock.Match(start):
-		return Is("it is configuration in HCL, and a state is JSON, such as terraform.tfstate", "")
+		return Is("it is HCL configuration, but a state is JSON, such as terraform.tfstate", "")
 	case assignment.Match(start):
-		return Is("it is HCL, such as values of variables or the output of terraform output and terraform show, and a state is JSON",
+		return Is("it is HCL, such as values of variables or the output of terraform output or terraform show, but a state is JSON",
 			"give the state itself (terraform state pull)")
 	case member.Match(start):
 		return Is(yaml, "give the file that Terraform or OpenTofu wrote")
 	case bytes.Contains(file, []byte("\n<<<<<<< ")):
 		return Is(conflict, "restore one of the two versions as a whole")
 	case !utf8.Valid(file):
-		return Is("it is not text", `if terraform-backend-git encrypted it with a passphrase, select a method "terraform_backend_git" for it; `+
-			"else, decrypt or decompress it with the program that wrote it, such as gpg")
+		return Is("it is not text", "if terraform-backend-git encrypted it with a passphrase, select a terraform_backend_git "+
+			"method; otherwise, decrypt or decompress it with the program that wrote it, such as gpg")
 	case isWord(file):
-		return Is("it is one long word", `if it is the status.state of an object of Kubeform, select a method "kubeform" for it; if it is `+
-			"encrypted_data, the whole document that it was in is required")
+		return Is("it is one long word", "if it is the status.state of a Kubeform object, select a kubeform method; if it is "+
+			"encrypted_data, give the whole document that contained it")
 	}
 	if err := cmp.Or(besides(file), printed(file)); err != nil || !message.Match(start) {
 		return err
 	}
-	return Is("it is the output of a program, such as an error; did the program that should write the state fail?", "")
+	return Is("it is the output of a program, such as an error; check whether the program that should write the state failed", "")
 }
 
 // besides returns an error for a JSON object with other content before or after it, or inside a JSON string. It
 // returns nil for any other file.
 func besides(file []byte) error {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
-		return Is(fmt.Sprintf("there is text before its JSON, which begins at byte %d, such as the output of a program", line+2),
-			"remove that text, or write the file again, with nothing else on standard output")
+		return Is(fmt.Sprintf("text, such as the output of a program, precedes its JSON, which begins at byte %d", line+2),
+			"remove that text, or write the file again with nothing else on standard output")
 	}
 	var text string
 	if beginsWith(file, `"`) && json.Unmarshal(file, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return Is("it is JSON inside a JSON string, so it was encoded twice, as by jsonencode", "decode it once, as jq -r . does")
+		return Is("it is JSON inside a JSON string, so it was encoded twice, for example with jsonencode", "decode it once, for "+
+			"example with jq -r .")
 	}
 	if !beginsWith(file, "{") {
 		return nil
@@ -152,11 +154,11 @@ func besides(file []byte) error {
 	case !json.Valid(object):
 		return nil
 	case len(bytes.Trim(file[len(object):], void)) == 0:
-		return Is(fmt.Sprintf("zero bytes follow its JSON, which ends at byte %d, as after a power failure", len(object)),
-			"compare its serial with that of an earlier version, and remove them or restore that version")
+		return Is(fmt.Sprintf("zero bytes follow its JSON, which ends at byte %d, as may happen after a power failure", len(object)),
+			"compare its serial with that of an earlier version, and remove the zero bytes or restore that version")
 	}
-	return Is(fmt.Sprintf("something follows its JSON, which ends at byte %d, as if it was appended with >>", len(object)),
-		"remove that, or fetch the file again")
+	return Is(fmt.Sprintf("other data follows its JSON, which ends at byte %d; it may have been appended with >>", len(object)),
+		"remove that data, or fetch the file again")
 }
 
 // space lists the characters that may precede or follow a JSON value.
@@ -202,27 +204,28 @@ func printed(file []byte) error {
 	var version string
 	switch {
 	case document["sops"] == nil && bytes.Contains(file, []byte("ENC[AES256_GCM,")):
-		return Is("its values are encrypted by sops, and its member \"sops\" is missing, so it was edited or truncated",
+		return Is("its values are encrypted with sops, but its member \"sops\" is missing, so it was edited or truncated",
 			"restore an intact copy")
 	case json.Unmarshal(document["version"], &version) == nil && document["lineage"] != nil:
-		return Is("its \"version\" is a text, and a number is required, so a program wrote it anew", "restore an intact copy")
+		return Is("its \"version\" is a string instead of a number, so another program has rewritten it", "restore an intact copy")
 	}
 	missing := func(name string) bool { return document[name] == nil }
 	for _, s := range []stranger{
-		{"it is the output of terraform show -json, which nothing reads back", "give the state (terraform state pull) or the plan itself",
+		{"it is the output of terraform show -json, which cannot be read as a state or plan",
+			"give the state (terraform state pull) or the plan itself",
 			[]string{"format_version values", "format_version planned_values"}},
-		{"it is the lock of a state, in which there is no state", "give the file that was locked", []string{"ID Operation Who"}},
+		{"it is the lock of a state, not the state", "give the file that is locked", []string{"ID Operation Who"}},
 		{kubernetesObject, ofObject, []string{"apiVersion kind"}},
-		{"it is a stack of Pulumi, which is not supported", "check that this is the right file", []string{"version deployment"}},
-		{"it is a response of GitHub's API about a file",
+		{"it is a Pulumi stack, which is not supported", "check that this is the right file", []string{"version deployment"}},
+		{"it is a response of the GitHub API about a file",
 			"read it with the source git, or fetch it with the header Accept: application/vnd.github.raw",
 			[]string{"content encoding path"}},
-		{"it is a response of GitLab's API about a file", "read it with the source git, or from the address that ends in /raw",
+		{"it is a response of the GitLab API about a file", "read it with the source git, or from the address that ends in /raw",
 			[]string{"content encoding file_path"}},
-		{"it is an API response, such as HCP Terraform's about a state",
+		{"it is an API response, such as that of HCP Terraform about a state",
 			"read the state with the source remote, or download it from the address in hosted-state-download-url",
 			[]string{"data"}},
-		{"it is the error of a server", "check the address and the credentials", []string{"errors", "error", "message"}},
+		{"it is an error from a server", "check the address and the credentials", []string{"errors", "error", "message"}},
 	} {
 		if slices.ContainsFunc(s.by, func(members string) bool { return !slices.ContainsFunc(strings.Fields(members), missing) }) {
 			return Is(s.what, s.do)
@@ -289,13 +292,13 @@ func IsKubeconfig(text string) bool {
 func NoSSHKey(file []byte) string {
 	switch text := strings.TrimSpace(string(file)); {
 	case strings.HasPrefix(text, "PuTTY-User-Key-File"):
-		return "the file holds a key of PuTTY; puttygen KEY.ppk -O private-openssh -o KEY writes one that ssh reads"
+		return "the file contains a PuTTY key; run puttygen KEY.ppk -O private-openssh -o KEY to convert it for ssh"
 	case strings.Contains(text, "AGE-SECRET-KEY-"):
-		return "the file holds an age identity, not an ssh key"
+		return "the file contains an age identity, not an SSH key"
 	case text == "":
 		return "the file of the private key is empty"
 	case !IsPEM(text):
-		return "the file does not hold a private key, which begins with -----BEGIN"
+		return "the file does not contain a private key, which begins with -----BEGIN"
 	}
 	return ""
 }
@@ -304,13 +307,13 @@ func NoSSHKey(file []byte) string {
 func NotText(content []byte) string {
 	switch {
 	case IsUTF16(content):
-		return "this is UTF-16, as PowerShell writes it with >; save it as UTF-8, as Set-Content -Encoding utf8 does"
+		return "this is UTF-16, as PowerShell writes it with >; save it as UTF-8, for example with Set-Content -Encoding utf8"
 	case bytes.HasPrefix(content, []byte("PK\x03\x04")):
 		return "this is a plan or another zip archive; check that this is the right file"
 	case bytes.HasPrefix(content, []byte("\x1f\x8b")):
 		return "this is compressed with gzip; decompress it"
 	case bytes.IndexByte(content, 0) >= 0, !utf8.Valid(content):
-		return "this is not text in UTF-8; check that this is the right file"
+		return "this is not UTF-8 text; check that this is the right file"
 	}
 	return ""
 }

@@ -66,16 +66,16 @@ var (
 	trimEnd = mend{": " + trim.settings, ": " + trim.variable}
 	read    = mend{"; read its content with file(…)", `; "$(cat FILE)" gives its content`}
 	decode  = mend{"; decode it with base64decode(…)", "; decode it with base64 -d"}
-	replace = same("; put its value in its place")
+	replace = same("; replace it with its value")
 	set     = same("; set the secret itself")
-	value   = same("; the value alone is required, without the name and the =")
+	value   = same("; give only the value, without the name and the =")
 )
 
 const (
 	assigned     = "begins with the name of a variable"
-	inBase64     = "is base64, as Kubernetes keeps it"
+	inBase64     = "is base64, as Kubernetes stores it"
 	notEvaluated = "is an expression that was not evaluated"
-	notExpanded  = "begins with a variable of the shell that was not expanded"
+	notExpanded  = "begins with a shell variable that was not expanded"
 )
 
 // things lists the rules. The first rule that covers the place and matches the text applies.
@@ -88,21 +88,21 @@ var things = []struct {
 	{Passphrase, Thing{NoSecret, "is the error message of a program", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
 		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
-	{Passphrase, Thing{NoSecret, "is a certificate or a public key, which others may have", same("; set a secret")},
+	{Passphrase, Thing{NoSecret, "is a certificate or a public key, which is not secret", same("; set a secret")},
 		bare(`^(age1[0-9a-z]{50,}$|(ssh|ecdsa|sk)-\S+ AAAA|-----BEGIN (CERTIFICATE|[A-Z ]*PUBLIC KEY))`)},
 	{secret, Thing{NoSecret, "looks like a reference to a secret in another system, which is not resolved here", set},
 		bare(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)},
-	{secret, Thing{NoSecret, "is a value that sops encrypted, which is not decrypted here", set}, bare(`^ENC\[AES256_GCM,`)},
-	{secret, Thing{NoSecret, "is a ciphertext of the secrets engine transit, which is not decrypted here", set}, bare(transitPrefix)},
+	{secret, Thing{NoSecret, "is a value encrypted with sops, which is not decrypted here", set}, bare(`^ENC\[AES256_GCM,`)},
+	{secret, Thing{NoSecret, "is a ciphertext of the transit secrets engine, which is not decrypted here", set}, bare(transitPrefix)},
 	{secret, Thing{NoSecret, notEvaluated, replace}, func(text string) bool { return syntax.IsKeyProviderAddress(inside(text)) }},
 	{secret, Thing{NoSecret, notEvaluated, replace},
 		bare(`^(ephemeral\.)?(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+(\[[^]]*\])?\.[\w.-]+$`)},
-	{anyText, Thing{NoSecret, "is the placeholder that logs show in place of a secret", set},
+	{anyText, Thing{NoSecret, "is the placeholder that logs show instead of a secret", set},
 		bare(`(?i)^(\*{3,}|[\[(<](masked|redacted|hidden|secret|sensitive|sensitive value)[\])>])$`)},
-	{anyText, Thing{NoSecret, "is a placeholder that was not filled in", same("; put the value in its place")},
+	{anyText, Thing{NoSecret, "is a placeholder that was not replaced", same("; replace it with the value")},
 		bare(`^(<[A-Za-z]?[a-z]+([-_ .][a-z]+)*>|<[A-Z]+([-_ ][A-Z]+)*>|(?i:[-_a-z]*…|(change[-_ ]?(me|it|this)[-_ !.0-9]{0,6})+|` +
 			`replace[-_ ](me|with)([-_ ](me|with|` + words + `))*|your([-_ ](` + words + `)){1,5}))$`)},
-	{anyText, Thing{NoSecret, notEvaluated, mend{replace.settings, "; between double quotes, a shell evaluates it"}},
+	{anyText, Thing{NoSecret, notEvaluated, mend{replace.settings, "; put it in double quotes, so that the shell evaluates it"}},
 		bare("^(\\$\\([^()]*\\)|`[^`]+`)$")},
 	{anyText, Thing{NoSecret, notEvaluated, replace},
 		bare(`^(\(known after apply\)|\$?\{\{[^{}]*\}\}|\$\{[^{}]*\.[^{}]*\})$`)},
@@ -112,42 +112,43 @@ var things = []struct {
 		`PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)},
 
 	// These rules check the characters around a text.
-	{Word, Thing{Surely, "holds a line break or another control character", same("; remove it")},
+	{Word, Thing{Surely, "contains a line break or another control character", same("; remove it")},
 		func(text string) bool {
 			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
 		}},
 	{anyText | Word, Thing{Surely, "ends with a line break, as text files do", trimEnd}, whole(`^[^\n]*[\r\n]*\n$`)},
-	{anyText | Word, Thing{Surely, "ends with a carriage return, as lines of Windows do", trimEnd}, whole(`^[^\n]*[\r\n]*\r$`)},
-	{anyText, Thing{Surely, "begins with a byte order mark, which some editors write and which counts as part of it",
-		same("; save it without one")}, whole(`^\x{feff}`)},
+	{anyText | Word, Thing{Surely, "ends with a carriage return, as lines of Windows files do", trimEnd}, whole(`^[^\n]*[\r\n]*\r$`)},
+	{anyText, Thing{Surely, "begins with a byte order mark, which some editors write, and which counts as part of it",
+		same("; save it without the byte order mark")}, whole(`^\x{feff}`)},
 	{anyText, Thing{Surely, "begins or ends with a space, which is part of it", mend{"; " + trim.settings, "; " + trim.variable}},
 		whole(`^( .*|.* )$`)},
 	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
 
 	// These rules check the form of a text.
-	{Token, Thing{is: "begins with Bearer, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
-	{Token, Thing{is: "begins with token, which is sent before it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
+	{Token, Thing{is: "begins with Bearer, which is added to it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
+	{Token, Thing{is: "begins with token, which is added to it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
 	{Identity, Thing{is: "is a public key (age1…), which can only encrypt",
 		mend: same("; use the matching identity (AGE-SECRET-KEY-…)")}, whole(`(?m)^age1`)},
 	{Identity, Thing{is: "is an SSH public key, which can only encrypt",
-		mend: same("; the private key that belongs to it is required, whose file has the same name without .pub")}, whole(`^(ssh|ecdsa)-`)},
-	{Identity, Thing{is: "begins like an age identity, but is truncated or mistyped", mend: same("; copy all of it")},
+		mend: same("; use the matching private key, from the file of the same name without .pub")}, whole(`^(ssh|ecdsa)-`)},
+	{Identity, Thing{is: "looks like an age identity, but is truncated or mistyped", mend: same("; copy the whole identity")},
 		whole(`(?i)^AGE-SECRET-KEY-`)},
-	{Passphrase, Thing{Surely, "is JSON, as stores of secrets keep it", mend{": jsondecode(…) and the name of a member give the text", ""}},
+	{Passphrase, Thing{Surely, "is JSON, as secret stores return it", mend{"; use jsondecode(…) and the name of a member to get " +
+		"the text", ""}},
 		func(text string) bool { return strings.HasPrefix(text, "{") && json.Valid([]byte(text)) }},
 	{Passphrase | Settings, Thing{Surely, assigned, value}, whole(`^(export |set |\$env:)?[A-Z][A-Z0-9]*_[A-Z0-9_]* ?=`)},
 	{Passphrase, Thing{Surely, assigned, value}, whole(`^(export )?[A-Za-z_]\w* ?= ?(".*"|'.*')$`)},
 	{inFile, Thing{Surely, "looks like the path of a file", read}, looksLikePath},
 	{anyText, Thing{Perhaps, notExpanded, replace}, whole(`^(\$\{?[A-Z_]+|%%?[A-Za-z_]\w*%)[^\n]*$`)},
-	{Passphrase, Thing{is: "has several lines; check that nothing but the passphrase is in it"},
+	{Passphrase, Thing{is: "has several lines; check that it contains only the passphrase"},
 		func(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }},
 	{Passphrase | Settings, Thing{is: inBase64, mend: decode}, isTextInBase64},
 	{Token | Content, Thing{is: inBase64, mend: decode}, whole(`^(ZXlK|LS0tLS1CRUdJTi)`)}, // eyJ and -----BEGIN
-	{Passphrase, Thing{is: "has codes such as %20 in it, as addresses have for a space; write the characters themselves"},
+	{Passphrase, Thing{is: "has codes such as %20, which stand for a space in a URL; write the characters themselves"},
 		whole(`^[^ ]*%[2-7][0-9A-F][^ ]*$`)},
-	{Passphrase, Thing{is: "has a dash, a space or a quotation mark in it as word processors write it; type it again"},
+	{Passphrase, Thing{is: "has a dash, a space or a quotation mark that a word processor has replaced; type it again"},
 		whole("[\u2013\u2014\u00a0\u201c\u201d\u2018\u2019\u201e]")},
-	{Passphrase, Thing{is: "has 64 hexadecimal digits, as a key has, and a key belongs in key_provider \"static\""}, whole(`^[0-9a-f]{64}$`)},
+	{Passphrase, Thing{is: "has 64 hexadecimal digits, like a key; use key_provider \"static\" for a key"}, whole(`^[0-9a-f]{64}$`)},
 }
 
 // words lists the words used in placeholders such as "your-bucket-name". A text that consists only of these

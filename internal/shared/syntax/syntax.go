@@ -73,11 +73,11 @@ func Configured(address string, addresses []string) string {
 	other := swapped(address)
 	switch suggestion := Suggest(address, addresses); {
 	case slices.Contains(addresses, other):
-		return fmt.Sprintf(", but %s is: the kind comes before the name", other)
+		return fmt.Sprintf(", but %s is; write the kind before the name", other)
 	case suggestion != "":
 		return suggestion
 	case len(addresses) == 0:
-		return ", nor is any other"
+		return ", and there are no others"
 	}
 	const most = 10
 	return "; there are: " + List(addresses, most, func(address string) string { return address })

@@ -29,8 +29,8 @@ type Variables struct {
 }
 
 const (
-	ofAzure  = "Azure's client would follow the variable %s; unset it, or choose another way to authenticate"
-	ofGoogle = "Google's client would follow the variable %s; unset it, or set credentials or access_token"
+	ofAzure  = "the Azure client would use the variable %s; unset it, or choose another way to authenticate"
+	ofGoogle = "the Google client would use the variable %s; unset it, or set credentials or access_token"
 )
 
 // Steering returns the variables that must not be set if a client would use them although its World does not
@@ -47,7 +47,7 @@ func Steering() []Variables {
 		{Client: GoogleBoundaries, Error: ofGoogle, Names: "GOOGLE_AUTH_TRUST_BOUNDARY_ENABLED",
 			Why: "it has credentials sent to another service"},
 		{Client: Authorities, Names: "SSL_CERT_FILE SSL_CERT_DIR",
-			Error: "certificates would be verified with the authorities that the variable %s names; unset it",
+			Error: "certificates would be verified with the authorities in the variable %s; unset it",
 			Except: "/etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem " +
 				"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem /etc/pki/tls/cacert.pem /etc/ssl/certs /etc/pki/tls/certs",
 			Why: "they add authorities, unless they name those of the system; Go reads them once for all connections of a process"},

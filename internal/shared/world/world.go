@@ -87,7 +87,7 @@ func ExpandHome(path string) (string, error) {
 	}
 	home, err := Home()
 	if err != nil {
-		return "", errors.New("~ is the home directory, and HOME, which names it, is not set; write the whole path")
+		return "", errors.New("~ cannot be expanded, because HOME is not set; write the whole path")
 	}
 	return filepath.Join(home, rest), nil
 }

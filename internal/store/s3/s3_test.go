@@ -759,7 +759,7 @@ func TestTableWithoutEncryption(t *testing.T) {
 		must(t, state.Lock(ctx, storetest.Lock("1")))
 		must(t, state.Unlock(ctx, "1"))
 		if len(said) != want || want > 0 && said[0] != "warning: The lock and the digest of the state were sent without encryption, because "+
-			"the endpoint of DynamoDB begins with http. Anybody on the way can read and replace them." {
+			"the endpoint of DynamoDB begins with http. Anybody on the network path can read and replace them." {
 			t.Errorf("got %q", said)
 		}
 	}
