@@ -73,12 +73,12 @@ if [ -z "${STATECRYPT_DULWICH:-}" ]; then
 fi
 
 export STATECRYPT_TOFU="$root/.tools/bin/tofu" STATECRYPT_AGE="$root/.tools/bin/age" STATECRYPT_SOPS="$root/.tools/bin/sops"
-packages=$(grep -rl --include='*_test.go' '^func TestReal' builtin encryption internal | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+packages=$(grep -rl --include='*_test.go' '^func TestReal' builtin encryption internal cmd | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 # shellcheck disable=SC2086 # packages have no spaces
 CGO_ENABLED=0 .tools/bin/testsum --packages "$(go list $packages | tr '\n' ' ')" -- \
   -trimpath -vet=off -ldflags '-s -w' -count 1 -timeout 20m -run '^TestReal'
-if [ -n "${STATECRYPT_VAULT:-}${STATECRYPT_GITEA:-}${STATECRYPT_FAKE_GCS:-}" ]; then
-  TESTS='^TestAccReal' scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
+if [ -n "${STATECRYPT_VAULT:-}${STATECRYPT_GITEA:-}${STATECRYPT_FAKE_GCS:-}${STATECRYPT_AZURITE:-}" ]; then
+  TESTS='^TestAcc(Real|Azure)' scripts/testacc.sh terraform .tools/bin/terraform-1.5.7 .tools/bin/tofu
 fi
 
 echo

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,12 +49,15 @@ type Network struct {
 func Usual() Network { return Network{Patience: patience()} }
 
 // Connect returns the server for a backend block. Access tokens get the given scope. Connect makes no network
-// requests.
+// requests, but reads the file of a customer-supplied key.
 func Connect(v attr.Values, scope string, n Network) (*Server, error) {
 	env := v.Environment()
 	s, err := newSettings(source.Grant{Values: v, Found: true, Env: env}, env, false, scope)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := s.keyHeader(); err != nil { // before a run begins
+		return nil, fmt.Errorf("%s.%w", v.Address(), err)
 	}
 	return &Server{n, v.String("bucket"), &run{patience: n.Patience, roots: n.Roots}, s}, nil
 }

@@ -165,6 +165,7 @@ func TestBlocks(t *testing.T) {
 	const secret = "canary"
 	for name, b := range map[string]attrs{
 		"both keys":        s.block.with("kms_encryption_key", "k").with("encryption_key", strings.Repeat("A", 43)+"="),
+		"no key":           s.block.with("encryption_key", "AAAA"),
 		"a URL of buckets": s.block.with("bucket", "gs://states"),
 		"a long prefix":    s.block.with("prefix", strings.Repeat("p", 1010)),
 		"a control code":   s.block.with("prefix", "a\x1bb"),
