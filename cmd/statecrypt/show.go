@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
@@ -42,7 +39,8 @@ func (c *call) show(ctx context.Context) error {
 		return c.showState(state, from)
 	}
 	if c.on("backend") {
-		return c.showBackend(ctx, target, print)
+		c.noteUnused()
+		return c.fromBackend(ctx, target, print)
 	}
 	return c.each(ctx, print)
 }
@@ -59,13 +57,27 @@ func (c *call) checkShow() error {
 		return usageError("-raw requires -output NAME")
 	case c.on("sensitive") && !values && !c.isGiven("output"):
 		return usageError("-sensitive requires -values, -attributes NAMES or -output NAME, which say which values to show")
-	case c.isGiven("attributes") && slices.Contains(namesIn(c.flags["attributes"]...), ""):
+	}
+	if err := c.checkAttributes(); err != nil || !c.on("sensitive") {
+		return err
+	}
+	return c.refuseTerminal()
+}
+
+// checkAttributes returns an error if a name in -attributes is empty.
+func (c *call) checkAttributes() error {
+	if slices.Contains(c.attributes(), "") {
 		return usageError("a name in -attributes is empty; is a variable empty, or does a space follow a comma?")
 	}
-	if c.on("sensitive") {
-		return c.refuseTerminal()
-	}
 	return nil
+}
+
+// attributes returns the names in -attributes.
+func (c *call) attributes() []string {
+	if !c.isGiven("attributes") {
+		return nil
+	}
+	return namesIn(c.flags["attributes"]...)
 }
 
 // overview opens a state and returns what is in it. The result keeps the memory of file, which is overwritten.
@@ -96,24 +108,6 @@ func keyProviders(file []byte) []string {
 	return slices.Sorted(maps.Keys(meta))
 }
 
-// showBackend shows the state in the backend.
-func (c *call) showBackend(
-	ctx context.Context, target encryption.Target, print func(ctx context.Context, name string, file []byte) error,
-) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
-	c.noteUnused()
-	file, err := c.lookInBackend(ctx, target)
-	if err == nil {
-		err = print(ctx, stateInBackend, file)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", stateInBackend, err)
-	}
-	return nil
-}
-
 // lookInBackend returns the file in the backend, and prints who has its lock.
 func (c *call) lookInBackend(ctx context.Context, target encryption.Target) ([]byte, error) {
 	kept, err := c.states(ctx, c.text("config"), target)
@@ -129,12 +123,9 @@ func (c *call) lookInBackend(ctx context.Context, target encryption.Target) ([]b
 
 // showState prints a state as text or JSON.
 func (c *call) showState(state *overview.State, from overview.File) error {
-	v := overview.View{File: from, Values: c.on("values"), Sensitive: c.on("sensitive")}
+	v := overview.View{File: from, Values: c.on("values"), Attributes: c.attributes(), Sensitive: c.on("sensitive")}
 	v.Paint = func(colour, text string) string { return c.paint(c.stdout, colour, text) }
-	if c.isGiven("attributes") {
-		v.Attributes = namesIn(c.flags["attributes"]...)
-	}
-	if err := closed(state, v); err != nil {
+	if err := closed(state, v.Values, v.Attributes, "add -sensitive to show the values nevertheless"); err != nil && !v.Sensitive {
 		return err
 	}
 	print := state.WriteText
@@ -148,15 +139,14 @@ func (c *call) showState(state *overview.State, from overview.File) error {
 	return keyfile.Reason(err)
 }
 
-// closed returns an error if a view shows values of a state that does not say which are sensitive.
-func closed(state *overview.State, v overview.View) error {
+// closed returns an error with the given advice if values of a state are to be shown that does not say which are
+// sensitive.
+func closed(state *overview.State, values bool, attributes []string, advice string) error {
 	switch {
-	case v.Sensitive:
-	case len(v.Attributes) > 0 && !state.Marked:
-		return fault.With(errors.New("the state does not say which attributes are sensitive, as Terraform 0.13 and earlier wrote it"),
-			"add -sensitive to show the attributes of -attributes nevertheless")
-	case v.Values && state.Version == 1:
-		return fault.With(errUnmarked, "add -sensitive to show the outputs nevertheless")
+	case len(attributes) > 0 && !state.Marked:
+		return fault.With(errors.New("the state does not say which attributes are sensitive, as Terraform 0.13 and earlier wrote it"), advice)
+	case values && state.Version == 1:
+		return fault.With(errUnmarked, advice)
 	}
 	return nil
 }
@@ -178,7 +168,7 @@ func (c *call) showOutput(state *overview.State) error {
 	case output.Sensitive && !c.on("sensitive"):
 		return fmt.Errorf("the output %s is sensitive; to print it, add -sensitive", outside.Quoted(name, maxName))
 	case state.Version == 1 && !c.on("sensitive"):
-		return fault.With(errUnmarked, "add -sensitive to print the output nevertheless")
+		return fault.With(errUnmarked, "add -sensitive to print the value nevertheless")
 	}
 	value, err := output.Value()
 	if err != nil {

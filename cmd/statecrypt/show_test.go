@@ -279,7 +279,8 @@ func secretState(n int) string {
 		`"resources":[%s],"check_results":[%s]}`, n, some(3, output), some(4, resource), some(2, check))
 }
 
-// TestShowHidesSecrets: of 200 states full of secrets, nothing that is shown has one, as long as nobody asks for it.
+// TestShowHidesSecrets: of 200 states full of secrets, and of what differs between two of them, nothing that is shown
+// has one, as long as nobody asks for it.
 func TestShowHidesSecrets(t *testing.T) {
 	t.Parallel()
 	opened := 0
@@ -295,6 +296,14 @@ func TestShowHidesSecrets(t *testing.T) {
 		}
 		if got := must(t, onlyOld, sealed, "show", "-values", "-sensitive"); strings.Contains(got, canary) {
 			opened++
+		}
+		other := write(t, "other", must(t, onlyOld, secretState(n+10), "encrypt"))
+		for _, args := range []string{"", "-json", "-values", "-values -json", "-values -attributes arn,name,input", "-attributes arn,name,input -json"} {
+			got := statecrypt(t, onlyOld, sealed, append([]string{"diff", "-", other}, strings.Fields(args)...)...)
+			refused := strings.Contains(args, "-attributes") && n%10 < 2 || strings.Contains(args, "-values") && n%10 == 0 && got.code == 1
+			if strings.Contains(got.stdout, canary) || (got.code != 0) != refused || !refused && !strings.Contains(got.stdout, "o0") {
+				t.Errorf("states %d and %d, diff %s: %d\n%s%s", n, n+10, args, got.code, got.stdout, got.stderr)
+			}
 		}
 	}
 	if opened == 0 {
