@@ -76,7 +76,7 @@ help() {
   done
 }
 help statecrypt decrypt encrypt inspect verify rotate wrap recover key-provider >>guides/command.md
-help show outputs >>guides/looking-at-states.md
+help show diff outputs >>guides/looking-at-states.md
 cd ..
 "$root/.tools/bin/pictures" templates/pictures docs/pictures
 if [ "${1:-}" = -check ] && ! diff -ru "$work/docs" docs; then

@@ -111,7 +111,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestShowOfOthers: files of sops, of terraform-backend-git and of each format have the outputs that the real tools see.
+// TestShowOfOthers: files of sops, of terraform-backend-git and of each format have the outputs that the real tools
+// see.
 func TestShowOfOthers(t *testing.T) {
 	t.Parallel()
 	shown := map[string]int{}
