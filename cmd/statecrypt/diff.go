@@ -67,7 +67,7 @@ func (c *call) compare(ctx context.Context) (differs bool, err error) {
 	}
 	v := overview.DiffView{Old: files[0], New: files[1], Values: c.on("values"), Attributes: c.attributes()}
 	for i, state := range states {
-		if err := closed(state, v.Values, v.Attributes, "leave out that flag"); err != nil {
+		if err := closed(state, v.Values, v.Attributes, "remove this flag"); err != nil {
 			return false, fmt.Errorf("%s: %w", shown(files[i].Name), err)
 		}
 	}

@@ -50,13 +50,13 @@ func (c *call) checkShow() error {
 	values := c.on("values") || c.isGiven("attributes")
 	switch {
 	case c.on("backend") && len(c.args) > 0:
-		return usageError("show requires a file or -backend, and not both")
+		return usageError("show requires a file or -backend, but not both")
 	case c.isGiven("output") && (values || c.on("json")):
-		return usageError("-output prints one output alone; leave out -values, -attributes and -json")
+		return usageError("-output prints only one output; remove -values, -attributes and -json")
 	case c.on("raw") && !c.isGiven("output"):
 		return usageError("-raw requires -output NAME")
 	case c.on("sensitive") && !values && !c.isGiven("output"):
-		return usageError("-sensitive requires -values, -attributes NAMES or -output NAME, which say which values to show")
+		return usageError("-sensitive requires -values, -attributes NAMES or -output NAME; add one of them to choose the values")
 	}
 	if err := c.checkAttributes(); err != nil || !c.on("sensitive") {
 		return err
@@ -67,7 +67,7 @@ func (c *call) checkShow() error {
 // checkAttributes returns an error if a name in -attributes is empty.
 func (c *call) checkAttributes() error {
 	if slices.Contains(c.attributes(), "") {
-		return usageError("a name in -attributes is empty; is a variable empty, or does a space follow a comma?")
+		return usageError("a name in -attributes is empty; check for an empty variable, or a space after a comma")
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (c *call) lookInBackend(ctx context.Context, target encryption.Target) ([]b
 func (c *call) showState(state *overview.State, from overview.File) error {
 	v := overview.View{File: from, Values: c.on("values"), Attributes: c.attributes(), Sensitive: c.on("sensitive")}
 	v.Paint = func(colour, text string) string { return c.paint(c.stdout, colour, text) }
-	if err := closed(state, v.Values, v.Attributes, "add -sensitive to show the values nevertheless"); err != nil && !v.Sensitive {
+	if err := closed(state, v.Values, v.Attributes, "add -sensitive to show the values anyway"); err != nil && !v.Sensitive {
 		return err
 	}
 	print := state.WriteText
@@ -144,7 +144,7 @@ func (c *call) showState(state *overview.State, from overview.File) error {
 func closed(state *overview.State, values bool, attributes []string, advice string) error {
 	switch {
 	case len(attributes) > 0 && !state.Marked:
-		return fault.With(errors.New("the state does not say which attributes are sensitive, as Terraform 0.13 and earlier wrote it"), advice)
+		return fault.With(errors.New("the state does not say which attributes are sensitive, because Terraform 0.13 or earlier wrote it"), advice)
 	case values && state.Version == 1:
 		return fault.With(errUnmarked, advice)
 	}
@@ -166,9 +166,9 @@ func (c *call) showOutput(state *overview.State) error {
 	case !slices.Contains(names, name):
 		return fmt.Errorf("there is no output %s%s", outside.Quoted(name, maxName), syntax.Configured(name, names))
 	case output.Sensitive && !c.on("sensitive"):
-		return fmt.Errorf("the output %s is sensitive; to print it, add -sensitive", outside.Quoted(name, maxName))
+		return fmt.Errorf("the output %s is sensitive; add -sensitive to print it", outside.Quoted(name, maxName))
 	case state.Version == 1 && !c.on("sensitive"):
-		return fault.With(errUnmarked, "add -sensitive to print the value nevertheless")
+		return fault.With(errUnmarked, "add -sensitive to print the value anyway")
 	}
 	value, err := output.Value()
 	if err != nil {
@@ -195,7 +195,7 @@ func rawValue(value string) (string, error) {
 		err := json.NewDecoder(bytes.NewReader([]byte(value))).Decode(&text) // it is compacted JSON, which can be decoded
 		return text, err
 	case '{', '[', 'n':
-		return "", fault.With(errors.New("is no string, number or bool"), "leave out -raw to print it as JSON")
+		return "", fault.With(errors.New("is not a string, number or bool"), "remove -raw to print it as JSON")
 	}
 	return value, nil
 }
