@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -195,15 +194,44 @@ func TestShowBackend(t *testing.T) {
 			}
 		})
 	}
-	t.Run("file", func(t *testing.T) {
-		t.Parallel()
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "kept.tfstate"), sealed)
-		settings := write(t, filepath.Join(dir, "keys.hcl"), onlyOld+"backend \"file\" { path = \"kept.tfstate\" }\n")
-		if got := must(t, "", "", "show", "-backend", "-config", settings); !strings.HasSuffix(got, fromPlain) {
-			t.Errorf("got %s", got)
-		}
-	})
+}
+
+// TestShowStores: show and diff read a state in each store, whoever has its lock, and change nothing.
+//
+// Promise: Reading changes nothing (show and diff of the command)
+func TestShowStores(t *testing.T) {
+	t.Parallel()
+	sealed, later := must(t, onlyOld, plain, "encrypt"), must(t, onlyOld, plainNext, "encrypt")
+	for kind, open := range storesOfMany() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			name, named := "net.tfstate", "net.tfstate"
+			if kind == "gcs" {
+				name, named = "net/default.tfstate", "net"
+			}
+			s.write(name, later)
+			settings := write(t, "keys.hcl", onlyOld+strings.ReplaceAll(s.block, "${module}/unused", named))
+			before := s.read(name)
+			check := func(says string) {
+				t.Helper()
+				got := statecrypt(t, "", "", "show", "-backend", "-config", settings)
+				if got.code != 0 || !strings.HasSuffix(got.stdout, fromPlain) || !strings.Contains(got.stderr, says) {
+					t.Errorf("got %+v", got)
+				}
+				got = statecrypt(t, "", sealed, "diff", "-backend", "-config", settings, "-")
+				if got.code != 0 || got.stdout != "nothing but the serial (7 -> 8) changed\n" || !strings.Contains(got.stderr, says) {
+					t.Errorf("got %+v", got)
+				}
+			}
+			check("")
+			s.hold(name)
+			check("ci@host")
+			if s.read(name) != before {
+				t.Error("the state in the store has changed")
+			}
+		})
+	}
 }
 
 // secretState returns a state whose secrets all hold the canary: what is marked, what nobody marked because the writer
