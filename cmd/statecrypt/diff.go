@@ -76,11 +76,11 @@ func (c *call) compare(ctx context.Context) (differs bool, err error) {
 		return false, err
 	}
 	v.Paint = func(colour, text string) string { return c.paint(c.stdout, colour, text) }
-	print := d.WriteText
+	write := d.WriteText
 	if c.on("json") {
-		print = d.WriteJSON
+		write = d.WriteJSON
 	}
-	return !d.IsEmpty(), keyfile.Reason(print(c.stdout, v))
+	return !d.IsEmpty(), keyfile.Reason(write(c.stdout, v))
 }
 
 // fromBackend calls work with the file in the backend. The first signal cancels it, and the second ends the process.

@@ -14,7 +14,8 @@ func TestDiff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) { write(t, filepath.Join(dir, name), text) }
-	changed := strings.NewReplacer(`"n":{"value":12345678901234567890.1230`, `"n":{"value":2`, `"c4n4ry<&>"`, `"c4n4ry-2"`, `"serial":7`, `"serial":8`,
+	changed := strings.NewReplacer(`"n":{"value":12345678901234567890.1230`, `"n":{"value":2`, `"c4n4ry<&>"`, `"c4n4ry-2"`, `"serial":7`,
+		`"serial":8`,
 		`"id":"c4n4ry"`, `"id":"c4n4ry-2"`).Replace(plain)
 	marked := strings.Replace(plain, `"attributes":{"id":"c4n4ry"}`, `"attributes":{"id":"i-1","key":"c4n4ry"},`+
 		`"sensitive_attributes":[[{"type":"get_attr","value":"key"}]]`, 1)
@@ -22,7 +23,8 @@ func TestDiff(t *testing.T) {
 	file("again", must(t, onlyNew, plain, "encrypt"))
 	file("new", must(t, onlyNew, changed, "encrypt"))
 	file("next", must(t, onlyNew, plainNext, "encrypt"))
-	file("checked", must(t, onlyNew, strings.Replace(plain, `"check_results":null`, `"check_results":[{"config_addr":"check.a","status":"fail"}]`, 1),
+	file("checked", must(t, onlyNew, strings.Replace(plain, `"check_results":null`,
+		`"check_results":[{"config_addr":"check.a","status":"fail"}]`, 1),
 		"encrypt"))
 	file("marked", must(t, onlyNew, marked, "encrypt"))
 	file("remarked", must(t, onlyNew, strings.NewReplacer("i-1", "i-2", "c4n4ry", "c4n4ry-2").Replace(marked), "encrypt"))
@@ -87,7 +89,8 @@ func TestDiff(t *testing.T) {
 }
 
 // migrationAndOld opens what both keys and no key have sealed.
-const migrationAndOld = oldText + newText + plainText + "state {\n  method = method.aes_gcm.new\n  fallback {\n    method = method.aes_gcm.old\n" +
+const migrationAndOld = oldText + newText + plainText +
+	"state {\n  method = method.aes_gcm.new\n  fallback {\n    method = method.aes_gcm.old\n" +
 	"    fallback { method = method.unencrypted.p }\n  }\n}\n"
 
 // TestDiffBackend: a file is compared with the state in the backend.

@@ -28,7 +28,7 @@ func (c *call) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	print := func(ctx context.Context, name string, file []byte) error {
+	work := func(ctx context.Context, name string, file []byte) error {
 		state, from, err := c.overview(ctx, target, name, file)
 		if err != nil {
 			return err
@@ -40,9 +40,9 @@ func (c *call) show(ctx context.Context) error {
 	}
 	if c.on("backend") {
 		c.noteUnused()
-		return c.fromBackend(ctx, target, print)
+		return c.fromBackend(ctx, target, work)
 	}
-	return c.each(ctx, print)
+	return c.each(ctx, work)
 }
 
 // checkShow returns an error if flags of show do not go together.
@@ -128,11 +128,11 @@ func (c *call) showState(state *overview.State, from overview.File) error {
 	if err := closed(state, v.Values, v.Attributes, "add -sensitive to show the values anyway"); err != nil && !v.Sensitive {
 		return err
 	}
-	print := state.WriteText
+	write := state.WriteText
 	if c.on("json") {
-		print = state.WriteJSON
+		write = state.WriteJSON
 	}
-	missing, err := print(c.stdout, v)
+	missing, err := write(c.stdout, v)
 	for _, name := range missing {
 		c.say(yellow, "note:", "no resource has the attribute "+outside.Quoted(name, maxName))
 	}

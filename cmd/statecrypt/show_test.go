@@ -104,7 +104,8 @@ func TestShow(t *testing.T) {
 		t.Errorf("a raw output is %q", got)
 	}
 	old := strings.Replace(one, `"c4n4ry"`, `"a"`, 1)
-	if got := must(t, opensPlain, old, "show", "-values", "-sensitive") + must(t, opensPlain, old, "show", "-output=x", "-sensitive"); !strings.HasSuffix(got,
+	if got := must(t, opensPlain, old, "show", "-values", "-sensitive") + must(t, opensPlain, old, "show", "-output=x",
+		"-sensitive"); !strings.HasSuffix(got,
 		"  x: string = \"a\"\n\"a\"\n") {
 		t.Errorf("got %s", got)
 	}
@@ -120,7 +121,8 @@ func TestShowOfOthers(t *testing.T) {
 		switch c.Kind {
 		case "plain_state":
 		case "sops":
-			settings = `method "sops" "m" {` + "\n  age_identities = [<<KEY\n" + c.Secret("age_identity.txt") + "\nKEY\n]\n}\nstate { method = method.sops.m }\n"
+			settings = `method "sops" "m" {` + "\n  age_identities = [<<KEY\n" + c.Secret("age_identity.txt") +
+				"\nKEY\n]\n}\nstate { method = method.sops.m }\n"
 			if c.Secret("age_identity.txt") == "" || c.ConfigFile != "" || strings.Contains(c.Name, "shamir") {
 				continue
 			}
@@ -129,7 +131,8 @@ func TestShowOfOthers(t *testing.T) {
 			if passphrase == "" || c.ConfigFile != "" || strings.HasSuffix(c.Name, "_plain") {
 				continue
 			}
-			settings = "method \"terraform_backend_git\" \"m\" { passphrase = " + quoted(passphrase) + " }\nstate { method = method.terraform_backend_git.m }\n"
+			settings = "method \"terraform_backend_git\" \"m\" { passphrase = " + quoted(passphrase) +
+				" }\nstate { method = method.terraform_backend_git.m }\n"
 		default:
 			continue
 		}
@@ -273,7 +276,8 @@ func secretState(n int) string {
 				pick("", "data."), i, pick("", ".0", ".1"), text(secret), secret, r.IntN(2) == 0)
 		}
 		return fmt.Sprintf(`{"version":%d,"serial":%d,"lineage":"l","modules":[{"path":["root"],"outputs":{%s},"resources":{%s}},`+
-			`{"path":["root","m"],"outputs":{"inner":%s},"resources":{%s}}]}`, format, n, some(3, output), some(3, resource), text(secret), some(2, resource))
+			`{"path":["root","m"],"outputs":{"inner":%s},"resources":{%s}}]}`, format, n, some(3, output), some(3, resource), text(secret),
+			some(2, resource))
 	}
 	output := func(i int) string { return fmt.Sprintf(`"o%d":{%s,"sensitive":true}`, i, nested()) }
 	instance := func(i int) string {
@@ -304,7 +308,8 @@ func secretState(n int) string {
 		return fmt.Sprintf(`{"object_kind":"check","config_addr":"check.c%d","status":"fail","objects":[{"object_addr":"check.c%[1]d",`+
 			`"status":%s,"failure_messages":["it is %s"]}]}`, i, text(pick("fail", "error", "pass")), secret)
 	}
-	return fmt.Sprintf(`{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"l","outputs":{%s,"open":{"value":"o","type":"string"}},`+
+	return fmt.Sprintf(`{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"l","outputs":{%s,"open":{"value":"o",`+
+		`"type":"string"}},`+
 		`"resources":[%s],"check_results":[%s]}`, n, some(3, output), some(4, resource), some(2, check))
 }
 
@@ -318,7 +323,8 @@ func TestShowHidesSecrets(t *testing.T) {
 		sealed := must(t, onlyOld, plain, "encrypt")
 		for _, args := range []string{"", "-json", "-values", "-values -json", "-attributes arn,name,input", "-attributes arn,name,input -json"} {
 			got := statecrypt(t, onlyOld, sealed, append([]string{"show"}, strings.Fields(args)...)...)
-			refused := strings.Contains(args, "-attributes") && n%10 < 2 || strings.Contains(args, "-values") && strings.HasPrefix(plain, `{"version":1`)
+			refused := strings.Contains(args, "-attributes") && n%10 < 2 || strings.Contains(args, "-values") && strings.HasPrefix(plain,
+				`{"version":1`)
 			if strings.Contains(got.stdout, canary) || (got.code != 0) != refused || refused && got.stdout != "" {
 				t.Errorf("state %d, show %s: %d\n%s%s\n%s", n, args, got.code, got.stdout, got.stderr, plain)
 			}
@@ -327,7 +333,8 @@ func TestShowHidesSecrets(t *testing.T) {
 			opened++
 		}
 		other := write(t, "other", must(t, onlyOld, secretState(n+10), "encrypt"))
-		for _, args := range []string{"", "-json", "-values", "-values -json", "-values -attributes arn,name,input", "-attributes arn,name,input -json"} {
+		for _, args := range []string{"", "-json", "-values", "-values -json", "-values -attributes arn,name,input",
+			"-attributes arn,name,input -json"} {
 			got := statecrypt(t, onlyOld, sealed, append([]string{"diff", "-", other}, strings.Fields(args)...)...)
 			refused := strings.Contains(args, "-attributes") && n%10 < 2 || strings.Contains(args, "-values") && n%10 == 0 && got.code == 1
 			if strings.Contains(got.stdout, canary) || (got.code != 0) != refused || !refused && !strings.Contains(got.stdout, "o0") {

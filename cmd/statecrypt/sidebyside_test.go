@@ -125,7 +125,8 @@ func (s dataState) text(t *testing.T, r *rand.Rand) string {
 func (s dataState) next(r *rand.Rand) dataState {
 	after := dataState{s.serial + 1, slices.Clone(s.instances), maps.Clone(s.outputs), maps.Clone(s.secret)}
 	value := func() any {
-		all := []any{"a", "b\"é\n", true, false, 1, 1.5, 12345678901, []any{"x", 1}, map[string]any{"k": "v", "n": []any{}}, map[string]any{}, nil}
+		all := []any{"a", "b\"é\n", true, false, 1, 1.5, 12345678901, []any{"x", 1}, map[string]any{"k": "v", "n": []any{}}, map[string]any{},
+			nil}
 		return all[r.IntN(len(all))]
 	}
 	fresh := func() dataInstance {
@@ -232,7 +233,7 @@ func (m shownModule) all() (all []shownResource) {
 }
 
 // differences returns what "statecrypt diff" should say of two states, by what Terraform shows of them.
-func differences(old, new shownState) (all []string) {
+func differences(old, now shownState) (all []string) {
 	index := func(s shownState) (found map[string]shownResource, ids map[string][]string) {
 		found, ids = map[string]shownResource{}, map[string][]string{}
 		for _, r := range s.Values.Root.all() {
@@ -244,7 +245,7 @@ func differences(old, new shownState) (all []string) {
 		return found, ids
 	}
 	before, idsBefore := index(old)
-	after, idsAfter := index(new)
+	after, idsAfter := index(now)
 	moved := map[string]string{} // from the new address to the old one
 	for id, at := range idsBefore {
 		there := idsAfter[id]
@@ -278,7 +279,7 @@ func differences(old, new shownState) (all []string) {
 	for at := range gone {
 		all = append(all, "removed "+at)
 	}
-	for name, output := range new.Values.Outputs {
+	for name, output := range now.Values.Outputs {
 		if was, ok := old.Values.Outputs[name]; !ok {
 			all = append(all, "added output "+name)
 		} else if !reflect.DeepEqual(was, output) {
@@ -286,7 +287,7 @@ func differences(old, new shownState) (all []string) {
 		}
 	}
 	for name := range old.Values.Outputs {
-		if _, ok := new.Values.Outputs[name]; !ok {
+		if _, ok := now.Values.Outputs[name]; !ok {
 			all = append(all, "removed output "+name)
 		}
 	}
@@ -295,16 +296,16 @@ func differences(old, new shownState) (all []string) {
 }
 
 // changesOf lists the attributes that differ, and whether one of the two is tainted, or has another mark.
-func changesOf(old, new shownResource) (text string) {
-	for _, name := range slices.Sorted(maps.Keys(new.Values)) {
-		if !reflect.DeepEqual(old.Values[name], new.Values[name]) {
+func changesOf(old, now shownResource) (text string) {
+	for _, name := range slices.Sorted(maps.Keys(now.Values)) {
+		if !reflect.DeepEqual(old.Values[name], now.Values[name]) {
 			text += " " + name
 		}
 	}
-	if (old.Sensitive["input"] == true) != (new.Sensitive["input"] == true) {
+	if (old.Sensitive["input"] == true) != (now.Sensitive["input"] == true) {
 		text += " (sensitive_attributes)"
 	}
-	if old.Tainted != new.Tainted {
+	if old.Tainted != now.Tainted {
 		text += " (status)"
 	}
 	return text
@@ -365,9 +366,9 @@ func TestDiffLikeShow(t *testing.T) {
 	kinds := map[string]int{}
 	for n := range testkit.Rounds(300) {
 		state = state.next(r)
-		after, new := show(fmt.Sprintf("%d.tfstate", n+1))
+		after, now := show(fmt.Sprintf("%d.tfstate", n+1))
 		want := differences(before, after)
-		got := said(t, must(t, opensPlain, "", "diff", "-json", old, new))
+		got := said(t, must(t, opensPlain, "", "diff", "-json", old, now))
 		if !slices.Equal(got, want) {
 			t.Errorf("pair %d: got\n  %s\nwant\n  %s", n, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 		}
@@ -375,7 +376,7 @@ func TestDiffLikeShow(t *testing.T) {
 			kind, _, _ := strings.Cut(line, " ")
 			kinds[kind]++
 		}
-		before, old = after, new
+		before, old = after, now
 	}
 	for _, kind := range []string{"added", "removed", "moved", "changed"} {
 		if kinds[kind] == 0 {

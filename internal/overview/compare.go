@@ -36,7 +36,7 @@ type OutputChange struct {
 	Name  string
 	Parts []string
 
-	old, new Output
+	old, now Output
 }
 
 // ResourceChange is a difference in an instance. Old is nil for an instance that was added, and New for one that was
@@ -47,7 +47,7 @@ type ResourceChange struct {
 	Attributes []string // names of the attributes that changed
 	Metadata   []string // names of other members of the instance in the state that changed, such as "status"
 
-	old, new []attribute // the attributes that changed; one that is absent has no value
+	old, now []attribute // the attributes that changed; one that is absent has no value
 }
 
 // CheckChange is another result of the checks of an object. A status is empty if there is no result.
@@ -71,8 +71,8 @@ func (d *Diff) hasOtherHead() bool {
 }
 
 // Compare returns what differs between two states. Its errors quote no values.
-func Compare(old, new *State) (*Diff, error) {
-	d := &Diff{Old: old, New: new}
+func Compare(old, now *State) (*Diff, error) {
+	d := &Diff{Old: old, New: now}
 	d.compareOutputs()
 	d.compareChecks()
 	return d, d.compareResources()
@@ -80,23 +80,23 @@ func Compare(old, new *State) (*Diff, error) {
 
 // pairs calls visit with the elements of two sorted lists, in their order. Two elements that are equal by order are one
 // pair; for another one, the other side is nil.
-func pairs[E any](old, new []E, order func(a, b E) int, visit func(old, new *E)) {
-	for len(old) > 0 || len(new) > 0 {
+func pairs[E any](old, now []E, order func(a, b E) int, visit func(old, now *E)) {
+	for len(old) > 0 || len(now) > 0 {
 		side := 0
 		switch {
 		case len(old) == 0:
 			side = 1
-		case len(new) == 0:
+		case len(now) == 0:
 			side = -1
 		default:
-			side = order(old[0], new[0])
+			side = order(old[0], now[0])
 		}
 		var a, b *E
 		if side <= 0 {
 			a, old = &old[0], old[1:]
 		}
 		if side >= 0 {
-			b, new = &new[0], new[1:]
+			b, now = &now[0], now[1:]
 		}
 		visit(a, b)
 	}
@@ -104,27 +104,27 @@ func pairs[E any](old, new []E, order func(a, b E) int, visit func(old, new *E))
 
 func (d *Diff) compareOutputs() {
 	byName := func(a, b Output) int { return strings.Compare(a.Name, b.Name) }
-	pairs(d.Old.Outputs, d.New.Outputs, byName, func(old, new *Output) {
+	pairs(d.Old.Outputs, d.New.Outputs, byName, func(old, now *Output) {
 		switch {
 		case old == nil:
-			d.Outputs = append(d.Outputs, OutputChange{Change: Added, Name: new.Name, new: *new})
+			d.Outputs = append(d.Outputs, OutputChange{Change: Added, Name: now.Name, now: *now})
 			return
-		case new == nil:
+		case now == nil:
 			d.Outputs = append(d.Outputs, OutputChange{Change: Removed, Name: old.Name, old: *old})
 			return
 		}
 		var parts []string
-		if !equal(old.value, new.value) {
+		if !equal(old.value, now.value) {
 			parts = append(parts, "value")
 		}
-		if !equal(old.typ, new.typ) {
+		if !equal(old.typ, now.typ) {
 			parts = append(parts, "type")
 		}
-		if old.Sensitive != new.Sensitive {
+		if old.Sensitive != now.Sensitive {
 			parts = append(parts, "sensitive")
 		}
 		if len(parts) > 0 {
-			d.Outputs = append(d.Outputs, OutputChange{Changed, new.Name, parts, *old, *new})
+			d.Outputs = append(d.Outputs, OutputChange{Changed, now.Name, parts, *old, *now})
 		}
 	})
 }
@@ -143,14 +143,14 @@ func (d *Diff) compareChecks() {
 		slices.SortStableFunc(results, byAddress)
 		return results
 	}
-	pairs(all(d.Old), all(d.New), byAddress, func(old, new *CheckInstance) {
+	pairs(all(d.Old), all(d.New), byAddress, func(old, now *CheckInstance) {
 		switch {
 		case old == nil:
-			d.Checks = append(d.Checks, CheckChange{Added, new.Address, "", new.Status})
-		case new == nil:
+			d.Checks = append(d.Checks, CheckChange{Added, now.Address, "", now.Status})
+		case now == nil:
 			d.Checks = append(d.Checks, CheckChange{Removed, old.Address, old.Status, ""})
-		case old.Status != new.Status:
-			d.Checks = append(d.Checks, CheckChange{Changed, new.Address, old.Status, new.Status})
+		case old.Status != now.Status:
+			d.Checks = append(d.Checks, CheckChange{Changed, now.Address, old.Status, now.Status})
 		}
 	})
 }
@@ -160,14 +160,14 @@ func byAddress(a, b CheckInstance) int { return strings.Compare(a.Address, b.Add
 func (d *Diff) compareResources() error {
 	var removed, added []*Resource
 	var failed error
-	pairs(d.Old.Resources, d.New.Resources, order, func(old, new **Resource) {
+	pairs(d.Old.Resources, d.New.Resources, order, func(old, now **Resource) {
 		switch {
 		case old == nil:
-			added = append(added, *new)
-		case new == nil:
+			added = append(added, *now)
+		case now == nil:
 			removed = append(removed, *old)
 		default:
-			c, err := compared(Changed, *old, *new)
+			c, err := compared(Changed, *old, *now)
 			failed = cmp.Or(failed, err)
 			if len(c.Attributes)+len(c.Metadata) > 0 {
 				d.Resources = append(d.Resources, c)
@@ -182,12 +182,12 @@ func (d *Diff) compareResources() error {
 		return err
 	}
 	from := map[*Resource]*Resource{} // where a moved instance was
-	for old, new := range moves {
-		c, err := compared(Moved, old, new)
+	for old, now := range moves {
+		c, err := compared(Moved, old, now)
 		if err != nil {
 			return err
 		}
-		from[new] = old
+		from[now] = old
 		d.Resources = append(d.Resources, c)
 	}
 	for _, old := range removed {
@@ -195,9 +195,9 @@ func (d *Diff) compareResources() error {
 			d.Resources = append(d.Resources, ResourceChange{Change: Removed, Old: old})
 		}
 	}
-	for _, new := range added {
-		if from[new] == nil {
-			d.Resources = append(d.Resources, ResourceChange{Change: Added, New: new})
+	for _, now := range added {
+		if from[now] == nil {
+			d.Resources = append(d.Resources, ResourceChange{Change: Added, New: now})
 		}
 	}
 	slices.SortFunc(d.Resources, func(a, b ResourceChange) int { return order(cmp.Or(a.New, a.Old), cmp.Or(b.New, b.Old)) })
@@ -256,14 +256,14 @@ func (d *Diff) moves(removed, added []*Resource) (map[*Resource]*Resource, error
 	moves, taken := map[*Resource]*Resource{}, map[*Resource]bool{}
 	objects := slices.SortedFunc(maps.Keys(before), func(a, b object) int { return strings.Compare(a.id, b.id) }) // identities come first
 	for _, o := range objects {
-		old, new := before[o], after[o]
-		if len(old) != 1 || len(new) != 1 || !isGone[old[0]] || !isNew[new[0]] || moves[old[0]] != nil || taken[new[0]] {
+		old, now := before[o], after[o]
+		if len(old) != 1 || len(now) != 1 || !isGone[old[0]] || !isNew[now[0]] || moves[old[0]] != nil || taken[now[0]] {
 			continue
 		}
-		if strings.HasPrefix(o.id, "id ") && old[0].hasIdentity() && new[0].hasIdentity() { // which are not the same
+		if strings.HasPrefix(o.id, "id ") && old[0].hasIdentity() && now[0].hasIdentity() { // which are not the same
 			continue
 		}
-		moves[old[0]], taken[new[0]] = new[0], true
+		moves[old[0]], taken[now[0]] = now[0], true
 	}
 	return moves, nil
 }
@@ -299,16 +299,16 @@ func (r *Resource) members() map[string][]byte {
 }
 
 // compared returns a change of an instance. It has no attributes and no metadata if nothing else changed.
-func compared(change Change, old, new *Resource) (ResourceChange, error) {
-	c := ResourceChange{Change: change, Old: old, New: new}
-	if old.provider.configuration != new.provider.configuration {
+func compared(change Change, old, now *Resource) (ResourceChange, error) {
+	c := ResourceChange{Change: change, Old: old, New: now}
+	if old.provider.configuration != now.provider.configuration {
 		c.Metadata = append(c.Metadata, "provider")
 	}
-	if slices.Equal(old.stored, new.stored) && old.isFlat == new.isFlat {
+	if slices.Equal(old.stored, now.stored) && old.isFlat == now.isFlat {
 		return c, nil
 	}
-	before, after := old.members(), new.members()
-	if old.hasTexts(before) != new.hasTexts(after) { // one has texts, and the other has values with types
+	before, after := old.members(), now.members()
+	if old.hasTexts(before) != now.hasTexts(after) { // one has texts, and the other has values with types
 		c.Metadata = append(c.Metadata, "attributes_flat")
 		return c, nil
 	}
@@ -325,16 +325,16 @@ func compared(change Change, old, new *Resource) (ResourceChange, error) {
 	if err != nil {
 		return c, err
 	}
-	b, err := new.attributes()
+	b, err := now.attributes()
 	if err != nil {
 		return c, err
 	}
 	byName := func(a, b attribute) int { return strings.Compare(a.name, b.name) }
-	pairs(a, b, byName, func(old, new *attribute) {
-		one, other := cmp.Or(old, &attribute{}), cmp.Or(new, &attribute{})
+	pairs(a, b, byName, func(old, now *attribute) {
+		one, other := cmp.Or(old, &attribute{}), cmp.Or(now, &attribute{})
 		if !equal(one.value, other.value) {
 			c.Attributes = append(c.Attributes, cmp.Or(one.name, other.name))
-			c.old, c.new = append(c.old, *one), append(c.new, *other)
+			c.old, c.now = append(c.old, *one), append(c.now, *other)
 		}
 	})
 	return c, nil

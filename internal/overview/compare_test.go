@@ -37,7 +37,7 @@ const password = `{"attributes":{"id":"1","user":"u","key":"c4n4ry-1"},"sensitiv
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	golden := testkit.OpenGolden(t, filepath.Join("testdata", "shown.txt"), "diff", canary)
-	for name, c := range map[string]struct{ old, new string }{
+	for name, c := range map[string]struct{ old, now string }{
 		"nothing":                {with(`"outputs":{}`), with(`"outputs":{}`)},
 		"another spelling":       {resources(x("a", is(`"a":1.50,"b":"é","c":null`))), resources(x("a", is(`"b": "\u00e9", "a": 15e-1`)))},
 		"the serial":             {with(""), strings.Replace(with(""), ":7", ":9", 1)},
@@ -64,29 +64,36 @@ func TestDiff(t *testing.T) {
 				`[[{"type":"get_attr","value":"a"}]],"private":"c4n4ry-2","dependencies":["x.b"],"later":1}`)),
 		},
 		"no longer tainted": {resources(x("a", `{"status":"tainted","attributes":{}}`)), resources(x("a", `{"attributes":{}}`))},
-		"what is empty":     {resources(x("a", `{"attributes":{}}`)), resources(x("a", `{"attributes":{},"dependencies":[],"schema_version":0}`))},
+		"what is empty": {resources(x("a", `{"attributes":{}}`)), resources(x("a",
+			`{"attributes":{},"dependencies":[],"schema_version":0}`))},
 		"the order of marks": {
-			resources(x("a", `{"attributes":{"a":1,"b":2},"sensitive_attributes":[[{"type":"get_attr","value":"a"}],[{"type":"get_attr","value":"b"}]]}`)),
-			resources(x("a", `{"attributes":{"a":1,"b":2},"sensitive_attributes":[[{"type":"get_attr","value":"b"}],[{"type":"get_attr","value":"a"}]]}`)),
+			resources(x("a",
+				`{"attributes":{"a":1,"b":2},"sensitive_attributes":[[{"type":"get_attr","value":"a"}],[{"type":"get_attr","value":"b"}]]}`)),
+			resources(x("a",
+				`{"attributes":{"a":1,"b":2},"sensitive_attributes":[[{"type":"get_attr","value":"b"}],[{"type":"get_attr","value":"a"}]]}`)),
 		},
 		"the alias of a provider": {resources(x("a", is(""))), strings.Replace(resources(x("a", is(""))), `x\"]"`, `x\"].west"`, 1)},
 		"another provider":        {resources(x("a", is(""))), strings.Replace(resources(x("a", is(""))), `/a/x`, `/b/x`, 1)},
 		"moved":                   {resources(x("a", is(`"id":"1"`))), resources(x("b", is(`"id":"1"`)))},
-		"moved into a module":     {resources(x("a", is(`"id":"1"`))), strings.Replace(resources(x("a", is(`"id":"1"`))), `{"mode"`, `{"module":"module.m[0]","mode"`, 1)},
-		"moved and changed":       {resources(x("a", is(`"id":"1","n":1`))), resources(x("b", is(`"id":"1","n":2`)))},
+		"moved into a module": {resources(x("a", is(`"id":"1"`))), strings.Replace(resources(x("a", is(`"id":"1"`))), `{"mode"`,
+			`{"module":"module.m[0]","mode"`, 1)},
+		"moved and changed": {resources(x("a", is(`"id":"1","n":1`))), resources(x("b", is(`"id":"1","n":2`)))},
 		"moved, by identity": {
-			resources(x("a", `{"attributes":{"id":"1"},"identity":{"k":"c4n4ry"}}`)), resources(x("b", `{"attributes":{"id":"2"},"identity":{"k":"c4n4ry"}}`)),
+			resources(x("a", `{"attributes":{"id":"1"},"identity":{"k":"c4n4ry"}}`)), resources(x("b",
+				`{"attributes":{"id":"2"},"identity":{"k":"c4n4ry"}}`)),
 		},
 		"moved, one without identity": {resources(x("a", is(`"id":"1"`))), resources(x("b", `{"attributes":{"id":"1"},"identity":{"k":"v"}}`))},
 		"not moved, by identity": {
 			resources(x("a", `{"attributes":{"id":"1"},"identity":{"k":"v"}}`)), resources(x("b", `{"attributes":{"id":"1"},"identity":{"k":"w"}}`)),
 		},
-		"not moved, no id":            {resources(x("a", is(`"id":""`))), resources(x("b", is(`"id":""`)))},
-		"not moved, the id is of two": {resources(x("a", is(`"id":"none"`)), x("c", is(`"id":"none"`))), resources(x("b", is(`"id":"none"`)), x("c", is(`"id":"none"`)))},
+		"not moved, no id": {resources(x("a", is(`"id":""`))), resources(x("b", is(`"id":""`)))},
+		"not moved, the id is of two": {resources(x("a", is(`"id":"none"`)), x("c", is(`"id":"none"`))), resources(x("b", is(`"id":"none"`)),
+			x("c", is(`"id":"none"`)))},
 		"not moved, another provider": {
 			resources(x("a", is(`"id":"1"`))), strings.Replace(resources(x("b", is(`"id":"1"`))), `/a/x`, `/b/x`, 1),
 		},
-		"not moved, another type": {resources(x("a", is(`"id":"1"`))), strings.Replace(resources(x("b", is(`"id":"1"`))), `"type":"x"`, `"type":"y"`, 1)},
+		"not moved, another type": {resources(x("a", is(`"id":"1"`))), strings.Replace(resources(x("b", is(`"id":"1"`))), `"type":"x"`,
+			`"type":"y"`, 1)},
 		"two exchanged": {
 			resources(x("a", is(`"id":"1"`)), x("b", is(`"id":"2"`))), resources(x("a", is(`"id":"2"`)), x("b", is(`"id":"1"`))),
 		},
@@ -102,23 +109,28 @@ func TestDiff(t *testing.T) {
 			with(`"check_results":[{"config_addr":"check.a","status":"error"},{"config_addr":"check.c","status":"pass"},` +
 				`{"config_addr":"check.d","status":"pass"}]`),
 		},
-		"format 3, upgraded": {string(file(t, "format-3")), strings.ReplaceAll(with(`"outputs":{"names":{"value":["a"],"type":["list","string"]}},`+
-			`"resources":[{"mode":"managed","type":"aws_instance","name":"web","provider":"provider.aws","instances":[{"index_key":1,"attributes":`+
-			`{"id":"i-1"},"sensitive_attributes":[]}]}]`), "1.11.4", "0.12.31")},
+		"format 3, upgraded": {string(file(t, "format-3")),
+			strings.ReplaceAll(with(`"outputs":{"names":{"value":["a"],"type":["list","string"]}},`+
+				`"resources":[{"mode":"managed","type":"aws_instance","name":"web","provider":"provider.aws","instances":[{"index_key":1,"attributes":`+
+				`{"id":"i-1"},"sensitive_attributes":[]}]}]`), "1.11.4", "0.12.31")},
 		"format 3": {string(file(t, "format-3")), strings.NewReplacer(`"tags.c4n4ry": "c4n4ry"`, `"tags.c4n4ry": "c4n4ry-2"`, `"tainted": true`,
-			`"tainted": false`, `"random_string.password"`, `"random_string.moved"`, `"value": "c4n4ry"`, `"value": "c4n4ry-2"`).Replace(string(file(t, "format-3")))},
-		"format 1":                {string(file(t, "format-1")), strings.ReplaceAll(string(file(t, "format-1")), "c4n4ry", "c4n4ry-2")},
-		"marks of a provider":     {string(file(t, "provider-marks")), strings.ReplaceAll(string(file(t, "provider-marks")), "c4n4ry", "c4n4ry-2")},
-		"no marks":                {string(file(t, "terraform-0.12")), strings.ReplaceAll(string(file(t, "terraform-0.12")), "c4n4ry", "c4n4ry-2")},
+			`"tainted": false`, `"random_string.password"`, `"random_string.moved"`, `"value": "c4n4ry"`,
+			`"value": "c4n4ry-2"`).Replace(string(file(t, "format-3")))},
+		"format 1": {string(file(t, "format-1")), strings.ReplaceAll(string(file(t, "format-1")), "c4n4ry", "c4n4ry-2")},
+		"marks of a provider": {string(file(t, "provider-marks")), strings.ReplaceAll(string(file(t, "provider-marks")), "c4n4ry",
+			"c4n4ry-2")},
+		"no marks": {string(file(t, "terraform-0.12")), strings.ReplaceAll(string(file(t, "terraform-0.12")), "c4n4ry",
+			"c4n4ry-2")},
 		"values that are no JSON": {resources(x("a", is(`"a":[c4n4ry-1]`))), resources(x("a", is(`"a":[c4n4ry-2]`)))},
 	} {
-		d, err := Compare(state(t, []byte(c.old)), state(t, []byte(c.new)))
+		d, err := Compare(state(t, []byte(c.old)), state(t, []byte(c.now)))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		shown := ""
-		for _, v := range []DiffView{{Paint: painted}, {Values: true, Attributes: []string{"a", "id", "key", "more", "n", "result", "tags", "users"}}} {
+		for _, v := range []DiffView{{Paint: painted}, {Values: true, Attributes: []string{"a", "id", "key", "more", "n", "result", "tags",
+			"users"}}} {
 			var text, asJSON bytes.Buffer
 			if err := cmpErrors(d.WriteText(&text, v), d.WriteJSON(&asJSON, v)); err != nil {
 				shown += err.Error() + "\n"
@@ -162,12 +174,12 @@ func TestCompareIsSymmetric(t *testing.T) {
 			r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			return state(t, []byte(resources(all...)))
 		}
-		old, new := some(), some()
-		there, err := Compare(old, new)
+		old, now := some(), some()
+		there, err := Compare(old, now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := Compare(new, old)
+		back, err := Compare(now, old)
 		if err != nil {
 			t.Fatal(err)
 		}

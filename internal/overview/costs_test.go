@@ -25,8 +25,10 @@ func TestCosts(t *testing.T) {
 			"}}}" + strings.Repeat(" ", size),
 		"modules": repeat(`{"version":3,"modules":[`, `{"path":["root","`+strings.Repeat("x", 40)+`"],"resources":{"a.b":{"primary":{}}}},`,
 			`{"path":["root"]}]}`),
-		"keys": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`, `{"index_key":"\u0007\u0007"},`, "{}]}]}"),
-		"paths": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"a":1},"sensitive_attributes":[`,
+		"keys": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`, `{"index_key":"\u0007\u0007"},`,
+			"{}]}]}"),
+		"paths": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"a":1},`+
+			`"sensitive_attributes":[`,
 			`[{"type":"get_attr","value":"b"}],`, `[]]}]}]}`),
 		"numbers": `{"version":4,"outputs":{"a":{"value":[` + strings.Repeat("0,", size/2) + `0]},"b":{}}}`,
 		"members": `{"version":4,"outputs":{"a":{"value":` + strings.Repeat(`{"b":`, 9000) + `"b"` + strings.Repeat("}", 9000) + `}}}` +

@@ -80,14 +80,14 @@ func (d *Diff) onlySerialAndChecks() string {
 }
 
 func (d *Diff) writeHead(p *printer) {
-	for _, part := range []struct{ name, old, new, colour string }{
+	for _, part := range []struct{ name, old, now, colour string }{
 		{"format", strconv.Itoa(d.Old.Version), strconv.Itoa(d.New.Version), ""},
 		{"written by version", d.Old.TerraformVersion, d.New.TerraformVersion, ""},
 		{"lineage", d.Old.Lineage, d.New.Lineage, yellow},
 		{"serial", strconv.FormatInt(d.Old.Serial, 10), strconv.FormatInt(d.New.Serial, 10), ""},
 	} {
-		if part.old != part.new {
-			p.add(part.name, ": ", orNone(part.old), " -> ", orNone(part.new)).end(part.colour)
+		if part.old != part.now {
+			p.add(part.name, ": ", orNone(part.old), " -> ", orNone(part.now)).end(part.colour)
 		}
 	}
 }
@@ -146,33 +146,33 @@ func (d *Diff) writeOutputs(p *printer, values bool) error {
 		if !values || c.Change == Changed && !slices.Contains(c.Parts, "value") {
 			continue
 		}
-		old, new, open, err := d.valuesOf(c)
+		old, now, open, err := d.valuesOf(c)
 		switch {
 		case err != nil:
 			return err
 		case !open:
 			p.line("      ", hiddenValue)
 		case c.Change == Added:
-			p.line("      ", new)
+			p.line("      ", now)
 		case c.Change == Removed:
 			p.line("      ", old)
 		default:
-			p.line("      ", old, " -> ", new)
+			p.line("      ", old, " -> ", now)
 		}
 	}
 	return nil
 }
 
 // valuesOf returns the values of an output that changed, or false if one of them may be a secret.
-func (d *Diff) valuesOf(c OutputChange) (old, new string, open bool, err error) {
-	if c.old.Sensitive || c.new.Sensitive || d.Old.Version == 1 || d.New.Version == 1 { // format 1 has no marks
+func (d *Diff) valuesOf(c OutputChange) (old, now string, open bool, err error) {
+	if c.old.Sensitive || c.now.Sensitive || d.Old.Version == 1 || d.New.Version == 1 { // format 1 has no marks
 		return "", "", false, nil
 	}
 	if old, err = c.old.Value(); err != nil {
 		return "", "", false, err
 	}
-	new, err = c.new.Value()
-	return old, new, err == nil, err
+	now, err = c.now.Value()
+	return old, now, err == nil, err
 }
 
 func (d *Diff) writeResources(p *printer, attributes []string) error {
@@ -210,12 +210,12 @@ func (d *Diff) writeResources(p *printer, attributes []string) error {
 			if !slices.Contains(attributes, name) {
 				continue
 			}
-			old, new, open, err := c.values(i)
+			old, now, open, err := c.values(i)
 			switch {
 			case err != nil:
 				return err
 			case open:
-				p.line("      ", name, ": ", old, " -> ", new)
+				p.line("      ", name, ": ", old, " -> ", now)
 			default:
 				p.line("      ", name, ": ", hiddenValue)
 			}
@@ -238,15 +238,15 @@ func (c ResourceChange) described(member string) string {
 }
 
 // values returns the values of an attribute that changed, by its index, or false if one of them may be a secret.
-func (c ResourceChange) values(i int) (old, new string, open bool, err error) {
-	if c.old[i].sensitive || c.new[i].sensitive || !c.Old.Marked || !c.New.Marked {
+func (c ResourceChange) values(i int) (old, now string, open bool, err error) {
+	if c.old[i].sensitive || c.now[i].sensitive || !c.Old.Marked || !c.New.Marked {
 		return "", "", false, nil
 	}
 	if old, err = c.old[i].text(); err != nil {
 		return "", "", false, err
 	}
-	new, err = c.new[i].text()
-	return old, new, err == nil, err
+	now, err = c.now[i].text()
+	return old, now, err == nil, err
 }
 
 // text returns the value of an attribute as JSON, null if it is absent.
@@ -266,7 +266,7 @@ func (d *Diff) WriteJSON(w io.Writer, v DiffView) error {
 	for i, c := range d.Outputs {
 		p.comma(i).add(`{"change":"`, string(c.Change), `","name":`).quote(c.Name).add(`,"parts":`).list(c.Parts)
 		if v.Values {
-			old, new, open, err := d.valuesOf(c)
+			old, now, open, err := d.valuesOf(c)
 			if err != nil {
 				return err
 			}
@@ -274,7 +274,7 @@ func (d *Diff) WriteJSON(w io.Writer, v DiffView) error {
 				p.add(`,"old":`, old)
 			}
 			if open && c.Change != Removed {
-				p.add(`,"new":`, new)
+				p.add(`,"new":`, now)
 			}
 		}
 		p.add("}").flush()
@@ -302,7 +302,8 @@ func (d *Diff) WriteJSON(w io.Writer, v DiffView) error {
 	}
 	p.add(`],"checks":[`)
 	for i, c := range d.Checks {
-		p.comma(i).add(`{"change":"`, string(c.Change), `","address":`).quote(c.Address).member("old", c.Old).member("new", c.New).add("}").flush()
+		p.comma(i).add(`{"change":"`, string(c.Change), `","address":`).quote(c.Address)
+		p.member("old", c.Old).member("new", c.New).add("}").flush()
 	}
 	p.add("]}\n")
 	_, _ = p.w.Write(p.buf)
@@ -314,12 +315,12 @@ func (p *printer) changedValues(c ResourceChange, names []string) error {
 	n := 0
 	p.add(`,"values":{`)
 	for i, name := range c.Attributes {
-		old, new, open, err := c.values(i)
+		old, now, open, err := c.values(i)
 		if err != nil {
 			return err
 		}
 		if open && slices.Contains(names, name) {
-			p.comma(n).quote(name).add(`:{"old":`, old, `,"new":`, new, "}")
+			p.comma(n).quote(name).add(`:{"old":`, old, `,"new":`, now, "}")
 			n++
 		}
 	}
