@@ -19,7 +19,7 @@ const (
 	exitTrouble = 2
 )
 
-// diff prints what differs between two states.
+// diff prints the differences between two states.
 func (c *call) diff(ctx context.Context) error {
 	switch {
 	case c.on("backend") != (len(c.args) == 1):
@@ -41,7 +41,7 @@ func (c *call) diff(ctx context.Context) error {
 	return err
 }
 
-// compare reads two states, prints what differs between them, and reports whether anything does.
+// compare reads two states, prints the differences, and reports whether there are any.
 func (c *call) compare(ctx context.Context) (differs bool, err error) {
 	target, err := c.target(c.text("config"))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// show prints what is in a state.
+// show prints the content of a state.
 func (c *call) show(ctx context.Context) error {
 	if err := c.checkShow(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *call) attributes() []string {
 	return namesIn(c.flags["attributes"]...)
 }
 
-// overview opens a state and returns what is in it. The result keeps the memory of file, which is overwritten.
+// overview opens a state and returns its content. The result keeps the memory of file, which is overwritten.
 func (c *call) overview(ctx context.Context, target encryption.Target, name string, file []byte) (*overview.State, overview.File, error) {
 	from := overview.File{Name: name}
 	from.KeyProviders = keyProviders(file)
@@ -98,7 +98,7 @@ func (c *call) overview(ctx context.Context, target encryption.Target, name stri
 // only the beginning of the file, up to the metadata.
 func keyProviders(file []byte) []string {
 	var meta map[string]json.RawMessage
-	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // what is no such file has no metadata
+	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // any other file has no metadata
 		isMeta := name == "meta"
 		if isMeta {
 			_ = json.Unmarshal(value, &meta)

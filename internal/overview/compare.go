@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 )
 
-// Change says what became of an output, an instance or a check between two states.
+// Change is how an output, an instance or a check differs between two states.
 type Change string
 
 // The changes.
@@ -20,8 +20,8 @@ const (
 	Changed Change = "changed"
 )
 
-// Diff is what differs between two states. It has no values, but the states from which a printer can get those that are
-// not sensitive.
+// Diff holds the differences between two states. It has no values, but refers to the states, from which a printer can
+// get the values that are not sensitive.
 type Diff struct {
 	Old, New *State
 
@@ -70,7 +70,7 @@ func (d *Diff) hasOtherHead() bool {
 	return d.Old.Version != d.New.Version || d.Old.TerraformVersion != d.New.TerraformVersion || d.Old.Lineage != d.New.Lineage
 }
 
-// Compare returns what differs between two states. Its errors quote no values.
+// Compare returns the differences between two states. Its errors quote no values.
 func Compare(old, now *State) (*Diff, error) {
 	d := &Diff{Old: old, New: now}
 	d.compareOutputs()
@@ -204,7 +204,7 @@ func (d *Diff) compareResources() error {
 	return nil
 }
 
-// object is what identifies a real object, such as a machine, in one state.
+// object identifies a real object, such as a machine, in one state.
 type object struct {
 	mode, typ, provider, id string
 }
@@ -272,7 +272,7 @@ func (r *Resource) object(id string) object { return object{r.Mode, r.Type, r.Pr
 
 func (r *Resource) hasIdentity() bool { return isObject(r.members()["identity"]) }
 
-// ids returns what may identify the object of an instance: the digest of its identity, and its id.
+// ids returns texts that may identify the object of an instance: the digests of its identity and of its id.
 func (r *Resource) ids() (ids []string, err error) {
 	if identity := r.members()["identity"]; isObject(identity) {
 		sum := digestOf(identity)
@@ -363,7 +363,7 @@ func equalSets(a, b []byte) bool {
 		if r.Kind() != '[' {
 			return nil
 		}
-		_ = r.Array(func() error { // what is not JSON is not equal to anything else
+		_ = r.Array(func() error { // broken JSON equals nothing else
 			part, err := r.Skip()
 			sum := digestOf(part)
 			all = append(all, string(sum[:]))

@@ -33,7 +33,7 @@ func resources(all ...string) string { return with(`"resources":[` + strings.Joi
 
 const password = `{"attributes":{"id":"1","user":"u","key":"c4n4ry-1"},"sensitive_attributes":[[{"type":"get_attr","value":"key"}]]}`
 
-// TestDiff has each difference that two states can have, and what is none.
+// TestDiff has each difference that two states can have, and pairs without a difference.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	golden := testkit.OpenGolden(t, filepath.Join("testdata", "shown.txt"), "diff", canary)
@@ -159,7 +159,7 @@ func cmpErrors(errs ...error) error {
 	return nil
 }
 
-// TestCompareIsSymmetric: what was added one way was removed the other way, for random states.
+// TestCompareIsSymmetric: an instance that was added one way was removed the other way, for random states.
 func TestCompareIsSymmetric(t *testing.T) {
 	t.Parallel()
 	for n := range 500 {

@@ -116,7 +116,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestOddForms: what Terraform reads in another order, in other letters or twice, is read as Terraform reads it.
+// TestOddForms: members in another order, in other letters or twice are read as Terraform reads them.
 func TestOddForms(t *testing.T) {
 	t.Parallel()
 	s := state(t, []byte(`{"resources":[{"instances":[{"Index_Key":"e\u0301","STATUS":"tainted","attributes":{}}],"provider":null,
@@ -135,7 +135,8 @@ func TestOddForms(t *testing.T) {
 	}
 }
 
-// TestReadErrors: what is no state, or none that Terraform writes, is refused, and the reason quotes nothing of it.
+// TestReadErrors: a file that is not a state, or not one that Terraform writes, is refused, and the reason quotes
+// nothing of it.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	golden := testkit.OpenGolden(t, filepath.Join("testdata", "shown.txt"), "refused", canary)

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// File says where a state was read, and what opened it.
+// File says where a state was read, and which method opened it.
 type File struct {
 	Name         string
 	Encrypted    bool
@@ -23,7 +23,7 @@ type File struct {
 	KeyProviders []string
 }
 
-// View says what to show of a state. The zero value shows no values.
+// View holds the settings for showing a state. The zero value shows no values.
 type View struct {
 	File       File
 	Values     bool     // show the values of outputs
@@ -243,7 +243,8 @@ func (s *State) writeHead(p *printer, f File) {
 	}
 }
 
-// oddities returns what stands out in the state, or an empty string.
+// oddities describes how many parts of the state are tainted, deposed or failed. It returns an empty string if there
+// are none.
 func (s *State) oddities() string {
 	tainted, deposed, failed := 0, 0, 0
 	for _, r := range s.Resources {
@@ -271,7 +272,7 @@ func (s *State) oddities() string {
 	return strings.Join(parts, ", ")
 }
 
-// instance appends the address of an instance and what is special about it, and ends the line.
+// instance appends the address of an instance, says if it is tainted or deposed, and ends the line.
 func (p *printer) instance(r *Resource) {
 	colour := ""
 	if p.where(r); r.Deposed != "" {

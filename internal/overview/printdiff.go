@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// DiffView says what to show of a difference. The zero value shows no values.
+// DiffView holds the settings for showing a difference. The zero value shows no values.
 type DiffView struct {
 	Old, New   File
 	Values     bool     // show the values of outputs that no state marks
