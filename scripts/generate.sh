@@ -67,16 +67,16 @@ split -v write=1 index.md
     awk -F ' [|] ' '{ if (!($2 in row)) order[++n] = $2; row[$2] = row[$2] (row[$2] == "" ? "| " : ", ") substr($1, 3) }
       END { for (i = 1; i <= n; i++) print row[order[i]] " | " order[i] }' # variables of the same arguments
 } >>guides/variables.md
-# help NAME… prints the help of commands with flags, each under a heading.
-help() {
+# helps NAME… prints the help of commands with flags, each under a heading.
+helps() {
   for name; do
     printf '\n## %s\n\n```text\n' "$name"
     cat "../cmd/statecrypt/text/$name.txt"
     printf '```\n'
   done
 }
-help statecrypt decrypt encrypt inspect verify rotate wrap recover key-provider >>guides/command.md
-help show outputs >>guides/looking-at-states.md
+helps statecrypt decrypt encrypt inspect verify rotate wrap recover key-provider >>guides/command.md
+helps show diff outputs >>guides/looking-at-states.md
 cd ..
 "$root/.tools/bin/pictures" templates/pictures docs/pictures
 if [ "${1:-}" = -check ] && ! diff -ru "$work/docs" docs; then

@@ -50,6 +50,7 @@ func commands() cli.Table[action] {
 		{Name: "rotate", Wants: "at least one file, or -backend without files", Max: cli.Many, Does: (*call).rotate},
 		{Name: "outputs", Wants: oneFile, Max: 1, Does: (*call).outputs},
 		{Name: "show", Wants: oneFile, Max: 1, Does: (*call).show},
+		{Name: "diff", Wants: "two files, or -backend and one file", Min: 1, Max: 2, Does: (*call).diff},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
 		{Name: "recover", Wants: "at most one file", Max: 1, Does: (*call).recover},
 		{Name: "key-provider", Wants: "the name of a key provider (age)", Min: 1, Max: 1, Does: (*call).keyProvider},

@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
@@ -22,7 +19,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
-// show prints what is in a state.
+// show prints the content of a state.
 func (c *call) show(ctx context.Context) error {
 	if err := c.checkShow(); err != nil {
 		return err
@@ -31,7 +28,7 @@ func (c *call) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	print := func(ctx context.Context, name string, file []byte) error {
+	work := func(ctx context.Context, name string, file []byte) error {
 		state, from, err := c.overview(ctx, target, name, file)
 		if err != nil {
 			return err
@@ -42,9 +39,10 @@ func (c *call) show(ctx context.Context) error {
 		return c.showState(state, from)
 	}
 	if c.on("backend") {
-		return c.showBackend(ctx, target, print)
+		c.noteUnused()
+		return c.fromBackend(ctx, target, work)
 	}
-	return c.each(ctx, print)
+	return c.each(ctx, work)
 }
 
 // checkShow returns an error if flags of show do not go together.
@@ -52,23 +50,37 @@ func (c *call) checkShow() error {
 	values := c.on("values") || c.isGiven("attributes")
 	switch {
 	case c.on("backend") && len(c.args) > 0:
-		return usageError("show requires a file or -backend, and not both")
+		return usageError("show requires a file or -backend, but not both")
 	case c.isGiven("output") && (values || c.on("json")):
-		return usageError("-output prints one output alone; leave out -values, -attributes and -json")
+		return usageError("-output prints only one output; remove -values, -attributes and -json")
 	case c.on("raw") && !c.isGiven("output"):
 		return usageError("-raw requires -output NAME")
 	case c.on("sensitive") && !values && !c.isGiven("output"):
-		return usageError("-sensitive requires -values, -attributes NAMES or -output NAME, which say which values to show")
-	case c.isGiven("attributes") && slices.Contains(namesIn(c.flags["attributes"]...), ""):
-		return usageError("a name in -attributes is empty; is a variable empty, or does a space follow a comma?")
+		return usageError("-sensitive requires -values, -attributes NAMES or -output NAME; add one of them to choose the values")
 	}
-	if c.on("sensitive") {
-		return c.refuseTerminal()
+	if err := c.checkAttributes(); err != nil || !c.on("sensitive") {
+		return err
+	}
+	return c.refuseTerminal()
+}
+
+// checkAttributes returns an error if a name in -attributes is empty.
+func (c *call) checkAttributes() error {
+	if slices.Contains(c.attributes(), "") {
+		return usageError("a name in -attributes is empty; check for an empty variable, or a space after a comma")
 	}
 	return nil
 }
 
-// overview opens a state and returns what is in it. The result keeps the memory of file, which is overwritten.
+// attributes returns the names in -attributes.
+func (c *call) attributes() []string {
+	if !c.isGiven("attributes") {
+		return nil
+	}
+	return namesIn(c.flags["attributes"]...)
+}
+
+// overview opens a state and returns its content. The result keeps the memory of file, which is overwritten.
 func (c *call) overview(ctx context.Context, target encryption.Target, name string, file []byte) (*overview.State, overview.File, error) {
 	from := overview.File{Name: name}
 	from.KeyProviders = keyProviders(file)
@@ -86,7 +98,7 @@ func (c *call) overview(ctx context.Context, target encryption.Target, name stri
 // only the beginning of the file, up to the metadata.
 func keyProviders(file []byte) []string {
 	var meta map[string]json.RawMessage
-	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // what is no such file has no metadata
+	_ = jsonwalk.Members(file, func(name string, value []byte) (bool, error) { // any other file has no metadata
 		isMeta := name == "meta"
 		if isMeta {
 			_ = json.Unmarshal(value, &meta)
@@ -94,24 +106,6 @@ func keyProviders(file []byte) []string {
 		return !isMeta && name != "encrypted_data", nil
 	})
 	return slices.Sorted(maps.Keys(meta))
-}
-
-// showBackend shows the state in the backend.
-func (c *call) showBackend(
-	ctx context.Context, target encryption.Target, print func(ctx context.Context, name string, file []byte) error,
-) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
-	c.noteUnused()
-	file, err := c.lookInBackend(ctx, target)
-	if err == nil {
-		err = print(ctx, stateInBackend, file)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", stateInBackend, err)
-	}
-	return nil
 }
 
 // lookInBackend returns the file in the backend, and prints who has its lock.
@@ -129,34 +123,30 @@ func (c *call) lookInBackend(ctx context.Context, target encryption.Target) ([]b
 
 // showState prints a state as text or JSON.
 func (c *call) showState(state *overview.State, from overview.File) error {
-	v := overview.View{File: from, Values: c.on("values"), Sensitive: c.on("sensitive")}
+	v := overview.View{File: from, Values: c.on("values"), Attributes: c.attributes(), Sensitive: c.on("sensitive")}
 	v.Paint = func(colour, text string) string { return c.paint(c.stdout, colour, text) }
-	if c.isGiven("attributes") {
-		v.Attributes = namesIn(c.flags["attributes"]...)
-	}
-	if err := closed(state, v); err != nil {
+	if err := closed(state, v.Values, v.Attributes, "add -sensitive to show the values anyway"); err != nil && !v.Sensitive {
 		return err
 	}
-	print := state.WriteText
+	write := state.WriteText
 	if c.on("json") {
-		print = state.WriteJSON
+		write = state.WriteJSON
 	}
-	missing, err := print(c.stdout, v)
+	missing, err := write(c.stdout, v)
 	for _, name := range missing {
 		c.say(yellow, "note:", "no resource has the attribute "+outside.Quoted(name, maxName))
 	}
 	return keyfile.Reason(err)
 }
 
-// closed returns an error if a view shows values of a state that does not say which are sensitive.
-func closed(state *overview.State, v overview.View) error {
+// closed returns an error with the given advice if values of a state are to be shown that does not say which are
+// sensitive.
+func closed(state *overview.State, values bool, attributes []string, advice string) error {
 	switch {
-	case v.Sensitive:
-	case len(v.Attributes) > 0 && !state.Marked:
-		return fault.With(errors.New("the state does not say which attributes are sensitive, as Terraform 0.13 and earlier wrote it"),
-			"add -sensitive to show the attributes of -attributes nevertheless")
-	case v.Values && state.Version == 1:
-		return fault.With(errUnmarked, "add -sensitive to show the outputs nevertheless")
+	case len(attributes) > 0 && !state.Marked:
+		return fault.With(errors.New("the state does not say which attributes are sensitive, because Terraform 0.13 or earlier wrote it"), advice)
+	case values && state.Version == 1:
+		return fault.With(errUnmarked, advice)
 	}
 	return nil
 }
@@ -176,9 +166,9 @@ func (c *call) showOutput(state *overview.State) error {
 	case !slices.Contains(names, name):
 		return fmt.Errorf("there is no output %s%s", outside.Quoted(name, maxName), syntax.Configured(name, names))
 	case output.Sensitive && !c.on("sensitive"):
-		return fmt.Errorf("the output %s is sensitive; to print it, add -sensitive", outside.Quoted(name, maxName))
+		return fmt.Errorf("the output %s is sensitive; add -sensitive to print it", outside.Quoted(name, maxName))
 	case state.Version == 1 && !c.on("sensitive"):
-		return fault.With(errUnmarked, "add -sensitive to print the output nevertheless")
+		return fault.With(errUnmarked, "add -sensitive to print the value anyway")
 	}
 	value, err := output.Value()
 	if err != nil {
@@ -205,7 +195,7 @@ func rawValue(value string) (string, error) {
 		err := json.NewDecoder(bytes.NewReader([]byte(value))).Decode(&text) // it is compacted JSON, which can be decoded
 		return text, err
 	case '{', '[', 'n':
-		return "", fault.With(errors.New("is no string, number or bool"), "leave out -raw to print it as JSON")
+		return "", fault.With(errors.New("is not a string, number or bool"), "remove -raw to print it as JSON")
 	}
 	return value, nil
 }

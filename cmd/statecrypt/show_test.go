@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -105,13 +104,15 @@ func TestShow(t *testing.T) {
 		t.Errorf("a raw output is %q", got)
 	}
 	old := strings.Replace(one, `"c4n4ry"`, `"a"`, 1)
-	if got := must(t, opensPlain, old, "show", "-values", "-sensitive") + must(t, opensPlain, old, "show", "-output=x", "-sensitive"); !strings.HasSuffix(got,
+	if got := must(t, opensPlain, old, "show", "-values", "-sensitive") + must(t, opensPlain, old, "show", "-output=x",
+		"-sensitive"); !strings.HasSuffix(got,
 		"  x: string = \"a\"\n\"a\"\n") {
 		t.Errorf("got %s", got)
 	}
 }
 
-// TestShowOfOthers: files of sops, of terraform-backend-git and of each format have the outputs that the real tools see.
+// TestShowOfOthers: files of sops, of terraform-backend-git and of each format have the outputs that the real tools
+// see.
 func TestShowOfOthers(t *testing.T) {
 	t.Parallel()
 	shown := map[string]int{}
@@ -120,7 +121,8 @@ func TestShowOfOthers(t *testing.T) {
 		switch c.Kind {
 		case "plain_state":
 		case "sops":
-			settings = `method "sops" "m" {` + "\n  age_identities = [<<KEY\n" + c.Secret("age_identity.txt") + "\nKEY\n]\n}\nstate { method = method.sops.m }\n"
+			settings = `method "sops" "m" {` + "\n  age_identities = [<<KEY\n" + c.Secret("age_identity.txt") +
+				"\nKEY\n]\n}\nstate { method = method.sops.m }\n"
 			if c.Secret("age_identity.txt") == "" || c.ConfigFile != "" || strings.Contains(c.Name, "shamir") {
 				continue
 			}
@@ -129,7 +131,8 @@ func TestShowOfOthers(t *testing.T) {
 			if passphrase == "" || c.ConfigFile != "" || strings.HasSuffix(c.Name, "_plain") {
 				continue
 			}
-			settings = "method \"terraform_backend_git\" \"m\" { passphrase = " + quoted(passphrase) + " }\nstate { method = method.terraform_backend_git.m }\n"
+			settings = "method \"terraform_backend_git\" \"m\" { passphrase = " + quoted(passphrase) +
+				" }\nstate { method = method.terraform_backend_git.m }\n"
 		default:
 			continue
 		}
@@ -194,15 +197,44 @@ func TestShowBackend(t *testing.T) {
 			}
 		})
 	}
-	t.Run("file", func(t *testing.T) {
-		t.Parallel()
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "kept.tfstate"), sealed)
-		settings := write(t, filepath.Join(dir, "keys.hcl"), onlyOld+"backend \"file\" { path = \"kept.tfstate\" }\n")
-		if got := must(t, "", "", "show", "-backend", "-config", settings); !strings.HasSuffix(got, fromPlain) {
-			t.Errorf("got %s", got)
-		}
-	})
+}
+
+// TestShowStores: show and diff read a state in each store, whoever has its lock, and change nothing.
+//
+// Promise: Reading changes nothing (show and diff of the command)
+func TestShowStores(t *testing.T) {
+	t.Parallel()
+	sealed, later := must(t, onlyOld, plain, "encrypt"), must(t, onlyOld, plainNext, "encrypt")
+	for kind, open := range storesOfMany() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			name, named := "net.tfstate", "net.tfstate"
+			if kind == "gcs" {
+				name, named = "net/default.tfstate", "net"
+			}
+			s.write(name, later)
+			settings := write(t, "keys.hcl", onlyOld+strings.ReplaceAll(s.block, "${module}/unused", named))
+			before := s.read(name)
+			check := func(says string) {
+				t.Helper()
+				got := statecrypt(t, "", "", "show", "-backend", "-config", settings)
+				if got.code != 0 || !strings.HasSuffix(got.stdout, fromPlain) || !strings.Contains(got.stderr, says) {
+					t.Errorf("got %+v", got)
+				}
+				got = statecrypt(t, "", sealed, "diff", "-backend", "-config", settings, "-")
+				if got.code != 0 || got.stdout != "nothing but the serial (7 -> 8) changed\n" || !strings.Contains(got.stderr, says) {
+					t.Errorf("got %+v", got)
+				}
+			}
+			check("")
+			s.hold(name)
+			check("ci@host")
+			if s.read(name) != before {
+				t.Error("the state in the store has changed")
+			}
+		})
+	}
 }
 
 // secretState returns a state whose secrets all hold the canary: what is marked, what nobody marked because the writer
@@ -244,7 +276,8 @@ func secretState(n int) string {
 				pick("", "data."), i, pick("", ".0", ".1"), text(secret), secret, r.IntN(2) == 0)
 		}
 		return fmt.Sprintf(`{"version":%d,"serial":%d,"lineage":"l","modules":[{"path":["root"],"outputs":{%s},"resources":{%s}},`+
-			`{"path":["root","m"],"outputs":{"inner":%s},"resources":{%s}}]}`, format, n, some(3, output), some(3, resource), text(secret), some(2, resource))
+			`{"path":["root","m"],"outputs":{"inner":%s},"resources":{%s}}]}`, format, n, some(3, output), some(3, resource), text(secret),
+			some(2, resource))
 	}
 	output := func(i int) string { return fmt.Sprintf(`"o%d":{%s,"sensitive":true}`, i, nested()) }
 	instance := func(i int) string {
@@ -275,11 +308,15 @@ func secretState(n int) string {
 		return fmt.Sprintf(`{"object_kind":"check","config_addr":"check.c%d","status":"fail","objects":[{"object_addr":"check.c%[1]d",`+
 			`"status":%s,"failure_messages":["it is %s"]}]}`, i, text(pick("fail", "error", "pass")), secret)
 	}
-	return fmt.Sprintf(`{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"l","outputs":{%s,"open":{"value":"o","type":"string"}},`+
+	return fmt.Sprintf(`{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"l","outputs":{%s,"open":{"value":"o",`+
+		`"type":"string"}},`+
 		`"resources":[%s],"check_results":[%s]}`, n, some(3, output), some(4, resource), some(2, check))
 }
 
-// TestShowHidesSecrets: of 200 states full of secrets, nothing that is shown has one, as long as nobody asks for it.
+// TestShowHidesSecrets: of 200 states full of secrets, and of what differs between two of them, nothing that is shown
+// has one, as long as nobody asks for it.
+//
+// Promise: Values closed
 func TestShowHidesSecrets(t *testing.T) {
 	t.Parallel()
 	opened := 0
@@ -288,13 +325,23 @@ func TestShowHidesSecrets(t *testing.T) {
 		sealed := must(t, onlyOld, plain, "encrypt")
 		for _, args := range []string{"", "-json", "-values", "-values -json", "-attributes arn,name,input", "-attributes arn,name,input -json"} {
 			got := statecrypt(t, onlyOld, sealed, append([]string{"show"}, strings.Fields(args)...)...)
-			refused := strings.Contains(args, "-attributes") && n%10 < 2 || strings.Contains(args, "-values") && strings.HasPrefix(plain, `{"version":1`)
+			refused := strings.Contains(args, "-attributes") && n%10 < 2 || strings.Contains(args, "-values") && strings.HasPrefix(plain,
+				`{"version":1`)
 			if strings.Contains(got.stdout, canary) || (got.code != 0) != refused || refused && got.stdout != "" {
 				t.Errorf("state %d, show %s: %d\n%s%s\n%s", n, args, got.code, got.stdout, got.stderr, plain)
 			}
 		}
 		if got := must(t, onlyOld, sealed, "show", "-values", "-sensitive"); strings.Contains(got, canary) {
 			opened++
+		}
+		other := write(t, "other", must(t, onlyOld, secretState(n+10), "encrypt"))
+		for _, args := range []string{"", "-json", "-values", "-values -json", "-values -attributes arn,name,input",
+			"-attributes arn,name,input -json"} {
+			got := statecrypt(t, onlyOld, sealed, append([]string{"diff", "-", other}, strings.Fields(args)...)...)
+			refused := strings.Contains(args, "-attributes") && n%10 < 2 || strings.Contains(args, "-values") && n%10 == 0 && got.code == 1
+			if strings.Contains(got.stdout, canary) || (got.code != 0) != refused || !refused && !strings.Contains(got.stdout, "o0") {
+				t.Errorf("states %d and %d, diff %s: %d\n%s%s", n, n+10, args, got.code, got.stdout, got.stderr)
+			}
 		}
 	}
 	if opened == 0 {

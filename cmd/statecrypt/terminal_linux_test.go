@@ -55,6 +55,8 @@ func TestTerminal(t *testing.T) {
 		"show, no colour":  {args: "show -config " + config + " " + odd, env: []string{"NO_COLOR=1"}, want: "    x.y, tainted\n"},
 		"show, forced":     {args: "show -values -sensitive -force -config " + config + " " + file, want: ` = "c4n4ry<&>"`},
 		"show raw text":    {args: "show -output x -raw -config " + config + " " + evil, want: `a\u001b[1mb`},
+		"diff in colour":   {args: "diff -config " + config + " " + file + " " + odd, want: "  \x1b[33m~ x.y (now tainted)\x1b[0m\n"},
+		"diff, no colour":  {args: "diff -config " + config + " " + file + " " + odd, env: []string{"NO_COLOR=1"}, want: "  ~ x.y (now tainted)\n"},
 		"verify in colour": {args: "verify -config " + config + " " + file, want: "\x1b[32mok\x1b[0m, method.aes_gcm.old\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,9 +25,14 @@ func TestCosts(t *testing.T) {
 			"}}}" + strings.Repeat(" ", size),
 		"modules": repeat(`{"version":3,"modules":[`, `{"path":["root","`+strings.Repeat("x", 40)+`"],"resources":{"a.b":{"primary":{}}}},`,
 			`{"path":["root"]}]}`),
-		"keys": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`, `{"index_key":"\u0007\u0007"},`, "{}]}]}"),
-		"paths": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"a":1},"sensitive_attributes":[`,
+		"keys": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`, `{"index_key":"\u0007\u0007"},`,
+			"{}]}]}"),
+		"paths": repeat(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"a":1},`+
+			`"sensitive_attributes":[`,
 			`[{"type":"get_attr","value":"b"}],`, `[]]}]}]}`),
+		"numbers": `{"version":4,"outputs":{"a":{"value":[` + strings.Repeat("0,", size/2) + `0]},"b":{}}}`,
+		"members": `{"version":4,"outputs":{"a":{"value":` + strings.Repeat(`{"b":`, 9000) + `"b"` + strings.Repeat("}", 9000) + `}}}` +
+			strings.Repeat(" ", size),
 		"texts": repeat(`{"version":3,"modules":[{"path":["root"],"resources":{"a.b":{"primary":{"attributes":{`, `"a.b":"c",`, `"a":"b"}}}}}]}`),
 	} {
 		var before, after runtime.MemStats
@@ -42,8 +47,19 @@ func TestCosts(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
+		var other State
+		if changed, err := Read([]byte(strings.NewReplacer(`:{}`, `:{"z":1}`, `"b"`, `"d"`).Replace(text))); err == nil {
+			other = *changed
+		}
+		d, err := Compare(s, &other)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := cmpErrors(d.WriteText(&shown, DiffView{Values: true, Attributes: []string{"a"}}), d.WriteJSON(&shown, DiffView{})); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 250*size || shown.Len() > 60*size {
+		if used := after.TotalAlloc - before.TotalAlloc; used > 900*size || shown.Len() > 120*size {
 			t.Errorf("%s: %d MiB are used for 1 MiB, and %d shown", name, used>>20, shown.Len()>>20)
 		} else {
 			t.Log(fmt.Sprintf("%s: %d MiB, %d KiB shown", name, used>>20, shown.Len()>>10))

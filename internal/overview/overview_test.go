@@ -69,7 +69,8 @@ func TestShown(t *testing.T) {
 				t.Errorf("%s%s: this is no JSON: %s", name, way, asJSON.String())
 			}
 			hidesIDs := !slices.Contains(v.Attributes, "id") // of a random_string, the id is the secret
-			if shown := text.String() + asJSON.String(); strings.Contains(shown, canary) && !v.Sensitive && hidesIDs && (name != "format-1" || !v.Values) {
+			if shown := text.String() + asJSON.String(); strings.Contains(shown, canary) && !v.Sensitive && hidesIDs && (name != "format-1" ||
+				!v.Values) {
 				t.Errorf("%s%s: a secret is shown:\n%s", name, way, shown)
 			}
 		}
@@ -115,7 +116,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestOddForms: what Terraform reads in another order, in other letters or twice, is read as Terraform reads it.
+// TestOddForms: members in another order, in other letters or twice are read as Terraform reads them.
 func TestOddForms(t *testing.T) {
 	t.Parallel()
 	s := state(t, []byte(`{"resources":[{"instances":[{"Index_Key":"e\u0301","STATUS":"tainted","attributes":{}}],"provider":null,
@@ -134,40 +135,42 @@ func TestOddForms(t *testing.T) {
 	}
 }
 
-// TestReadErrors: what is no state, or none that Terraform writes, is refused, and the reason quotes nothing of it.
+// TestReadErrors: a file that is not a state, or not one that Terraform writes, is refused, and the reason quotes
+// nothing of it.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	golden := testkit.OpenGolden(t, filepath.Join("testdata", "shown.txt"), "refused", canary)
 	const resource = `{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":`
 	for name, text := range map[string]string{
-		"nothing":                ``,
-		"no JSON":                `{"version":4,"resources":[c4n4ry]}`,
-		"text behind":            `{"version":4}c4n4ry`,
-		"cut off":                `{"version":4,"resources":[{"mode":"managed"`,
-		"no version":             `{"serial":1}`,
-		"encrypted":              `{"encryption_version":"v0"}`,
-		"a later format":         `{"version":5,"resources":{"c4n4ry":1}}`,
-		"a format that is none":  `{"version":0}`,
-		"a negative serial":      `{"version":4,"serial":-1}`,
-		"a serial as text":       `{"version":4,"serial":"c4n4ry"}`,
-		"resources by name":      `{"version":4,"resources":{"c4n4ry":{}}}`,
-		"a resource as text":     `{"version":4,"resources":["c4n4ry"]}`,
-		"no name":                `{"version":4,"resources":[{"mode":"managed","type":"c4n4ry"}]}`,
-		"an instance as text":    resource + `["c4n4ry"]}]}`,
-		"instances by name":      resource + `{"c4n4ry":{}}}]}`,
-		"a key that is none":     resource + `[{"index_key":-1}]}]}`,
-		"a key as a list":        resource + `[{"index_key":["c4n4ry"]}]}]}`,
-		"outputs as a list":      `{"version":4,"outputs":["c4n4ry"]}`,
-		"an output as text":      `{"version":4,"outputs":{"x":"c4n4ry"}}`,
-		"checks by name":         `{"version":4,"check_results":{"c4n4ry":1}}`,
-		"modules as text":        `{"version":3,"modules":"c4n4ry"}`,
-		"a module without path":  `{"version":3,"modules":[{}]}`,
-		"a path as text":         `{"version":3,"modules":[{"path":"c4n4ry"}]}`,
-		"a name that is none":    `{"version":3,"modules":[{"path":["root"],"resources":{"c4n4ry":{}}}]}`,
-		"an index that is none":  `{"version":3,"modules":[{"path":["root"],"resources":{"x.y.c4n4ry":{}}}]}`,
-		"an output of format 1":  `{"version":1,"modules":[{"path":["root"],"outputs":{"x":["c4n4ry"]}}]}`,
-		"a primary as text":      `{"version":3,"modules":[{"path":["root"],"resources":{"x.y":{"primary":"c4n4ry"}}}]}`,
-		"long, and many of them": resource[:len(resource)-len(`y","instances":`)] + strings.Repeat("y", 1e5) + `","instances":[{}` + strings.Repeat(",{}", 999) + `]}]}`,
+		"nothing":               ``,
+		"no JSON":               `{"version":4,"resources":[c4n4ry]}`,
+		"text behind":           `{"version":4}c4n4ry`,
+		"cut off":               `{"version":4,"resources":[{"mode":"managed"`,
+		"no version":            `{"serial":1}`,
+		"encrypted":             `{"encryption_version":"v0"}`,
+		"a later format":        `{"version":5,"resources":{"c4n4ry":1}}`,
+		"a format that is none": `{"version":0}`,
+		"a negative serial":     `{"version":4,"serial":-1}`,
+		"a serial as text":      `{"version":4,"serial":"c4n4ry"}`,
+		"resources by name":     `{"version":4,"resources":{"c4n4ry":{}}}`,
+		"a resource as text":    `{"version":4,"resources":["c4n4ry"]}`,
+		"no name":               `{"version":4,"resources":[{"mode":"managed","type":"c4n4ry"}]}`,
+		"an instance as text":   resource + `["c4n4ry"]}]}`,
+		"instances by name":     resource + `{"c4n4ry":{}}}]}`,
+		"a key that is none":    resource + `[{"index_key":-1}]}]}`,
+		"a key as a list":       resource + `[{"index_key":["c4n4ry"]}]}]}`,
+		"outputs as a list":     `{"version":4,"outputs":["c4n4ry"]}`,
+		"an output as text":     `{"version":4,"outputs":{"x":"c4n4ry"}}`,
+		"checks by name":        `{"version":4,"check_results":{"c4n4ry":1}}`,
+		"modules as text":       `{"version":3,"modules":"c4n4ry"}`,
+		"a module without path": `{"version":3,"modules":[{}]}`,
+		"a path as text":        `{"version":3,"modules":[{"path":"c4n4ry"}]}`,
+		"a name that is none":   `{"version":3,"modules":[{"path":["root"],"resources":{"c4n4ry":{}}}]}`,
+		"an index that is none": `{"version":3,"modules":[{"path":["root"],"resources":{"x.y.c4n4ry":{}}}]}`,
+		"an output of format 1": `{"version":1,"modules":[{"path":["root"],"outputs":{"x":["c4n4ry"]}}]}`,
+		"a primary as text":     `{"version":3,"modules":[{"path":["root"],"resources":{"x.y":{"primary":"c4n4ry"}}}]}`,
+		"long, and many of them": resource[:len(resource)-len(`y","instances":`)] + strings.Repeat("y", 1e5) + `","instances":[{}` +
+			strings.Repeat(",{}", 999) + `]}]}`,
 	} {
 		_, err := Read([]byte(text))
 		if err == nil {
@@ -249,7 +252,8 @@ func TestForeignText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, got := range []string{shown.String(), asJSON.String()} {
-		if strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "##") || strings.Contains(got, "\n::") || strings.Contains(got, " ::") {
+		if strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "##") || strings.Contains(got, "\n::") || strings.Contains(got,
+			" ::") {
 			t.Errorf("got %q", got)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
 
-// File says where a state was read, and what opened it.
+// File says where a state was read, and which method opened it.
 type File struct {
 	Name         string
 	Encrypted    bool
@@ -23,7 +23,7 @@ type File struct {
 	KeyProviders []string
 }
 
-// View says what to show of a state. The zero value shows no values.
+// View holds the settings for showing a state. The zero value shows no values.
 type View struct {
 	File       File
 	Values     bool     // show the values of outputs
@@ -45,6 +45,7 @@ type printer struct {
 	w     *bufio.Writer
 	paint func(colour, text string) string
 	buf   []byte // the current line, or the current part of the JSON
+	lines int    // how many lines were written
 }
 
 func newPrinter(w io.Writer, paint func(colour, text string) string) *printer {
@@ -89,6 +90,7 @@ func (p *printer) end(colour string) {
 	_, _ = p.w.Write(text)
 	_ = p.w.WriteByte('\n')
 	p.buf = p.buf[:0]
+	p.lines++
 }
 
 // line writes a line.
@@ -241,7 +243,8 @@ func (s *State) writeHead(p *printer, f File) {
 	}
 }
 
-// oddities returns what stands out in the state, or an empty string.
+// oddities describes how many parts of the state are tainted, deposed or failed. It returns an empty string if there
+// are none.
 func (s *State) oddities() string {
 	tainted, deposed, failed := 0, 0, 0
 	for _, r := range s.Resources {
@@ -269,19 +272,26 @@ func (s *State) oddities() string {
 	return strings.Join(parts, ", ")
 }
 
-// instance appends the address of an instance and what is special about it, and ends the line.
+// instance appends the address of an instance, says if it is tainted or deposed, and ends the line.
 func (p *printer) instance(r *Resource) {
-	p.address(r.Address)
 	colour := ""
+	if p.where(r); r.Deposed != "" {
+		colour = yellow
+	}
 	if r.Tainted {
 		p.add(", tainted")
 		colour = yellow
 	}
+	p.end(colour)
+}
+
+// where appends the address of an instance, and the key of a deposed object.
+func (p *printer) where(r *Resource) *printer {
+	p.address(r.Address)
 	if r.Deposed != "" {
 		p.add(", deposed ", r.Deposed)
-		colour = yellow
 	}
-	p.end(colour)
+	return p
 }
 
 // writeAttributes writes the attributes of an instance that the view names, and records them in found.
@@ -345,15 +355,7 @@ func colourOf(status string) string {
 // attributes in v no resource has.
 func (s *State) WriteJSON(w io.Writer, v View) (missing []string, err error) {
 	p := newPrinter(w, nil)
-	p.add(`{"file":`).quote(v.File.Name)
-	p.add(`,"encrypted":`, strconv.FormatBool(v.File.Encrypted)).member("method", v.File.Method)
-	p.add(`,"fallback":`, strconv.FormatBool(v.File.Fallback), `,"key_providers":[`)
-	for i, name := range v.File.KeyProviders {
-		p.comma(i).quote(name)
-	}
-	p.add(`],"format":`, strconv.Itoa(s.Version)).member("terraform_version", s.TerraformVersion)
-	p.add(`,"serial":`, strconv.FormatInt(s.Serial, 10)).member("lineage", s.Lineage)
-	p.add(`,"marked":`, strconv.FormatBool(s.Marked), `,"outputs":{`)
+	p.add("{").headMembers(s, v.File).add(`,"outputs":{`)
 	for i, o := range s.Outputs {
 		p.comma(i).quote(o.Name).add(`:{"type":`).quote(o.Type).add(`,"sensitive":`, strconv.FormatBool(o.Sensitive))
 		if v.Values && (v.Sensitive || !o.Sensitive) {
@@ -385,6 +387,25 @@ func (s *State) WriteJSON(w io.Writer, v View) (missing []string, err error) {
 	p.add("]}\n")
 	_, _ = p.w.Write(p.buf)
 	return slices.DeleteFunc(slices.Clone(v.Attributes), func(name string) bool { return found[name] }), p.w.Flush()
+}
+
+// headMembers appends the members of a JSON object about a state and its file.
+func (p *printer) headMembers(s *State, f File) *printer {
+	p.add(`"file":`).quote(f.Name)
+	p.add(`,"encrypted":`, strconv.FormatBool(f.Encrypted)).member("method", f.Method)
+	p.add(`,"fallback":`, strconv.FormatBool(f.Fallback), `,"key_providers":`).list(f.KeyProviders)
+	p.add(`,"format":`, strconv.Itoa(s.Version)).member("terraform_version", s.TerraformVersion)
+	p.add(`,"serial":`, strconv.FormatInt(s.Serial, 10)).member("lineage", s.Lineage)
+	return p.add(`,"marked":`, strconv.FormatBool(s.Marked))
+}
+
+// list appends a JSON array of strings.
+func (p *printer) list(texts []string) *printer {
+	p.add("[")
+	for i, text := range texts {
+		p.comma(i).quote(text)
+	}
+	return p.add("]")
 }
 
 // comma appends a comma before every element but the first.
@@ -420,7 +441,7 @@ func (p *printer) attributes(r *Resource, v View, found map[string]bool) error {
 	if len(v.Attributes) == 0 {
 		return nil
 	}
-	var hidden []string
+	var hidden []string // names
 	n := 0
 	p.add(`,"attributes":{`)
 	if err := r.named(v.Attributes, func(a attribute) error {
@@ -436,10 +457,6 @@ func (p *printer) attributes(r *Resource, v View, found map[string]bool) error {
 	}); err != nil {
 		return err
 	}
-	p.add(`},"sensitive_attributes":[`)
-	for i, name := range hidden {
-		p.comma(i).quote(name)
-	}
-	p.add("]")
+	p.add(`},"sensitive_attributes":`).list(hidden)
 	return nil
 }

@@ -76,8 +76,8 @@ func output1(raw []byte) (Output, error) {
 	return Output{Type: "string", value: raw}, nil
 }
 
-// addressOf returns the address of a resource by its name in format 1 to 3: data.TYPE.NAME.INDEX, of which the first and
-// the last may be absent.
+// addressOf returns the address of a resource by its name in format 1 to 3: data.TYPE.NAME.INDEX, of which the first
+// and the last may be absent.
 func addressOf(module, name string) (address.Address, error) {
 	at := address.Address{Module: module, Mode: address.Managed}
 	parts := strings.Split(name, ".")

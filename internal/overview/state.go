@@ -1,5 +1,5 @@
-// Package overview says what a plaintext state contains, and what two states have that the other has not, without
-// showing values that nobody has named.
+// Package overview describes the content of a plaintext state, and the differences between two, without showing values
+// that nobody has named.
 //
 // A state is a file from a stranger. Its addresses, names of attributes, and types without their parts may be shown;
 // its values may be secrets. A name in an object may be one, too, so the type of an object is "object". Text from the
@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/address"
 )
 
-// State is what a plaintext state contains. It decodes no values, but keeps the bytes that [Read] has read.
+// State is the content of a plaintext state. Its values are not decoded, but it keeps the bytes that [Read] has read.
 type State struct {
 	Version          int    // the format version, 1 to 4
 	TerraformVersion string // the version of Terraform or OpenTofu that wrote the state; "" if absent

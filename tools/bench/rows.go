@@ -26,6 +26,7 @@ func (b *bench) rows() []row {
 		{"start", b.startRow},
 		{"library", b.libraryRow},
 		{"command", b.commandRow},
+		{"show", b.showRow},
 		{"plan", b.planRow},
 		{"many states", b.manyStatesRow},
 		{"many keys", b.manyKeysRow},
@@ -153,6 +154,50 @@ func (b *bench) commandRow() ([]line, error) {
 		lines = append(lines, line{name: peak.name, here: megabytes(took), peer: megabytes(allowed),
 			ratio: float64(took) / float64(allowed), most: 1})
 	}
+	return lines, nil
+}
+
+// showRow shows what is in a large state, and compares the command with decrypting it, and with Terraform, which shows
+// the plaintext. Terraform needs no provider of others for it.
+func (b *bench) showRow() ([]line, error) {
+	plain := b.path("data.tfstate")
+	text := builtinState(100 * megabyte)
+	if err := os.WriteFile(plain, text, 0o600); err != nil {
+		return nil, err
+	}
+	sealed, err := b.seal("data-sealed.tfstate", text)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(sealed)
+	if err != nil {
+		return nil, err
+	}
+	noted := func(args ...string) command {
+		c := b.role("noted", args...)
+		c.name, c.env = filepath.Base(args[0])+" "+args[1], []string{"TF_ENCRYPTION=" + encrypted, "TF_CLI_CONFIG_FILE=" + os.DevNull}
+		return c
+	}
+	statecrypt := b.path("statecrypt")
+	m, err := b.compare(noted(statecrypt, "help"), noted(statecrypt, "decrypt", sealed), noted(statecrypt, "show", sealed),
+		noted(statecrypt, "show", "-json", sealed), noted(b.terraform, "show", "-json", plain))
+	if err != nil {
+		return nil, err
+	}
+	base, decrypt, terraform := m[0], m[1].providerCPU-m[0].providerCPU, m[4].providerCPU
+	allowed := info.Size() * 3 / 2
+	var lines []line
+	for i, name := range []string{"statecrypt show, 100 MiB", "statecrypt show -json, 100 MiB"} {
+		took, peak := m[2+i].providerCPU-base.providerCPU, m[2+i].provider-base.provider
+		lines = append(lines,
+			line{name: name + ": beside statecrypt decrypt, CPU", here: seconds(took), peer: seconds(decrypt),
+				ratio: took.Seconds() / decrypt.Seconds(), most: 1.3},
+			line{name: "the same: beside terraform show -json of the plaintext, CPU", here: seconds(took), peer: seconds(terraform),
+				ratio: took.Seconds() / terraform.Seconds(), most: 0.1},
+			line{name: "its peak memory over an idle process: beside 1.5 × file", here: megabytes(peak), peer: megabytes(allowed),
+				ratio: float64(peak) / float64(allowed), most: 1})
+	}
+	lines[3].most = 0 // the limit is for the text, which git asks for
 	return lines, nil
 }
 

@@ -51,6 +51,23 @@ func stateOf(outputs string, resources, extra int) []byte {
 	return b.Bytes()
 }
 
+// builtinState returns a state with about size bytes of resources of the provider that is built into Terraform, sorted
+// as Terraform sorts them.
+func builtinState(size int) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"version":4,"terraform_version":"1.5.0","serial":7,"lineage":"3f1c1c50-2b1e-4b0e-9d6a-0d0c6f7d8a11","outputs":{` +
+		oneOutput + `},"resources":[`)
+	for i, start := 0, b.Len(); b.Len()-start < size; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value := fmt.Sprintf(`{"value":{"ami":"ami-0abcdef1234567890","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017d","count":4,"optimized":false},"type":["object",{"ami":"string","arn":"string","count":"number","optimized":"bool"}]}`, i)
+		fmt.Fprintf(&b, `{"mode":"managed","type":"terraform_data","name":"web%07[1]d","provider":"provider[\"terraform.io/builtin/terraform\"]","instances":[{"schema_version":0,"attributes":{"id":"%036[1]d","input":%[2]s,"output":%[2]s,"triggers_replace":null},"sensitive_attributes":[]}]}`, i, value)
+	}
+	b.WriteString(`],"check_results":null}`)
+	return b.Bytes()
+}
+
 const oneOutput = `"vpc_id":{"value":"vpc-1","type":"string"}`
 
 // manyOutputs returns objects of one type, such as modules return.
