@@ -376,7 +376,7 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 		namespace = own
 	}
 	if !syntax.IsLabel(namespace) {
-		return SecretRef{}, errors.New("this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed")
+		return SecretRef{}, errors.New("this is not a valid namespace name: lowercase letters, digits and dashes are allowed")
 	}
 	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
 }

@@ -65,7 +65,7 @@ func Table() attr.Table {
 				Check: attr.Is(syntax.IsDomain, "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed"),
 				Doc:   "The name of the object."},
 			{Name: "namespace", Type: cty.String,
-				Check: attr.Is(syntax.IsLabel, "this cannot be the name of a namespace: lowercase letters, digits and dashes are allowed"),
+				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace name: lowercase letters, digits and dashes are allowed"),
 				Doc:   "The namespace of the object. Leave it out for an object that has none."},
 			{Name: "resource", Type: cty.String, Check: attr.Is(syntax.IsLabel, "the plural name in lowercase is required, such as vpcs"),
 				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it, the server is queried for it. Only the " +

@@ -310,7 +310,7 @@ func (b providerBlock) openSources() map[string]source.Open {
 // ofCredentials returns the wording that source errors use for this kind of credentials.
 func ofCredentials(kind string) fault.Voice {
 	return fault.Voice{Words: map[string]string{
-		"credentials": "the " + kind + " block of credentials, in the provider block", "settings": "the provider block"}}
+		"credentials": "the " + kind + " credentials block of the provider", "settings": "the provider block"}}
 }
 
 // credentials returns the credentials blocks of one kind. The address of each entry is its path in the

@@ -172,7 +172,7 @@ func mayWrite(dir folder, base string) error {
 }
 
 var (
-	errFolder    = errors.New("it is a directory; give the name of a file")
+	errFolder    = errors.New("it is a directory; name a file")
 	errIrregular = errors.New("it is not a regular file; name another")
 )
 

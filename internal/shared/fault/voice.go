@@ -9,7 +9,7 @@ import (
 // file or a flag.
 type Voice struct {
 	// Words maps placeholder names to wording: "credentials" to the place for a source's credentials, such as
-	// "the git block of credentials, in the provider block", and "settings" to the place for all other
+	// "the git credentials block of the provider", and "settings" to the place for all other
 	// settings.
 	Words map[string]string
 

@@ -81,7 +81,7 @@ func credentials() attr.Table {
 				Doc:   "The certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool, Env: []string{"TF_HTTP_SKIP_CERT_VERIFICATION"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
-				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
+				Doc: "Accepts any certificate, so that anyone on the network path can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(web.CheckProxy),
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +

@@ -87,7 +87,7 @@ func credentials() attr.Table {
 					"system."},
 			{Name: "insecure", Type: cty.Bool, UnlessGroup: "cluster", Env: []string{"KUBE_INSECURE"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
-				Doc: "Accepts any certificate, so that anybody on the way can read the secrets and replace the state. Each read warns of it. " +
+				Doc: "Accepts any certificate, so that anyone on the network path can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "tls_server_name", Type: cty.String, Form: attr.OrEmpty, UnlessGroup: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
 				Doc: "The name that the server's certificate must be for, in place of the host's."},

@@ -76,7 +76,7 @@ func credentials(variables ...string) attr.Table {
 			{Name: "client_ca_certificate_pem", Type: cty.String, Check: attr.Text(web.CheckAuthorities),
 				Doc: "The certificates in PEM format that the host's certificate is verified with, instead of those of the system."},
 			{Name: "skip_cert_verification", Type: cty.Bool,
-				Doc: "Accepts any certificate, so that anybody on the way can read the token and replace the state. Each read warns of it. " +
+				Doc: "Accepts any certificate, so that anyone on the network path can read the token and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "proxy", Type: cty.String, Secrecy: attr.LocalSecret, Check: attr.Text(web.CheckProxy),
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`, with a user name and password if it needs them. " +
