@@ -227,18 +227,25 @@ func TestGuides(t *testing.T) {
 			t.Errorf("with the plugin: %s", out)
 		}
 	}
-	guides["plans-in-ci"] = func(t *testing.T, follow follow) {
+	guides["pipelines"] = func(t *testing.T, follow follow) {
 		r := newRunner(t, bin)
 		r.program(t, "checkov", `[ "$1" = -f ] && grep -q '"planned_values"' "$2" && echo scanned`)
 		write(t, r.file("plans.hcl"), read(t, pipelines+"passphrase.hcl"))
 		r.environ = append(r.environ, "TF_ENCRYPTION=", "TF_VAR_plan_passphrase=a passphrase for plans")
 		r.must(t, "terraform plan -out=tfplan")
-		if out := r.must(t, blocks(t, "plans-in-ci", "sh")[1]); !strings.Contains(out, created) || strings.Contains(out, canary) {
-			t.Errorf("the comment is %s", out)
+		before := blocks(t, "pipelines", "shell") // that the plan is encrypted; the last one is for wrap
+		for at, says := range []string{created, "scanned\n"} {
+			if out := r.must(t, before[at]); !strings.Contains(out, says) || strings.Contains(out, canary) {
+				t.Errorf("%s prints %s", before[at], out)
+			}
 		}
-		if out := follow(r.dir, r.environ); !strings.Contains(out, "scanned\n") {
-			t.Errorf("got %s", out)
+		module := guideFolder(t, "wrap-in-ci")
+		write(t, filepath.Join(module, "main.tf"), "terraform {\n  backend \"http\" {}\n}\n")
+		without := append(world.World{}.Environ().Pairs(), "HOME="+module, "PATH="+bin+":"+filepath.Dir(r.path)+":"+os.Getenv("PATH"))
+		if out, err := script(t, before[2], module, without); err != nil || !strings.Contains(out, "The configuration is valid") {
+			t.Errorf("without a key: %v\n%s", err, out)
 		}
+		_ = follow(r.dir, r.environ)
 		if _, err := os.Stat(r.file("plan.json")); err == nil {
 			t.Error("the input of the scanner is still there")
 		}
@@ -253,7 +260,7 @@ func TestGuides(t *testing.T) {
 			return // another system
 		}
 		defer os.RemoveAll(memory)
-		look := blocks(t, "plans-in-ci", "text")[0]
+		look := blocks(t, "pipelines", "text")[0]
 		out, err := script(t, strings.ReplaceAll(look, "/dev/shm", memory), r.dir, r.environ)
 		if err != nil || !strings.Contains(out, "will be created") {
 			t.Errorf("%v\n%s", err, out)
@@ -298,18 +305,6 @@ func TestGuides(t *testing.T) {
 		}
 	}
 
-	guides["wrap-in-ci"] = func(t *testing.T, follow follow) {
-		if _, err := exec.LookPath("terraform"); err != nil {
-			t.Skip("terraform is not on PATH")
-		}
-		dir := guideFolder(t, "wrap-in-ci")
-		write(t, filepath.Join(dir, "main.tf"), "terraform {\n  backend \"http\" {}\n}\n")
-		out := follow(dir, append(world.World{}.Environ().Pairs(), "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
-		if !strings.Contains(out, "The configuration is valid") {
-			t.Errorf("it prints %s", out)
-		}
-	}
-
 	for name, run := range guides {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -332,8 +327,9 @@ func TestGuideOfGit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const passphrase = "state_passphrase=correct-horse-battery-staple"
+	_, settings, _ := strings.Cut(blocks(t, "encrypted-state", "hcl")[0], "backend \"file\" {}\n")
 	block := strings.Replace(blocks(t, "encrypted-state-git", "hcl")[0], "https://git.example.com/acme/states.git", dir+"/states.git", 1)
-	keys := write(t, filepath.Join(dir, "keys.hcl"), block)
+	keys := write(t, filepath.Join(dir, "keys.hcl"), block+settings)
 	seal := func(text string, more ...string) string {
 		return must(t, "", text, append([]string{"encrypt", "-config", keys, "-var", passphrase}, more...)...)
 	}
@@ -458,7 +454,7 @@ var notRun = map[string]string{
 	"air-gapped":                       "make release-smoke runs it",
 	"installing":                       "make release-smoke and TestInstalling run it",
 	"encrypted-state":                  "the acceptance tests of wrap run such commands",
-	"encrypted-state-http":             "it asks AWS and GitLab; the acceptance tests of wrap run such commands",
+	"encrypted-state-http":             "it asks GitLab; the acceptance tests of wrap run such commands",
 	"encryption-settings":              "its commands are those of the CLI, which the acceptance tests of its examples run",
 	"terraform-reading-opentofu-state": "its commands are those of the CLI, which the acceptance tests of its examples run",
 	"go-library":                       "its commands are those of Go",
@@ -470,13 +466,16 @@ var notRun = map[string]string{
 	"statecrypt rotate -from old.hcl -to new.hcl -backend":                            "it has an HTTP backend; TestRotateBackend",
 	"(trap 'rm -f /dev/shm/plan' EXIT;":                                               "it runs if there is such a folder",
 	"statecrypt diff -config keys.hcl <(git show main:":                               "it runs in a repository with that branch",
+	"terraform show -no-color tfplan":                                                 "it runs before the plan is encrypted",
+	"trap 'rm -f plan.json' EXIT":                                                     "it runs before the plan is encrypted",
+	"statecrypt wrap -config keys.hcl -- terraform fmt":                               "it runs in a module of its own",
 	`$env:TF_ENCRYPTION = Get-Content -Raw -Encoding utf8 settings.hcl`:               "PowerShell is on no machine of the tests",
 }
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// theWeek are two guides with what their commands print, the second of which goes on where the first ends.
-var theWeek = []string{"../../templates/guides/a-week-with-wrap.md.tmpl", "../../templates/guides/a-week-with-wrap-continued.md.tmpl"}
+// theWeek is a guide with what its commands print.
+const theWeek = "../../templates/guides/a-week-with-wrap.md.tmpl"
 
 // everyBlockRuns: a block of a guide with commands runs in a test, or has a reason.
 func everyBlockRuns(t *testing.T, followed []string) {
@@ -491,7 +490,7 @@ func everyBlockRuns(t *testing.T, followed []string) {
 		for _, block := range fence.FindAllStringSubmatch(read(t, page), -1) {
 			switch language, text := block[1], block[2]; {
 			case language == "sh" && slices.Contains(followed, guide):
-			case slices.Contains(theWeek, page): // TestAccWeek plays all of it
+			case page == theWeek: // TestAccWeek plays all of it
 			case slices.Contains([]string{"go", "hcl", "terraform", "diff"}, language) || strings.HasPrefix(text, "Error: "):
 				// there are no commands in it
 			default:
