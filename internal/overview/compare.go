@@ -28,6 +28,8 @@ type Diff struct {
 	Outputs   []OutputChange
 	Resources []ResourceChange
 	Checks    []CheckChange
+
+	before, after *attributeReader
 }
 
 // OutputChange is a difference in an output. Parts are the parts that changed: "value", "type" or "sensitive".
@@ -72,7 +74,7 @@ func (d *Diff) hasOtherHead() bool {
 
 // Compare returns the differences between two states. Its errors quote no values.
 func Compare(old, now *State) (*Diff, error) {
-	d := &Diff{Old: old, New: now}
+	d := &Diff{Old: old, New: now, before: newAttributeReader(), after: newAttributeReader()}
 	d.compareOutputs()
 	d.compareChecks()
 	return d, d.compareResources()
@@ -167,7 +169,7 @@ func (d *Diff) compareResources() error {
 		case now == nil:
 			removed = append(removed, *old)
 		default:
-			c, err := compared(Changed, *old, *now)
+			c, err := d.compared(Changed, *old, *now)
 			failed = cmp.Or(failed, err)
 			if len(c.Attributes)+len(c.Metadata) > 0 {
 				d.Resources = append(d.Resources, c)
@@ -183,7 +185,7 @@ func (d *Diff) compareResources() error {
 	}
 	from := map[*Resource]*Resource{} // where a moved instance was
 	for old, now := range moves {
-		c, err := compared(Moved, old, now)
+		c, err := d.compared(Moved, old, now)
 		if err != nil {
 			return err
 		}
@@ -227,7 +229,7 @@ func (d *Diff) moves(removed, added []*Resource) (map[*Resource]*Resource, error
 			if !both[r.object("")] || r.Deposed != "" {
 				continue
 			}
-			ids, err := r.ids()
+			ids, err := d.ids(r)
 			if err != nil {
 				return nil, err
 			}
@@ -273,12 +275,12 @@ func (r *Resource) object(id string) object { return object{r.Mode, r.Type, r.Pr
 func (r *Resource) hasIdentity() bool { return isObject(r.members()["identity"]) }
 
 // ids returns texts that may identify the object of an instance: the digests of its identity and of its id.
-func (r *Resource) ids() (ids []string, err error) {
+func (d *Diff) ids(r *Resource) (ids []string, err error) {
 	if identity := r.members()["identity"]; isObject(identity) {
 		sum := digestOf(identity)
 		ids = append(ids, "Identity "+string(sum[:])) // sorted before "id"
 	}
-	all, err := r.attributes()
+	all, err := d.before.read(r)
 	for _, a := range all {
 		if a.name == "id" && len(a.value) > 0 && a.value[0] == '"' && string(a.value) != `""` {
 			sum := digestOf(a.value)
@@ -299,7 +301,7 @@ func (r *Resource) members() map[string][]byte {
 }
 
 // compared returns a change of an instance. It has no attributes and no metadata if nothing else changed.
-func compared(change Change, old, now *Resource) (ResourceChange, error) {
+func (d *Diff) compared(change Change, old, now *Resource) (ResourceChange, error) {
 	c := ResourceChange{Change: change, Old: old, New: now}
 	if old.provider.configuration != now.provider.configuration {
 		c.Metadata = append(c.Metadata, "provider")
@@ -321,11 +323,11 @@ func compared(change Change, old, now *Resource) (ResourceChange, error) {
 			c.Metadata = append(c.Metadata, name)
 		}
 	}
-	a, err := old.attributes()
+	a, err := d.before.read(old)
 	if err != nil {
 		return c, err
 	}
-	b, err := now.attributes()
+	b, err := d.after.read(now)
 	if err != nil {
 		return c, err
 	}

@@ -28,7 +28,7 @@ func equal(a, b []byte) bool {
 }
 
 func digestOf(raw []byte) digest {
-	r := jsonwalk.NewReader(raw).KeepStrings()
+	r := jsonwalk.NewReader(raw)
 	d, err := digestNext(r)
 	if err != nil || r.End() != nil {
 		return sha256.Sum256(append([]byte("bytes "), raw...))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
@@ -97,7 +98,7 @@ func TestMarks(t *testing.T) {
 	} {
 		s := state(t, []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[{"attributes":{"a":1,"é":2}`+
 			marks+`}]}]}`))
-		all, err := s.Resources[0].attributes()
+		all, err := newAttributeReader().read(s.Resources[0])
 		if err != nil || len(all) != 2 {
 			t.Errorf("%s: %v, %v", marks, all, err)
 		}
@@ -113,6 +114,21 @@ func TestMarks(t *testing.T) {
 		if isList := strings.Contains(marks, ":["); s.Marked != isList {
 			t.Errorf("%s: marked: %t", marks, s.Marked)
 		}
+	}
+}
+
+// TestTwice: the last of several attributes with the same name counts, as for Terraform.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	s := state(t, []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`+
+		`{"attributes":{"b":1,"a":2,"b":3,"c":4,"b":5},"sensitive_attributes":[]}]}]}`))
+	all, err := newAttributeReader().read(s.Resources[0])
+	got := ""
+	for _, a := range all {
+		got += a.name + string(a.value) + " "
+	}
+	if got != "a2 b5 c4 " || err != nil {
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 
@@ -267,4 +283,49 @@ func TestForeignText(t *testing.T) {
 	if err := json.Unmarshal(asJSON.Bytes(), &read); err != nil || read.Lineage != evil || read.Resources[0].Name != evil {
 		t.Errorf("a program reads %+v, %v", read, err)
 	}
+}
+
+// FuzzRead: whatever a file has, reading, showing and comparing it neither fails in another way than with an error nor
+// prints anything that is not JSON, or not plain text.
+func FuzzRead(f *testing.F) {
+	for _, name := range stored() {
+		data, err := os.ReadFile(filepath.Join("testdata", name+".tfstate"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		var small bytes.Buffer
+		if err := json.Compact(&small, data); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(small.Bytes())
+	}
+	f.Add([]byte(`{"version":4,"outputs":{"::":{"value":"##","type":["object",{}]}},"resources":[{"mode":"data","type":"{settings}","name":"\n"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Read(bytes.Clone(data))
+		if err != nil {
+			return
+		}
+		var text, asJSON bytes.Buffer
+		v := View{Values: true, Attributes: []string{"id", "tags", "arn"}, Sensitive: true}
+		_, err = s.WriteText(&text, v)
+		_, wrong := s.WriteJSON(&asJSON, v)
+		if json.Valid(data) && (err != nil || wrong != nil) {
+			t.Errorf("%q: %v, %v", data, err, wrong)
+		}
+		if wrong == nil && !json.Valid(asJSON.Bytes()) {
+			t.Errorf("%q: this is no JSON: %s", data, asJSON.String())
+		}
+		for _, shown := range []string{text.String(), asJSON.String()} {
+			if strings.ContainsFunc(strings.ReplaceAll(shown, "\n", ""), func(r rune) bool { return !unicode.IsPrint(r) }) || strings.Contains(shown, "##") {
+				t.Errorf("%q: it shows %q", data, shown)
+			}
+		}
+		again, err := Read(bytes.Clone(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := Compare(s, again); err != nil || !d.IsEmpty() {
+			t.Errorf("%q differs from itself: %+v, %v", data, d, err)
+		}
+	})
 }

@@ -46,10 +46,13 @@ type printer struct {
 	paint func(colour, text string) string
 	buf   []byte // the current line, or the current part of the JSON
 	lines int    // how many lines were written
+	attrs *attributeReader
+
+	compacted bytes.Buffer // a value without white space
 }
 
 func newPrinter(w io.Writer, paint func(colour, text string) string) *printer {
-	return &printer{w: bufio.NewWriterSize(w, 1<<16), paint: paint}
+	return &printer{w: bufio.NewWriterSize(w, 1<<16), paint: paint, attrs: newAttributeReader()}
 }
 
 // add appends a text to the line.
@@ -105,13 +108,25 @@ func oddInText() odd   { return odd{1<<'#' | 1<<':', 1 << ('{' - 64)} }
 func oddInJSON() odd   { return odd{low: 1 << '#'} }
 func oddInString() odd { return odd{1<<'"' | 1<<'<' | 1<<'>' | 1<<'&', 1 << ('\\' - 64)} }
 
-// isPlain reports whether a text has only printable ASCII characters, and none that is odd.
+// isPlain reports whether a text has only printable ASCII characters, and none that is odd. A single colon is not odd,
+// nor a brace that begins no placeholder.
 func isPlain[Text string | []byte](text Text, o odd) bool {
 	for i := range len(text) {
 		c := text[i]
-		if c < ' ' || c > '~' || c < 64 && o.low>>c&1 == 1 || c >= 64 && o.high>>(c-64)&1 == 1 {
+		if c < ' ' || c > '~' {
 			return false
 		}
+		if c < 64 && o.low>>c&1 == 0 || c >= 64 && o.high>>(c-64)&1 == 0 {
+			continue
+		}
+		next := byte(0)
+		if i+1 < len(text) {
+			next = text[i+1]
+		}
+		if c == ':' && next != ':' || c == '{' && next != 'c' && next != 's' {
+			continue
+		}
+		return false
 	}
 	return true
 }
@@ -296,25 +311,35 @@ func (p *printer) where(r *Resource) *printer {
 
 // writeAttributes writes the attributes of an instance that the view names, and records them in found.
 func (s *State) writeAttributes(p *printer, r *Resource, v View, found map[string]bool) error {
-	return r.named(v.Attributes, func(a attribute) error {
+	return p.named(r, v.Attributes, func(a attribute) error {
 		found[a.name] = true
 		p.add("      ", a.name, " = ")
 		if a.sensitive && !v.Sensitive {
 			p.line(hiddenValue)
 			return nil
 		}
-		value, err := compact(a.value)
-		p.line(value)
+		err := p.value(a.value)
+		p.end("")
 		return err
 	})
 }
 
+// value appends JSON without white space.
+func (p *printer) value(raw []byte) error {
+	p.compacted.Reset()
+	if json.Compact(&p.compacted, raw) != nil { // the error quotes the file
+		return errForm("value")
+	}
+	p.buf = append(p.buf, p.compacted.Bytes()...)
+	return nil
+}
+
 // named calls visit with the attributes of an instance that have one of the names.
-func (r *Resource) named(names []string, visit func(attribute) error) error {
+func (p *printer) named(r *Resource, names []string, visit func(attribute) error) error {
 	if len(names) == 0 {
 		return nil
 	}
-	all, err := r.attributes()
+	all, err := p.attrs.read(r)
 	if err != nil {
 		return err
 	}
@@ -444,16 +469,15 @@ func (p *printer) attributes(r *Resource, v View, found map[string]bool) error {
 	var hidden []string // names
 	n := 0
 	p.add(`,"attributes":{`)
-	if err := r.named(v.Attributes, func(a attribute) error {
+	if err := p.named(r, v.Attributes, func(a attribute) error {
 		found[a.name] = true
 		if a.sensitive && !v.Sensitive {
 			hidden = append(hidden, a.name)
 			return nil
 		}
-		value, err := compact(a.value)
-		p.comma(n).quote(a.name).add(":", value)
+		p.comma(n).quote(a.name).add(":")
 		n++
-		return err
+		return p.value(a.value)
 	}); err != nil {
 		return err
 	}

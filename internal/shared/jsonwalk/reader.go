@@ -40,6 +40,9 @@ func (r *Reader) KeepStrings() *Reader {
 	return r
 }
 
+// Reset makes the Reader read other data from its start. It keeps the strings of [Reader.KeepStrings].
+func (r *Reader) Reset(data []byte) { r.data, r.at = data, 0 }
+
 // Offset returns the position of the next value in the data, in bytes from the start. At the end of a value, it
 // returns the position after any white space.
 func (r *Reader) Offset() int {
