@@ -315,8 +315,6 @@ func secretState(n int) string {
 
 // TestShowHidesSecrets: of 200 states full of secrets, and of what differs between two of them, nothing that is shown
 // has one, as long as nobody asks for it.
-//
-// Promise: Values closed
 func TestShowHidesSecrets(t *testing.T) {
 	t.Parallel()
 	opened := 0
