@@ -3,9 +3,13 @@ package gcs
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,6 +19,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -178,4 +183,77 @@ func (x *exchange) receive(resp *http.Response) error {
 		x.snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
 	}
 	return nil
+}
+
+// Client holds the tokens and connections shared by all requests with one credentials block.
+type Client struct {
+	Transport *http.Transport
+	Key       http.Header // the request headers for objects encrypted with a customer-supplied key
+
+	bearer *googleauth.Bearer
+}
+
+// newClient signs in and returns a client. If roots is nil, the client trusts the system's
+// certificates.
+func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*Client, error) {
+	key, err := s.keyHeader()
+	if err != nil {
+		return nil, err
+	}
+	bearer, err := s.access.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	transport := web.Transport(s.access.World, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
+	return &Client{transport, key, bearer}, nil
+}
+
+// Authorize adds the headers with the access token to req.
+func (c *Client) Authorize(req *http.Request) error {
+	header, err := c.bearer.Header(req.Context())
+	if err != nil {
+		return err
+	}
+	maps.Copy(req.Header, header)
+	return nil
+}
+
+// readBody returns an object's content, which may have at most limit bytes, and verifies its checksum.
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
+	want, checked, err := checksum(resp.Header)
+	if err != nil {
+		return nil, err
+	}
+	sent := crc32.New(castagnoli())
+	data, err := web.ReadBody(resp, limit, sent)
+	if err != nil {
+		return nil, err
+	}
+	// The checksum covers the stored object. An object stored with gzip is sent as it is. Any other object may have
+	// been compressed for the transfer.
+	if checked && want != sent.Sum32() && want != crc32.Checksum(data, castagnoli()) {
+		return nil, web.Again("the answer was damaged in transit: its checksum does not match")
+	}
+	return data, nil
+}
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// checksum returns the CRC32C checksum in Cloud Storage's headers, and whether there is one.
+// https://cloud.google.com/storage/docs/xml-api/reference-headers#xgooghash
+func checksum(header http.Header) (sum uint32, found bool, err error) {
+	for _, line := range header.Values("X-Goog-Hash") {
+		for part := range strings.SplitSeq(line, ",") {
+			text, ok := strings.CutPrefix(strings.TrimSpace(part), "crc32c=")
+			if !ok {
+				continue
+			}
+			b, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || len(b) != crc32.Size {
+				return 0, false, web.Again("the answer was damaged in transit: its checksum cannot be read")
+			}
+			return binary.BigEndian.Uint32(b), true, nil
+		}
+	}
+	return 0, false, nil
 }
