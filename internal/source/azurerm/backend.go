@@ -95,12 +95,7 @@ func (s *Server) Blob(ctx context.Context, name string, query url.Values) (*bloc
 // Download returns the content of a blob and the response with its properties. The content must not exceed the
 // server's limit.
 func (s *Server) Download(ctx context.Context, client *blockblob.Client) ([]byte, blob.DownloadStreamResponse, error) {
-	for try := 1; ; try++ {
-		data, answer, err := s.at.download(ctx, client)
-		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
-			return data, answer, err
-		}
-	}
+	return s.at.download(ctx, client)
 }
 
 const maxPage = 8 << 20 // maximum size of a list of 1,000 blobs, in bytes

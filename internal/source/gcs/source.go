@@ -127,7 +127,6 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{location: l, transport: c.Transport}
 	asks := web.Wire{
 		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // no redirects: only the endpoint gets the token
 	}
@@ -135,8 +134,12 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	if !l.keyless {
 		maps.Copy(header, c.Key)
 	}
-	err = asks.Get(ctx, l.address, header, x.receive)
-	return x.snapshot, err
+	var snapshot *source.Snapshot
+	err = asks.Get(ctx, l.address, header, func(resp *http.Response) (err error) {
+		snapshot, err = l.receive(resp, c.Transport)
+		return err
+	})
+	return snapshot, err
 }
 
 // UserAgent is the User-Agent header of all requests.
@@ -151,38 +154,31 @@ func (l *location) client(ctx context.Context) (*Client, error) {
 	return c, nil
 }
 
-// exchange is one fetch and its result.
-type exchange struct {
-	*location
-	transport *http.Transport
-	snapshot  *source.Snapshot
-}
-
-// receive stores the object in x.snapshot if the response is successful. Otherwise it returns an error.
-func (x *exchange) receive(resp *http.Response) error {
+// receive returns the object in a successful response.
+func (l *location) receive(resp *http.Response, transport *http.Transport) (*source.Snapshot, error) {
 	if resp.StatusCode != http.StatusOK {
-		return Object{x.bucket, x.object, x.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket or the "+
+		return nil, Object{l.bucket, l.object, l.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket or the "+
 			"object to the account that reads. Without storage.objects.list, the account gets the same answer for an object that does "+
 			"not exist")
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {
-		return web.Final("the answer does not come from Cloud Storage, because it does not name the object's generation; check " +
+		return nil, web.Final("the answer does not come from Cloud Storage, because it does not name the object's generation; check " +
 			"storage_custom_endpoint in {credentials}")
 	}
-	if x.generation != "" && generation != x.generation {
-		return web.Final("Cloud Storage returned a generation that was not requested")
+	if l.generation != "" && generation != l.generation {
+		return nil, web.Final("Cloud Storage returned a generation that was not requested")
 	}
-	data, err := readBody(resp, x.limit)
+	data, err := readBody(resp, l.limit)
 	if err != nil {
-		x.transport.CloseIdleConnections() // otherwise the rest of a longer response could be mistaken for the next one
-		return err
+		transport.CloseIdleConnections() // otherwise the rest of a longer response could be mistaken for the next one
+		return nil, err
 	}
-	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
-	if netfail.IsExposed(x.address, nil) {
-		x.snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
+	snapshot := &source.Snapshot{Data: data, Revision: generation}
+	if netfail.IsExposed(l.address, nil) {
+		snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
 	}
-	return nil
+	return snapshot, nil
 }
 
 // Client holds the tokens and connections shared by all requests with one credentials block.
