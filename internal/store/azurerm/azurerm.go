@@ -61,7 +61,7 @@ func (c *container) State(key string) (store.State, error) {
 	}
 	s := &state{container: c, key: key}
 	s.State = &objects.State{
-		Requests: s, Name: key, Path: c.server.Container + "/" + key, Limit: c.Limit, Locks: objects.Locks{{Slot: leaseOf{s}}},
+		Requests: s, Name: key, Path: c.server.Container + "/" + key, Limit: c.Limit, Locks: objects.Locks{{Slot: s}},
 	}
 	return s, nil
 }

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -29,6 +27,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
