@@ -51,7 +51,7 @@ func (c *call) rotate(ctx context.Context) error {
 			return err
 		}
 		defer kept.Close()
-		older, r.counts = kept.Older(), kept.Counts()
+		older, r.counts = kept.Kind.Older, kept.Kind.Counts
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
 			return kept.Rotate(ctx, c.inStore(name), change)
 		}

@@ -25,10 +25,11 @@ func (r remoteStateRequest) acceptMissing(s *openedState) error {
 	if s.missing.Mistaken {
 		return s.missing
 	}
-	if r.object != nil {
-		return fault.Known(r.about(s.missing), fault.NoState{})
+	advice := fmt.Sprintf(`. Check the %s block; if no state is expected there, set on_missing = "defaults"`, r.kind.Name)
+	if r.object != nil { // the block is correct, because the object exists
+		advice = `. If no state is expected there, set on_missing = "defaults"`
 	}
-	return fault.Known(r.about(s.missing), fault.NoState{Block: r.kind.Name})
+	return fault.With(r.about(s.missing), advice)
 }
 
 // result returns the attributes of the data source: the outputs of the state, and the defaults of outputs

@@ -197,8 +197,11 @@ func (r stateRequest) about(m *source.MissingError) error {
 		return m
 	case !r.kind.Workspaces, r.object != nil:
 		return r.sent(m)
+	case r.source.Workspace == "default":
+		return fault.With(r.sent(m), `. This is the place of the workspace "default"; set workspace to read another workspace`)
 	}
-	return fault.Known(r.sent(m), fault.Workspace{Name: r.source.Workspace})
+	return fault.With(r.sent(m), fmt.Sprintf(". This is the place of the workspace %q; run \"terraform workspace list\" in the configuration "+
+		"that writes the state to see the names", r.source.Workspace))
 }
 
 // sent returns the error for a missing state. It says whether credentials were sent, for sources that use

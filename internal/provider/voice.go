@@ -74,18 +74,6 @@ func (r reader) say(f fault.Fact) string {
 		}
 	case fault.NoMethod:
 		return r.method(f)
-	case fault.NoState:
-		const none = `f no state is expected there, set on_missing = "defaults"`
-		if f.Block == "" {
-			return ". I" + none
-		}
-		return fmt.Sprintf(". Check the %s block; i", f.Block) + none
-	case fault.Workspace:
-		if f.Name == "default" {
-			return `. This is the place of the workspace "default"; set workspace to read another workspace`
-		}
-		return fmt.Sprintf(". This is the place of the workspace %q; run \"terraform workspace list\" in the configuration that writes "+
-			"the state to see the names", f.Name)
 	}
 	return ""
 }

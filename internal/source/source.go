@@ -4,7 +4,9 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -191,3 +194,57 @@ func IsMissing(err error) (*MissingError, bool) {
 func Variable(name, standsFor, harmless string) attr.Attr {
 	return attr.Attr{Name: name, Type: cty.String, Env: []string{name}, StandsFor: standsFor, Harmless: harmless}
 }
+
+// Patience is the [Kind.Patience] of kinds whose servers determine the number of requests. It is long enough
+// for a state of any size.
+const Patience = 10 * time.Minute
+
+// bounded wraps a source. It limits how long a read takes and how large the file may be, and explains errors.
+type bounded struct {
+	Source
+	patience time.Duration // time limit for one read; 0 if the source has its own limit
+	limit    int64
+	voice    fault.Voice
+}
+
+func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	limited, cancel := ctx, func() {}
+	if b.patience > 0 {
+		limited, cancel = context.WithTimeout(ctx, b.patience)
+	}
+	defer cancel()
+	snapshot, err := b.Source.Fetch(limited)
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("could not read the state within %s, including all of its requests; try again later", b.patience)
+	case err == nil && int64(len(snapshot.Data)) > b.limit:
+		return nil, meter.TooLarge(b.limit)
+	}
+	return snapshot, b.voice.Speak(err)
+}
+
+const (
+	// MaxLock is the size limit of a lock description, in bytes. Most have a few hundred.
+	MaxLock    = 64 << 10
+	maxEscaped = 200 // size limit of each string that is shown, in bytes
+)
+
+// ParseLock reads the JSON document about a lock that Terraform passes to a backend:
+// https://github.com/opentofu/opentofu/blob/v1.12.6/internal/states/statemgr/locker.go
+// If it fails, it also returns an empty lock, because the state is still locked.
+func ParseLock(data []byte) (*Lock, error) {
+	if len(data) > MaxLock {
+		return &Lock{}, fmt.Errorf("the lock's description is larger than %d bytes", MaxLock)
+	}
+	var text struct{ ID, Who, Operation, Created string }
+	if err := json.Unmarshal(data, &text); err != nil {
+		return &Lock{}, errors.New("the lock's description is not the JSON object that Terraform writes")
+	}
+	return &Lock{ID: shown(text.ID), Who: shown(text.Who), Operation: shown(text.Operation), Created: shown(text.Created)}, nil
+}
+
+// shown escapes and truncates s, because anyone with write access to the place may have written it.
+func shown(s string) string { return outside.Value(s, maxEscaped) }

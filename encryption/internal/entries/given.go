@@ -53,10 +53,8 @@ func (o Oddity) Suspect() fault.Suspect {
 
 // Oddities returns the oddities in all values of an entry, including values in blocks and lists,
 // and values that come from environment variables.
-func Oddities(v attr.Values) []Oddity { return oddities(attributes(v)) }
-
-func oddities(given []Given) (all []Oddity) {
-	for _, g := range given {
+func Oddities(v attr.Values) (all []Oddity) {
+	for _, g := range attributes(v) {
 		add := func(what string, sure recognize.Certainty) {
 			odd := Oddity{Attr: g.Path, Variable: g.Variable, What: what, Pos: g.Pos, Sure: sure}
 			if what != "" && !slices.Contains(all, odd) {

@@ -141,7 +141,7 @@ func (v *values) Errorf(attribute, format string, args ...any) error {
 // entry if path is "".
 func (v *values) withSuspects(err error, path string) error {
 	return fault.Later(err, func() (facts []fault.Fact) {
-		for _, odd := range oddities(v.given) {
+		for _, odd := range Oddities(v) {
 			if path == "" || odd.Attr == path || strings.HasPrefix(odd.Attr, path+".") {
 				facts = append(facts, odd.Suspect())
 			}

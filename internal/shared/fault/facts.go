@@ -64,12 +64,6 @@ type (
 		StoredKind   string   // the kind of key provider that the metadata names; empty for none, several or an alias
 	}
 
-	// NoState means that a required state does not exist.
-	NoState struct{ Block string } // the block that describes the location of the state; empty if that block is correct
-
-	// Workspace is the workspace of a missing state.
-	Workspace struct{ Name string }
-
 	// Plaintext means that a file is not encrypted.
 	Plaintext struct{ Plan bool }
 )

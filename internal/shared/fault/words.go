@@ -14,8 +14,6 @@ func (OnlyEnvironment) advice() string { return "" }
 func (NoIdentity) advice() string      { return "" }
 func (Lasting) advice() string         { return "" }
 func (NoValue) advice() string         { return "" }
-func (NoState) advice() string         { return "" }
-func (Workspace) advice() string       { return "" }
 func (Plaintext) advice() string       { return "" }
 
 func (s Suspect) advice() string { return s.Setting + " " + s.What }

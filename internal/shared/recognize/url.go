@@ -3,6 +3,7 @@ package recognize
 import (
 	"cmp"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,3 +67,23 @@ func Endpoint(text string) *url.URL { return Server(WithScheme(text)) }
 
 // IsEndpoint reports whether [Endpoint] accepts text.
 func IsEndpoint(text string) bool { return Endpoint(text) != nil }
+
+// Unsupported describes authentication schemes that we do not support.
+const Unsupported = "an authentication that is not supported, such as Digest or NTLM"
+
+// Challenge returns the authentication scheme that a server requests in its WWW-Authenticate headers, each of
+// which may list several. It returns "bearer" if the headers list it, otherwise "basic" if they list that,
+// [Unsupported] for digest, ntlm or negotiate, or an empty string for all others.
+func Challenge(headers []string) string {
+	all := strings.ReplaceAll(strings.ToLower(","+strings.Join(headers, ",")), " ", "")
+	asks := func(scheme string) bool { return strings.Contains(all, ","+scheme) }
+	switch {
+	case asks("bearer"):
+		return "bearer"
+	case asks("basic"):
+		return "basic"
+	case slices.ContainsFunc([]string{"digest", "ntlm", "negotiate"}, asks):
+		return Unsupported
+	}
+	return ""
+}

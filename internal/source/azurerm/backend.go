@@ -58,6 +58,7 @@ type Network struct {
 type Server struct {
 	Account, Container string
 	CustomerKey        *blob.CPKInfo // nil if there is none
+	Timeout            time.Duration // the time limit for one request
 
 	at    *location
 	doors memo.Memo[string, *door]
@@ -77,11 +78,8 @@ func Connect(v attr.Values, n Network, limit int64, patience time.Duration, poli
 		return nil, err
 	}
 	l.timeout = min(l.timeout, cmp.Or(patience, l.timeout))
-	return &Server{Account: l.account.name, Container: l.container, CustomerKey: l.grant.customerKey, at: l}, nil
+	return &Server{Account: l.account.name, Container: l.container, CustomerKey: l.grant.customerKey, Timeout: l.timeout, at: l}, nil
 }
-
-// Timeout returns the time limit for one request.
-func (s *Server) Timeout() time.Duration { return s.at.timeout }
 
 // Blob returns a client for a blob, or for the container if name is "".
 func (s *Server) Blob(ctx context.Context, name string, query url.Values) (*blockblob.Client, error) {
@@ -95,12 +93,7 @@ func (s *Server) Blob(ctx context.Context, name string, query url.Values) (*bloc
 // Download returns the content of a blob and the response with its properties. The content must not exceed the
 // server's limit.
 func (s *Server) Download(ctx context.Context, client *blockblob.Client) ([]byte, blob.DownloadStreamResponse, error) {
-	for try := 1; ; try++ {
-		data, answer, err := s.at.download(ctx, client)
-		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
-			return data, answer, err
-		}
-	}
+	return s.at.download(ctx, client)
 }
 
 const maxPage = 8 << 20 // maximum size of a list of 1,000 blobs, in bytes

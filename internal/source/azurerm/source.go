@@ -200,7 +200,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	return snapshot, nil
 }
 
-// fetch downloads the blob. If a download is cut off, fetch starts again, up to maxTries attempts in total.
+// fetch downloads the blob.
 func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	d, err := l.connect(ctx)
 	if err != nil {
@@ -214,19 +214,15 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	for try := 1; ; try++ {
-		data, answer, err := l.download(ctx, client)
-		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
-			return l.snapshot(data, answer, err)
-		}
-	}
-}
-
-// snapshot returns the state in a downloaded blob.
-func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse, err error) (*source.Snapshot, error) {
+	data, answer, err := l.download(ctx, client)
 	if err != nil {
 		return nil, err
 	}
+	return l.snapshot(data, answer)
+}
+
+// snapshot returns the state in a downloaded blob.
+func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse) (*source.Snapshot, error) {
 	lock := lockOf(answer.DownloadResponse)
 	if len(data) == 0 { // the backend locks a blob before it has written anything to it
 		detail := fmt.Sprintf("the blob %q is empty", l.blob)
@@ -238,8 +234,18 @@ func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse, err
 	return &source.Snapshot{Data: data, Revision: revision(answer.VersionID, answer.ETag), Lock: lock}, nil
 }
 
-// download returns the content of a blob and the response with its properties.
+// download returns the content of a blob and the response with its properties. If the download is cut off, it starts
+// again, up to maxTries attempts in total.
 func (l *location) download(ctx context.Context, client *blockblob.Client) (data []byte, answer blob.DownloadStreamResponse, err error) {
+	for try := 1; ; try++ {
+		data, answer, err = l.downloadOnce(ctx, client)
+		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
+			return data, answer, err
+		}
+	}
+}
+
+func (l *location) downloadOnce(ctx context.Context, client *blockblob.Client) (data []byte, answer blob.DownloadStreamResponse, err error) {
 	var raw *http.Response
 	answer, err = client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
 	if err != nil {

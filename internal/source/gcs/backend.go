@@ -41,12 +41,9 @@ type Server struct {
 
 // Network holds the connection settings for a server.
 type Network struct {
-	Patience web.Patience   // the limits for a request and its retries
+	Patience web.Patience   // the limits for a request and its retries; the zero value means those of Google's own clients
 	Roots    *x509.CertPool // nil means the system's certificates
 }
-
-// Usual returns the network with limits like those of Google's own clients.
-func Usual() Network { return Network{Patience: patience()} }
 
 // Connect returns the server for a backend block. Access tokens get the given scope. Connect makes no network
 // requests, but reads the file of a customer-supplied key.
@@ -59,6 +56,7 @@ func Connect(v attr.Values, scope string, n Network) (*Server, error) {
 	if _, err := s.keyHeader(); err != nil { // before a run begins
 		return nil, fmt.Errorf("%s.%w", v.Address(), err)
 	}
+	n.Patience = cmp.Or(n.Patience, patience())
 	return &Server{n, v.String("bucket"), &run{patience: n.Patience, roots: n.Roots}, s}, nil
 }
 

@@ -3,9 +3,13 @@ package gcs
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,6 +19,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/googleauth"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
@@ -122,7 +127,6 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{location: l, transport: c.Transport}
 	asks := web.Wire{
 		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // no redirects: only the endpoint gets the token
 	}
@@ -130,8 +134,12 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 	if !l.keyless {
 		maps.Copy(header, c.Key)
 	}
-	err = asks.Get(ctx, l.address, header, x.receive)
-	return x.snapshot, err
+	var snapshot *source.Snapshot
+	err = asks.Get(ctx, l.address, header, func(resp *http.Response) (err error) {
+		snapshot, err = l.receive(resp, c.Transport)
+		return err
+	})
+	return snapshot, err
 }
 
 // UserAgent is the User-Agent header of all requests.
@@ -146,36 +154,102 @@ func (l *location) client(ctx context.Context) (*Client, error) {
 	return c, nil
 }
 
-// exchange is one fetch and its result.
-type exchange struct {
-	*location
-	transport *http.Transport
-	snapshot  *source.Snapshot
-}
-
-// receive stores the object in x.snapshot if the response is successful. Otherwise it returns an error.
-func (x *exchange) receive(resp *http.Response) error {
+// receive returns the object in a successful response.
+func (l *location) receive(resp *http.Response, transport *http.Transport) (*source.Snapshot, error) {
 	if resp.StatusCode != http.StatusOK {
-		return Object{x.bucket, x.object, x.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket or the "+
+		return nil, Object{l.bucket, l.object, l.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket or the "+
 			"object to the account that reads. Without storage.objects.list, the account gets the same answer for an object that does "+
 			"not exist")
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {
-		return web.Final("the answer does not come from Cloud Storage, because it does not name the object's generation; check " +
+		return nil, web.Final("the answer does not come from Cloud Storage, because it does not name the object's generation; check " +
 			"storage_custom_endpoint in {credentials}")
 	}
-	if x.generation != "" && generation != x.generation {
-		return web.Final("Cloud Storage returned a generation that was not requested")
+	if l.generation != "" && generation != l.generation {
+		return nil, web.Final("Cloud Storage returned a generation that was not requested")
 	}
-	data, err := readBody(resp, x.limit)
+	data, err := readBody(resp, l.limit)
 	if err != nil {
-		x.transport.CloseIdleConnections() // otherwise the rest of a longer response could be mistaken for the next one
+		transport.CloseIdleConnections() // otherwise the rest of a longer response could be mistaken for the next one
+		return nil, err
+	}
+	snapshot := &source.Snapshot{Data: data, Revision: generation}
+	if netfail.IsExposed(l.address, nil) {
+		snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
+	}
+	return snapshot, nil
+}
+
+// Client holds the tokens and connections shared by all requests with one credentials block.
+type Client struct {
+	Transport *http.Transport
+	Key       http.Header // the request headers for objects encrypted with a customer-supplied key
+
+	bearer *googleauth.Bearer
+}
+
+// newClient signs in and returns a client. If roots is nil, the client trusts the system's
+// certificates.
+func newClient(ctx context.Context, s settings, roots *x509.CertPool) (*Client, error) {
+	key, err := s.keyHeader()
+	if err != nil {
+		return nil, err
+	}
+	bearer, err := s.access.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	transport := web.Transport(s.access.World, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, web.Proxies(s.lookup))
+	return &Client{transport, key, bearer}, nil
+}
+
+// Authorize adds the headers with the access token to req.
+func (c *Client) Authorize(req *http.Request) error {
+	header, err := c.bearer.Header(req.Context())
+	if err != nil {
 		return err
 	}
-	x.snapshot = &source.Snapshot{Data: data, Revision: generation}
-	if netfail.IsExposed(x.address, nil) {
-		x.snapshot.Warnings = []source.Warning{web.Unencrypted("storage_custom_endpoint begins with http")}
-	}
+	maps.Copy(req.Header, header)
 	return nil
+}
+
+// readBody returns an object's content, which may have at most limit bytes, and verifies its checksum.
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
+	want, checked, err := checksum(resp.Header)
+	if err != nil {
+		return nil, err
+	}
+	sent := crc32.New(castagnoli())
+	data, err := web.ReadBody(resp, limit, sent)
+	if err != nil {
+		return nil, err
+	}
+	// The checksum covers the stored object. An object stored with gzip is sent as it is. Any other object may have
+	// been compressed for the transfer.
+	if checked && want != sent.Sum32() && want != crc32.Checksum(data, castagnoli()) {
+		return nil, web.Again("the answer was damaged in transit: its checksum does not match")
+	}
+	return data, nil
+}
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// checksum returns the CRC32C checksum in Cloud Storage's headers, and whether there is one.
+// https://cloud.google.com/storage/docs/xml-api/reference-headers#xgooghash
+func checksum(header http.Header) (sum uint32, found bool, err error) {
+	for _, line := range header.Values("X-Goog-Hash") {
+		for part := range strings.SplitSeq(line, ",") {
+			text, ok := strings.CutPrefix(strings.TrimSpace(part), "crc32c=")
+			if !ok {
+				continue
+			}
+			b, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || len(b) != crc32.Size {
+				return 0, false, web.Again("the answer was damaged in transit: its checksum cannot be read")
+			}
+			return binary.BigEndian.Uint32(b), true, nil
+		}
+	}
+	return 0, false, nil
 }

@@ -48,17 +48,14 @@ func holder(b *found) *store.Lock {
 		Operation: "an unknown operation"}
 }
 
-// leaseOf is the lock on a state: an infinite lease on its blob, and a description in the metadata. Its mark is the
-// lease ID or, for a lease without a description, the ID that holder returns.
-type leaseOf struct{ *state }
-
-// Look returns the lock and its mark.
-func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err error) {
-	b, err := l.head(ctx, l.key)
+// Look returns the lock and its mark. The lock is an infinite lease on the blob, and a description in the metadata. Its
+// mark is the lease ID or, for a lease without a description, the ID that holder returns.
+func (s *state) Look(ctx context.Context) (by *store.Lock, mark string, err error) {
+	b, err := s.head(ctx, s.key)
 	if err != nil {
 		return nil, "", err
 	}
-	l.with(func() { l.last = b })
+	s.with(func() { s.last = b })
 	by = holder(b)
 	switch {
 	case by == nil:
@@ -70,20 +67,20 @@ func (l leaseOf) Look(ctx context.Context) (by *store.Lock, mark string, err err
 }
 
 // Add acquires the lease, and writes the lock description. It also succeeds if the lease is already ours.
-func (l leaseOf) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
+func (s *state) Add(ctx context.Context, lock store.Lock) (mark string, err error) {
 	if lock.ID == "" { // two locks without an ID would share one lease
 		return "", errors.New("the lock has no ID, so its lease could not be distinguished from others")
 	}
-	if err := l.Prove(ctx); err != nil {
+	if err := s.Prove(ctx); err != nil {
 		return "", err
 	}
 	mark = leaseID(lock.ID)
 	for try := 0; ; try++ {
-		err := l.add(ctx, lock, mark)
+		err := s.add(ctx, lock, mark)
 		if err == nil {
 			return mark, nil
 		}
-		by := holder(l.takeLast())
+		by := holder(s.takeLast())
 		isNew := by != nil && strings.HasPrefix(by.ID, undescribed) // the holder may be about to write the description
 		_, isTaken := errors.AsType[objects.TakenError](err)
 		if try == objects.MaxTries || !isOther(err) && !(isTaken && isNew) {
@@ -95,51 +92,51 @@ func (l leaseOf) Add(ctx context.Context, lock store.Lock) (mark string, err err
 	}
 }
 
-func (l leaseOf) add(ctx context.Context, lock store.Lock, mark string) (err error) {
-	b, err := l.head(ctx, l.key)
+func (s *state) add(ctx context.Context, lock store.Lock, mark string) (err error) {
+	b, err := s.head(ctx, s.key)
 	if err != nil {
 		return err
 	}
-	l.with(func() { l.last = b })
+	s.with(func() { s.last = b })
 	if by := holder(b); by != nil && by.ID != lock.ID && !strings.HasPrefix(by.ID, undescribed) {
 		return objects.TakenError{Err: &store.HeldError{By: by}}
 	}
 	if !b.there {
-		if b.etag, err = l.put(ctx, l.key, nil, b); err != nil {
+		if b.etag, err = s.put(ctx, s.key, nil, b); err != nil {
 			return err
 		}
 		b.there, b.metadata = true, map[string]*string{}
 	}
-	l.with(func() { l.mine = mark })
-	err = l.lease(ctx, l.key, nil, map[string]string{"action": "acquire", "duration": "-1", "proposed-id": mark})
+	s.with(func() { s.mine = mark })
+	err = s.lease(ctx, s.key, nil, map[string]string{"action": "acquire", "duration": "-1", "proposed-id": mark})
 	if _, isTaken := errors.AsType[objects.TakenError](err); isTaken {
 		return err
 	}
 	if err == nil {
-		err = l.proveLease(ctx)
+		err = s.proveLease(ctx)
 	}
 	if err == nil {
-		err = l.describeAs(ctx, b, lock, mark)
+		err = s.describeAs(ctx, b, lock, mark)
 	}
 	if err != nil { // nobody would release the lease later
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
-		_ = l.lease(ctx, l.key, nil, map[string]string{"action": "release", "id": mark}) // there may be no lease
+		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": mark}) // there may be no lease
 	}
 	return err
 }
 
 // describeAs writes the description of our lock into the blob's metadata. b is the blob as it was found before the
 // lease was acquired.
-func (l leaseOf) describeAs(ctx context.Context, b *found, lock store.Lock, mark string) error {
+func (s *state) describeAs(ctx context.Context, b *found, lock store.Lock, mark string) error {
 	for try := 0; ; try++ {
 		text := base64.StdEncoding.EncodeToString(lock.JSON())
 		b.metadata[lockMetadata] = &text
-		err := l.describe(ctx, l.key, b, &mark)
+		err := s.describe(ctx, s.key, b, &mark)
 		if !isOther(err) || try == objects.MaxTries {
 			return err
 		}
-		if b, err = l.head(ctx, l.key); err != nil {
+		if b, err = s.head(ctx, s.key); err != nil {
 			return err
 		}
 		if by := holder(b); by != nil && by.ID == lock.ID { // the write succeeded, and only its response was lost
@@ -150,25 +147,25 @@ func (l leaseOf) describeAs(ctx context.Context, b *found, lock store.Lock, mark
 
 // Drop releases the lease, and then removes the description, which has no effect without a lease. If the lease has no
 // description or is another run's, Drop breaks it, because the user has named that lock.
-func (l leaseOf) Drop(ctx context.Context, mark string) error {
-	b := l.takeLast()
+func (s *state) Drop(ctx context.Context, mark string) error {
+	b := s.takeLast()
 	if b == nil {
 		return store.ErrLost
 	}
 	err := store.ErrLost
 	if !strings.HasPrefix(mark, undescribed) {
-		err = l.lease(ctx, l.key, nil, map[string]string{"action": "release", "id": mark})
+		err = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": mark})
 	}
 	var ours bool
-	l.with(func() { ours = l.mine == mark })
+	s.with(func() { ours = s.mine == mark })
 	if errors.Is(err, store.ErrLost) && !ours {
-		err = l.lease(ctx, l.key, b, map[string]string{"action": "break", "break-period": "0"})
+		err = s.lease(ctx, s.key, b, map[string]string{"action": "break", "break-period": "0"})
 	}
 	if err != nil {
 		return err
 	}
 	if delete(b.metadata, lockMetadata); !strings.HasPrefix(mark, undescribed) {
-		_ = l.describe(ctx, l.key, b, nil) // the next holder replaces the description anyway
+		_ = s.describe(ctx, s.key, b, nil) // the next holder replaces the description anyway
 	}
 	return nil
 }

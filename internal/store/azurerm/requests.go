@@ -91,7 +91,7 @@ func (m *memory) leaseFor(b *found) (lease *string) {
 
 // download returns the content and the ETag of a blob. If there is no blob, the ETag is an empty string.
 func (c *container) download(ctx context.Context, name string) (data []byte, etag string, err error) {
-	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	ctx, cancel := objects.Within(ctx, c.server.Timeout, 0)
 	defer cancel()
 	client, err := c.server.Blob(ctx, name, nil)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *container) download(ctx context.Context, name string) (data []byte, eta
 
 // head returns the properties of a blob.
 func (c *container) head(ctx context.Context, name string) (*found, error) {
-	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	ctx, cancel := objects.Within(ctx, c.server.Timeout, 0)
 	defer cancel()
 	client, err := c.server.Blob(ctx, name, nil)
 	if err != nil {
@@ -166,7 +166,7 @@ func (b *found) only(lease *string) *blob.AccessConditions {
 // put replaces blob b if it is unchanged, and returns the new ETag. It sends the blob's metadata, index tags and tier
 // again, because the service would otherwise drop them.
 func (s *state) put(ctx context.Context, name string, data []byte, b *found) (etag string, err error) {
-	ctx, cancel := objects.Within(ctx, s.server.Timeout(), len(data))
+	ctx, cancel := objects.Within(ctx, s.server.Timeout, len(data))
 	defer cancel()
 	client, err := s.server.Blob(ctx, name, nil)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *state) put(ctx context.Context, name string, data []byte, b *found) (et
 
 // snapshot creates a snapshot of blob b, before a write replaces its content.
 func (s *state) snapshot(ctx context.Context, name string, b *found) error {
-	ctx, cancel := objects.Within(ctx, s.server.Timeout(), 0)
+	ctx, cancel := objects.Within(ctx, s.server.Timeout, 0)
 	defer cancel()
 	client, err := s.server.Blob(ctx, name, nil)
 	if err == nil {
@@ -208,7 +208,7 @@ func (s *state) snapshot(ctx context.Context, name string, b *found) error {
 
 // describe replaces the metadata of blob b, and records the new ETag in b.
 func (s *state) describe(ctx context.Context, name string, b *found, lease *string) error {
-	ctx, cancel := objects.Within(ctx, s.server.Timeout(), 0)
+	ctx, cancel := objects.Within(ctx, s.server.Timeout, 0)
 	defer cancel()
 	client, err := s.server.Blob(ctx, name, nil)
 	if err != nil {
@@ -256,7 +256,7 @@ func (leasing) Do(r *policy.Request) (*http.Response, error) {
 
 // lease sends a lease request for a blob. If b is not nil, the blob must be unchanged since b was found.
 func (s *state) lease(ctx context.Context, name string, b *found, headers map[string]string) error {
-	ctx, cancel := objects.Within(context.WithValue(ctx, leaseHeaders{}, headers), s.server.Timeout(), 0)
+	ctx, cancel := objects.Within(context.WithValue(ctx, leaseHeaders{}, headers), s.server.Timeout, 0)
 	defer cancel()
 	client, err := s.server.Blob(ctx, name, nil)
 	if err == nil {
@@ -271,7 +271,7 @@ func (s *state) lease(ctx context.Context, name string, b *found, headers map[st
 
 // isFrozen reports whether a policy prevents changes to the container's blobs.
 func (c *container) isFrozen(ctx context.Context) (bool, error) {
-	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	ctx, cancel := objects.Within(ctx, c.server.Timeout, 0)
 	defer cancel()
 	client, err := c.server.Blob(ctx, "", url.Values{"restype": {"container"}})
 	var raw *http.Response
@@ -289,7 +289,7 @@ func (c *container) isFrozen(ctx context.Context) (bool, error) {
 
 // list returns the names of the blobs that begin with prefix. Deleted blobs, versions and snapshots are not listed.
 func (c *container) list(ctx context.Context, prefix string) (names []string, err error) {
-	ctx, cancel := objects.Within(ctx, c.server.Timeout(), 0)
+	ctx, cancel := objects.Within(ctx, c.server.Timeout, 0)
 	defer cancel()
 	for marker := ""; ; {
 		query := url.Values{"restype": {"container"}, "comp": {"list"}, "prefix": {prefix}, "maxresults": {"1000"}}

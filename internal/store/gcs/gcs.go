@@ -20,7 +20,7 @@ import (
 const writeScope = "https://www.googleapis.com/auth/devstorage.read_write"
 
 // Kind returns the gcs store.
-func Kind() store.Kind { return KindOver(gcssource.Usual()) }
+func Kind() store.Kind { return KindOver(gcssource.Network{}) }
 
 // KindOver returns the same kind as [Kind], but with another network.
 func KindOver(n gcssource.Network) store.Kind {

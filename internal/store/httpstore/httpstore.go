@@ -64,7 +64,7 @@ func open(s store.Settings) (store.Store, error) {
 	lock, errLock := address(v, "lock_address")
 	unlock, errUnlock := address(v, "unlock_address")
 	if lock != nil && unlock == nil {
-		errUnlock = errors.Join(errUnlock, mistake(v, "unlock_address", "lock_address requires it, because locks could not be released "+
+		errUnlock = errors.Join(errUnlock, v.Errorf("unlock_address", "lock_address requires it, because locks could not be released "+
 			"without it"))
 	}
 	access, errConnect := httpsource.Connect(v)
@@ -143,25 +143,19 @@ func address(v attr.Values, name string) (*url.URL, error) {
 	case text == "":
 		return nil, nil //nolint:nilnil // the address is optional
 	case err != nil || !recognize.IsHTTP(text): // err contains the URL
-		return nil, mistake(v, name, "an http or https URL is required, such as https://example.com/state")
+		return nil, v.Errorf(name, "an http or https URL is required, such as https://example.com/state")
 	case unfilled.MatchString(text):
-		return nil, mistake(v, name, "it contains a shell variable that was not expanded; write variables as ${var.NAME}")
+		return nil, v.Errorf(name, "it contains a shell variable that was not expanded; write variables as ${var.NAME}")
 	case strings.Contains(u.Path, "//"):
-		return nil, mistake(v, name, "it contains two slashes in a row; check whether a variable is empty")
+		return nil, v.Errorf(name, "it contains two slashes in a row; check whether a variable is empty")
 	case u.User != nil:
-		return nil, mistake(v, name, "it contains credentials; set username and password, or STATECRYPT_HTTP_USERNAME and "+
+		return nil, v.Errorf(name, "it contains credentials; set username and password, or STATECRYPT_HTTP_USERNAME and "+
 			"STATECRYPT_HTTP_PASSWORD in the environment")
 	}
 	return u, nil
 }
 
 var unfilled = lazyregexp.New(`\$(\{[A-Za-z_]|[A-Z_]{2,}|\()`)
-
-// mistake returns an error about an attribute. If the value comes from an environment variable, the error names the
-// variable.
-func mistake(v attr.Values, name, what string) error {
-	return source.Grant{Values: v, Found: true}.Errorf(name, "%s", what)
-}
 
 // checkRedirect returns an error if a redirect leads to another server, which would receive the credentials, or if it
 // turns a write into a read.

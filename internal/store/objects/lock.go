@@ -194,8 +194,8 @@ func (l Locks) Take(ctx context.Context, lock store.Lock) error {
 	return nil
 }
 
-// GiveBack releases the locks with this ID, the last one first.
-func (l Locks) GiveBack(ctx context.Context, id string) (err error) {
+// Unlock releases the locks with this ID, the last one first.
+func (l Locks) Unlock(ctx context.Context, id string) (err error) {
 	for i, one := range slices.Backward(l) {
 		ours, failed := one.giveBack(ctx, id)
 		if i > 0 && !ours && errors.Is(failed, store.ErrMissing) {

@@ -55,7 +55,7 @@ type State struct {
 	Name     string // the object name
 	Path     string // the path recorded in locks
 	Limit    int64  // the maximum object size, in bytes
-	Locks    Locks
+	Locks
 }
 
 // Read returns the state. Like both CLIs, it treats an empty object as no state.
@@ -111,14 +111,5 @@ func (s *State) Ready(ctx context.Context) error { return s.Requests.Prove(ctx) 
 
 // Lock takes the locks.
 func (s *State) Lock(ctx context.Context, lock store.Lock) error {
-	return s.Locks.Take(ctx, lock.At(s.Path))
+	return s.Take(ctx, lock.At(s.Path))
 }
-
-// Unlock releases the locks with this ID.
-func (s *State) Unlock(ctx context.Context, id string) error { return s.Locks.GiveBack(ctx, id) }
-
-// Holder returns a lock on the state, or nil if there is none.
-func (s *State) Holder(ctx context.Context) (*store.Lock, error) { return s.Locks.Holder(ctx) }
-
-// NameOf returns the ID that users see for our lock with this ID.
-func (s *State) NameOf(id string) string { return s.Locks.NameOf(id) }

@@ -226,6 +226,3 @@ func (i digestItem) Delete(ctx context.Context) error {
 	_, err := i.table.call(ctx, "DeleteItem", map[string]any{"Key": key(i.digestID())})
 	return err
 }
-
-// MayChange implements [digest.Item].
-func (i digestItem) MayChange(ctx context.Context) error { return i.state.MayChange(ctx) }

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
@@ -29,6 +27,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/all"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/careful"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
@@ -36,16 +35,10 @@ import (
 // States gives access to the states in one store.
 type States struct {
 	store.Store
+	Kind  store.Kind
 	say   func(text string)
-	kind  store.Kind
 	named string // the name of the state in the block
 }
-
-// Older returns a text about old versions that the store keeps.
-func (s *States) Older() string { return s.kind.Older }
-
-// Counts reports whether the serial of a state is incremented when the state is encrypted with another key.
-func (s *States) Counts() bool { return s.kind.Counts }
 
 // Open opens the store for the module in the working directory.
 func Open(w Where, target encryption.Target, environ []string, say func(text string)) (*States, error) {
@@ -64,7 +57,7 @@ func (s *States) state(name string) (*Backend, error) {
 		return nil, err
 	}
 	p := s.Properties()
-	return &Backend{State: careful.New(state, p), Properties: p, store: s.Store, kind: s.kind, say: s.say}, nil
+	return &Backend{State: careful.New(state, p), Properties: p, store: s.Store, kind: s.Kind, say: s.say}, nil
 }
 
 // Open opens the state of a module. If unlocked is true, the user asked for no lock.
@@ -115,7 +108,7 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	if err != nil {
 		return nil, err
 	}
-	return &States{s, say, kind, v.String(kind.Named)}, nil
+	return &States{s, kind, say, v.String(kind.Named)}, nil
 }
 
 // Look returns the named state, and the lock holder if the store knows it. An empty name means the state that the block
