@@ -104,7 +104,7 @@ func machine(name string) bool {
 // TestPolicy: every rule of DESIGN.md, "Trust", about the environment, for every
 // key provider and method that sends a secret, with every variable that is not
 // harmless. Those rules that need a place
-// which somebody else names (homes, look-alikes, redirects, names of blocks) do
+// which someone else names (homes, look-alikes, redirects, names of blocks) do
 // not apply, because only the root configures key providers. For identities, see
 // TestIdentities.
 func TestPolicy(t *testing.T) {

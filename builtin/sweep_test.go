@@ -41,7 +41,7 @@ func TestSweepOfKeyServices(t *testing.T) {
 	}
 	service, authority, seen := listener(t)
 	stranger, theirs, stolen := listener(t)
-	t.Setenv("AWS_CA_BUNDLE", "") // which would be an error, if somebody has set it to what is not there
+	t.Setenv("AWS_CA_BUNDLE", "") // which would be an error, if someone has set it to what is not there
 	for kind, settings := range map[string]string{
 		"openbao": fmt.Sprintf("key_name = \"k\"\nmax_retries = 0\naddress = %q\nca_cert_file = %q\ntoken = \"OWN\"", service, authority),
 		"aws_kms": fmt.Sprintf("kms_key_id = \"k\"\nkey_spec = \"AES_256\"\nregion = \"eu-west-1\"\nmax_retries = 1\naccess_key = \"OWN\"\n"+

@@ -162,7 +162,7 @@ func TestJudgeWriters(t *testing.T) {
 	}
 }
 
-// What somebody made of FORMAT.md alone, with nothing but Node, reads and writes all of
+// What someone made of FORMAT.md alone, with nothing but Node, reads and writes all of
 // OpenTofu's files, but for those whose settings call functions. Of those whose keys take
 // long to derive, there are few here; the command runs all of them.
 func TestNode(t *testing.T) {

@@ -214,7 +214,7 @@ func (t Target) mistakes() (all fault.List) {
 
 func (t Target) mistake(i int, address string) error {
 	if address == "" {
-		return t.fail("no method is set, such as method = method.aes_gcm.main")
+		return t.fail("no method is set; set one, for example method = method.aes_gcm.main")
 	}
 	if _, ok := t.encryption.methods[address]; !ok {
 		return t.fail("%w", t.encryption.noMethod(address, t.methods[:i]...))
@@ -259,14 +259,14 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	}
 	switch _, exists := e.methods[m.then]; {
 	case e.isPlaintext(m.then):
-		return fail("plaintext needs no method here; leave out then, and the decrypted data is used as it is")
+		return fail("plaintext needs no method here; remove then, and the decrypted data is used as it is")
 	case !exists && !syntax.IsMethod(m.then):
 		return fail("%w", syntax.ErrMethodRequired)
 	case !exists:
 		return fail("%w", e.noMethod(m.then, path...))
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
-		return fail("%w", fault.With(fmt.Errorf("the then arguments of these methods form a circle: %s",
+		return fail("%w", fault.With(fmt.Errorf("the then arguments of these methods form a cycle: %s",
 			strings.Join(append(path[start:], m.then), " → ")), "remove then from one of these methods"))
 	}
 	return e.checkThen(m.then, path)

@@ -116,10 +116,9 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		}
 		among := ", but no method is selected"
 		if selected != "" {
-			among = ", which is not selected (only " + strings.Join(t.methods, ", ") + ")"
+			among = ", but no selected method reads plaintext (selected: " + strings.Join(t.methods, ", ") + ")"
 		}
-		err := because(ErrPlaintext, "the file is a %s; plaintext is read only if the method or a fallback is %q%s",
-			kind, syntax.Unencrypted, among)
+		err := because(ErrPlaintext, "the file is a %s%s", kind, among)
 		if t.enforced {
 			err = fault.With(because(ErrPlaintext, "%w, and enforced = true forbids plaintext", err),
 				"check that this is the right file, or encrypt it")

@@ -44,7 +44,7 @@ func (k FileKind) isPlain() bool { return k == KindState || k == KindPlan }
 // content returns "state" or "plan" for a plaintext kind.
 func (k FileKind) content() string { return strings.TrimPrefix(k.String(), "plaintext ") }
 
-// Info is the part of a file that is readable without a key. It is not authenticated: anybody who
+// Info is the part of a file that is readable without a key. It is not authenticated: anyone who
 // can write the file can change it.
 type Info struct {
 	Kind         FileKind
@@ -370,15 +370,15 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, edited("the serial (%d) is outside the encrypted data, but not inside it: somebody changed the file",
+		return KindUnknown, edited("the serial (%d) is outside the encrypted data, but not inside it: someone changed the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
-		return KindUnknown, edited("the serial outside the encrypted data (%d) differs from the one inside (%d): somebody changed "+
+		return KindUnknown, edited("the serial outside the encrypted data (%d) differs from the one inside (%d): someone changed "+
 			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, edited("the lineage is outside the encrypted data, but not inside it: somebody changed the file")
+		return KindUnknown, edited("the lineage is outside the encrypted data, but not inside it: someone changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
-		return KindUnknown, edited("the lineage outside the encrypted data differs from the one inside: somebody changed the file")
+		return KindUnknown, edited("the lineage outside the encrypted data differs from the one inside: someone changed the file")
 	}
 	return KindState, nil
 }

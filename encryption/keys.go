@@ -226,7 +226,7 @@ func (e *Encryption) circle(path []string) error {
 		pos = entry.Pos
 	}
 	return &providerError{path[len(path)-1], &attr.Error{Pos: pos, Err: fault.Known(fault.With(
-		fmt.Errorf("the chains of these key providers form a circle: %s", strings.Join(path[start:], " → ")),
+		fmt.Errorf("these key providers are chained in a cycle: %s", strings.Join(path[start:], " → ")),
 		"give one of these key providers a key of its own"), fault.Lasting{})}}
 }
 

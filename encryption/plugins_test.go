@@ -274,7 +274,7 @@ func TestPluginFails(t *testing.T) {
 }
 
 // TestPluginNextIdentity: a key that is not plugged in does not keep another one from
-// opening the file. To encrypt, no identity is asked: somebody might have to touch it.
+// opening the file. To encrypt, no identity is asked: someone might have to touch it.
 func TestPluginNextIdentity(t *testing.T) {
 	ran := agePlugins(t, map[string]string{"fails": "exit 1", "asks": `printf -- '-> confirm WWVz\nUElO\n-> done\n\n'`, "plain": plainPlugin})
 	for recipient, add := range map[string]string{"a recipient": plugin.EncodeRecipient("plain", nil), "an identity": identityOf("plain")} {

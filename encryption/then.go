@@ -32,7 +32,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		if kind.isPlain() {
 			reason = ErrPlaintext
 		}
-		err := fault.With(because(reason, "the decrypted data is a %s, but %s, the method in then, does not read it", kind, then),
+		err := fault.With(because(reason, "the decrypted data is a %s, but the method in then, %s, does not read plaintext", kind, then),
 			"correct then")
 		if kind.isPlain() {
 			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})

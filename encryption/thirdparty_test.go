@@ -21,7 +21,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/light/lighttest"
 )
 
-// A method of somebody else: XChaCha20-Poly1305, with the nonce in front.
+// A method of someone else: XChaCha20-Poly1305, with the nonce in front.
 
 func xchachaBlock() driver.Block[driver.Method] {
 	keys := attr.Attr{Name: "keys", Type: cty.String, Required: true, Form: attr.KeyProvider, Doc: "The key provider."}

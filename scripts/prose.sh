@@ -32,7 +32,7 @@ fi
 
 # The plain words for these: still; found; unused, expired; the least recently used; identifiers that are not secrets;
 # if there is, if a setting has; lowercase letters; in plaintext; with which identity; in place, where it is.
-riddles='all the same|to be had|of no use|no use any more|for the longest\.|prove nothing|anybody here|is so is none|'
+riddles='all the same|to be had|of no use|no use any more|for the longest\.|prove nothing|anyone here|is so is none|'
 riddles+='nothing says a place|what there is to say|as it stands (in|there)|stands in the (code|configuration) as well|'
 riddles+='small letters|in clear\b|as whom|(where|what) [a-z ]*\blies?\b'
 if { git ls-files -z '*.go' && written; } | xargs -0 grep -nE "$riddles"; then

@@ -94,7 +94,7 @@ for want in 'Good signature' "^statecrypt $VERSION\$"; do
 done
 echo "built $VERSION for $PLATFORM"
 
-# Anybody who rebuilds the release must get the same bytes, whatever Go settings the shell and "go env -w" have, and
+# Anyone who rebuilds the release must get the same bytes, whatever Go settings the shell and "go env -w" have, and
 # must notice a single changed byte.
 mkdir -p "$work/config/go"
 printf 'GOFLAGS=-gcflags=-N\nGOAMD64=v3\nGOARM64=v8.1\n' >"$work/config/go/env"

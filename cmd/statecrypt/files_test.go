@@ -15,7 +15,7 @@ import (
 )
 
 // TestOutputStreams: -o never makes a file of a name that means a stream, and never
-// takes away a file that somebody has open.
+// takes away a file that someone has open.
 //
 // Promise: Files of the command
 func TestOutputStreams(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// linked is a command in a module of somebody else, and what is there before.
+// linked is a command in a module of someone else, and what is there before.
 type linked struct {
 	args  string
 	files map[string]string // below the folder of all modules
@@ -69,7 +69,7 @@ func TestLinks(t *testing.T) {
 		"apply, saved at home": {args: wrap + "apply", files: map[string]string{"keys.hcl": web, "m/stuck": ""}},
 		"apply, not finished": {args: wrap + "apply", state: inModule, files: map[string]string{
 			"keys.hcl": inFile, inModule: "!" + old[1:], "m/.terraform.tfstate.journal": journal}},
-		"apply, somebody else": {args: wrap + "apply", state: inModule, files: map[string]string{
+		"apply, someone else": {args: wrap + "apply", state: inModule, files: map[string]string{
 			"keys.hcl": inFile, inModule: old, "m/.terraform.tfstate.journal": journal}},
 		"plan": {args: wrap + "plan", state: inModule, files: map[string]string{"keys.hcl": inFile, inModule: old}},
 		"encrypt existing": {args: strings.Replace(wrap, "--", "-encrypt-existing --", 1) + "init", state: inModule, files: map[string]string{
@@ -261,7 +261,7 @@ func (l *links) events(t *testing.T) map[string]bool {
 // if there is one of the name, or to nothing.
 func (l *links) plant(t *testing.T, name, out string, leads bool) {
 	t.Helper()
-	const canary = "somebody's own"
+	const canary = "someone's own"
 	l.prepare(t)
 	path, to, own := filepath.Join(l.root, name), filepath.Join(out, "x"), filepath.Join(t.TempDir(), "own")
 	if info, err := os.Lstat(path); err == nil && info.IsDir() && leads { // with all that the command has in there

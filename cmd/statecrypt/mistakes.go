@@ -35,11 +35,11 @@ func (c *call) named(err error) error {
 	flags := c.FlagNames()
 	switch meant := c.meant(name, flags); {
 	case meant != "":
-		return fmt.Errorf("%s has no flag %s%s", c.Name, cmdline.Shown("-"+name, flagNames()), meant)
+		return fmt.Errorf("the command %s has no flag %s%s", c.Name, cmdline.Shown("-"+name, flagNames()), meant)
 	case len(flags) == 0:
-		return fmt.Errorf("%s has no flags; remove the flag", c.Name)
+		return fmt.Errorf("the command %s has no flags; remove the flag", c.Name)
 	}
-	return fmt.Errorf("%s has no flag %s; its flags are -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
+	return fmt.Errorf("the command %s has no flag %s; its flags are -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
 }
 
 // flagNames returns the flags of all commands, their aliases, and the flags of other programs that foreign

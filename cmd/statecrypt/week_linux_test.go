@@ -89,7 +89,7 @@ type week struct {
 	environ []string
 	goes    func(away bool) // the store
 
-	waiting *session        // that somebody has to answer, nil if there is none
+	waiting *session        // that someone has to answer, nil if there is none
 	said    strings.Builder // by everybody and everything
 }
 

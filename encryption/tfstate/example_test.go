@@ -95,7 +95,7 @@ func ExampleState_Values() {
 	values, err := example().Values("vpc_id", "subnets", "misspelt")
 	switch {
 	case errors.Is(err, tfstate.ErrCost), errors.Is(err, tfstate.ErrDigits):
-		log.Fatal("somebody made this file to keep us busy: ", err)
+		log.Fatal("someone made this file to keep us busy: ", err)
 	case err != nil:
 		log.Fatal(err)
 	}

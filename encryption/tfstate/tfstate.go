@@ -3,7 +3,7 @@
 // the configuration. It reads resources in format 4, the only format since Terraform 0.12. Such a
 // state is the result of encryption.Target.Decrypt.
 //
-// Anybody who can write to the place where a state is stored can change the file. The cost of
+// Anyone who can write to the place where a state is stored can change the file. The cost of
 // decoding is therefore limited, in proportion to the size of the file; see [ErrCost] and
 // [ErrDigits]. Values may be nested 1,000 levels deep.
 //

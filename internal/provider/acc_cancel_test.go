@@ -30,7 +30,7 @@ import (
 // Machines are slow at times, but nothing that is stuck ends so soon by itself.
 const patience = 25 * time.Second
 
-// stuck is a place that never answers. It tells when somebody waits for it.
+// stuck is a place that never answers. It tells when someone waits for it.
 type stuck struct {
 	reached chan struct{}
 	once    sync.Once
@@ -61,7 +61,7 @@ func (s *stuck) watch(t *testing.T, file string) {
 	}()
 }
 
-// Ctrl-C while a read waits for somebody who never answers: the CLI, the
+// Ctrl-C while a read waits for someone who never answers: the CLI, the
 // provider and every program that it started are gone soon after, and so are
 // their temporary files.
 func TestAccCancel(t *testing.T) {

@@ -42,7 +42,7 @@ func TestAccFrontPage(t *testing.T) {
 	}
 }
 
-// wantFirst runs commands of a page as somebody does who pastes them and answers
+// wantFirst runs commands of a page as someone does who pastes them and answers
 // "yes", and wants an output. The provider is there already, so init has nothing to do.
 func (p *project) wantFirst(commands, want string) {
 	p.tb.Helper()

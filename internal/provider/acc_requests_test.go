@@ -52,7 +52,7 @@ func TestAccOneRequestPerWalk(t *testing.T) {
 	}
 }
 
-// Configure contacts nothing: credentials alone are no reason to ask anybody.
+// Configure contacts nothing: credentials alone are no reason to ask anyone.
 func TestAccConfigureAsksNobody(t *testing.T) {
 	needAcceptance(t)
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestAccGitIsCheap(t *testing.T) {
 	}
 }
 
-// A module that somebody else wrote names the address. What the root module
+// A module that someone else wrote names the address. What the root module
 // gives for one place must not go to a place that looks like it. A proxy plays
 // every host there is.
 //

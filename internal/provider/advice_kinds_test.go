@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 )
 
-// What an error tells somebody to add has all that a kind requires, and nothing that it
+// What an error tells someone to add has all that a kind requires, and nothing that it
 // does not have.
 func TestExamples(t *testing.T) {
 	check := func(kind string, table attr.Table) {

@@ -237,7 +237,7 @@ func TestMissingOverHTTP(t *testing.T) {
 			w.WriteHeader(status)
 			return
 		}
-		select { // slower than anybody waits
+		select { // slower than anyone waits
 		case <-done:
 		case <-r.Context().Done():
 		}

@@ -49,7 +49,7 @@ type attackEnvelope struct {
 	Version any            `json:"encryption_version"`
 }
 
-// TestAttacks has somebody who can write the place of a state, and who has old
+// TestAttacks has someone who can write the place of a state, and who has old
 // files and files of other states under the same key, but not the key.
 //
 // Promise: Authentication
@@ -140,7 +140,7 @@ func TestAttacks(t *testing.T) {
 			e.Meta = map[string]any{"a": e.Meta[name],
 				"b": parts(foreign).Meta[name]}
 		}), ""},
-		"more work than anybody wants": {derived, with(mine, func(e *attackEnvelope) {
+		"more work than anyone wants": {derived, with(mine, func(e *attackEnvelope) {
 			e.Meta[name] = []byte(`{"salt":"AAAA","iterations":2000000000,"hash_function":"sha512","key_length":32}`)
 		}), ""},
 		"no encrypted data":                     {derived, with(mine, func(e *attackEnvelope) { e.Data = nil }), ""},

@@ -260,7 +260,7 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	case method == "" && only != nil:
 		method = only.Method
 	case method == "" && !p.Equal(path.Empty()):
-		f.fail(p.AtName("method"), "this argument is required, such as method = \"method.aes_gcm.main\", unless exactly one configured "+
+		f.fail(p.AtName("method"), "this argument is required; for example, method = \"method.aes_gcm.main\", unless exactly one configured "+
 			"method decrypts")
 		return nil
 	case method == "" && len(fallbacks) > 0:

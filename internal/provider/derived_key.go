@@ -59,7 +59,7 @@ func derivedKeyFrom(_ kinds, block cty.Value, _ attr.LookupEnv) (request, []prob
 		if _, notHex := hex.DecodeString(s); notHex == nil && len(s) >= 2*16 {
 			a.fail(path.Root("salt"), "this is hexadecimal, but base64 is required, as openssl rand -base64 32 prints it")
 		} else if err != nil {
-			a.fail(path.Root("salt"), "this is not standard base64, as openssl rand -base64 32 prints it")
+			a.fail(path.Root("salt"), "this is not standard base64; use a value such as the output of openssl rand -base64 32")
 		}
 		out.derivation.Salt = salt
 	}

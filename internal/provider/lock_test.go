@@ -11,7 +11,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
 
-// lockable is a source of one state, or none, that somebody may have locked.
+// lockable is a source of one state, or none, that someone may have locked.
 type lockable struct {
 	data string
 	lock *source.Lock

@@ -62,7 +62,7 @@ func (p *mistakenPlace) mistakenChoices() []mistake {
 		{name: "age, recipient of a plugin, cut off", provider: settings(methodBlock(
 			"age {\npassphrase = \"correct-horse-battery-staple\"\nrecipients = [\"age1yubikey1qfn44rsw0xvmez3gky9nlm3x\"]\n}")),
 			body: p.in("age")},
-		{name: "sops, identity of somebody else", provider: settings(methodBlock("sops {\nage_identities = [\""+otherIdentity+
+		{name: "sops, identity of someone else", provider: settings(methodBlock("sops {\nage_identities = [\""+otherIdentity+
 			"\"]\nuse_gpg = false\n}") + defaultBlock(`method = "method.sops.main"`)), body: p.in("sops")},
 		{name: "age, public SSH key", body: p.in("age"), provider: settings(methodBlock(
 			"age {\nidentities = [\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsKLqeplhpW+uObz5dvMgjz1OxfM/XXUB+VHtZ6isGN alice\"]\n}"))},

@@ -339,7 +339,7 @@ func (p *mistakenPlace) in(name string, more ...string) string {
 	return reads("s", append(more, fromFile(p.dir+"/"+name))...)
 }
 
-// fromRepo reads from the repository that anybody may read.
+// fromRepo reads from the repository that anyone may read.
 func (p *mistakenPlace) fromRepo(ref, path string) string {
 	return reads("s", fromGit(p.repo.FileURL(), ref, path))
 }

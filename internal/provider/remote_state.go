@@ -102,7 +102,7 @@ func (a *arguments) outputs(name string) map[string]cty.Value {
 		return nil
 	case !v.Type().IsObjectType() && !v.Type().IsMapType():
 		// The error has no path: given the path of an argument, Terraform prints its value.
-		a.fail(path.Empty(), "the argument %s must be an object of outputs, such as { vpc_id = \"none\" }", name)
+		a.fail(path.Empty(), "the argument %s must be an object that maps output names to values, such as { vpc_id = \"none\" }", name)
 		return nil
 	}
 	return v.AsValueMap()

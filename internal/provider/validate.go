@@ -172,7 +172,7 @@ func (c *configured) use(methods ...string) error {
 func (f *findings) checkAddress(registry encryption.Registry, address string, p path.Path) {
 	isKind := func(b driver.Block[driver.Method]) bool { return b.Name == address }
 	if !syntax.IsMethodAddress(address) && !slices.ContainsFunc(registry.Methods, isKind) {
-		f.fail(p, "the address of a method is required, such as method.aes_gcm.main, or a type without settings, "+
+		f.fail(p, "specify the address of a method, such as method.aes_gcm.main, or a type that needs no settings, "+
 			"such as sops or unencrypted")
 	}
 }

@@ -29,7 +29,7 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// A file that this user may not write is not replaced, although the folder lets anybody
+// A file that this user may not write is not replaced, although the folder lets anyone
 // do so: it would change its owner.
 //
 // Promise: Files of the command

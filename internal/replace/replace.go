@@ -109,7 +109,7 @@ func (o original) expectUnchanged() error {
 	}
 	now, err := os.Stat(o.name)
 	if err == nil && (!os.SameFile(o.info, now) || now.Size() != o.info.Size() || !now.ModTime().Equal(o.info.ModTime())) {
-		err = errors.New("somebody changed it meanwhile; try again")
+		err = errors.New("someone changed it meanwhile; try again")
 	}
 	return err
 }

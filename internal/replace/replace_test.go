@@ -88,7 +88,7 @@ func (waiting) Err() error {
 	return err
 }
 
-// A state that somebody writes while it is replaced is not lost.
+// A state that someone writes while it is replaced is not lost.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	name := write(t, filepath.Join(t.TempDir(), "a"), "old")

@@ -394,7 +394,7 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 			cmp.Or(strings.Join(others, ", "), "none"))
 	}
 	slices.Sort(others)
-	return nil, fmt.Errorf("every %s credentials block has a name; set %s to one of %s", c.Table.Name, choice,
+	return nil, fmt.Errorf("all %s credentials blocks are named; set %s to one of %s", c.Table.Name, choice,
 		strings.Join(slices.Compact(others), ", "))
 }
 

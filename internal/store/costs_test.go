@@ -7,7 +7,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
-// A lock is what anybody has written who can write to the store.
+// A lock is what anyone has written who can write to the store.
 func TestCosts(t *testing.T) {
 	amplification.Grow(t, 300, amplification.InJSON(`{"ID":"1","Who":"x"}`), func(_ *testing.T, file string) func() error {
 		return func() error {

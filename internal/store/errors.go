@@ -11,8 +11,8 @@ import (
 
 // These errors may come from any store. Users see their wording.
 var (
-	ErrChanged = errors.New("somebody else changed the state after it was read, so it was not overwritten")
-	ErrLost    = errors.New("the lock was lost, so nothing more is written; somebody removed the lock, or replaced the locked file or " +
+	ErrChanged = errors.New("someone else changed the state after it was read, so it was not overwritten")
+	ErrLost    = errors.New("the lock was lost, so nothing more is written; someone removed the lock, or replaced the locked file or " +
 		"object, or the store never kept the lock")
 	ErrMissing       = errors.New("nobody holds this lock; it was released already")
 	ErrDenied        = errors.New("access is denied")
@@ -21,7 +21,7 @@ var (
 	// ErrUnseen means that a store reported success, but the state cannot be read back. ErrUnkept and ErrUnremoved mean
 	// that the report was false.
 	ErrUnseen    = errors.New("the store confirmed the write, but the state cannot be read back")
-	ErrUnkept    = errors.New("the store confirmed the write, but contains another state or none")
+	ErrUnkept    = errors.New("the store confirmed the write, but now holds a different state or no state")
 	ErrUnremoved = errors.New("the store confirmed the removal, but the state is still there")
 
 	// ErrUnlisted means that this kind of store cannot list states.
@@ -47,7 +47,7 @@ type HeldError struct {
 // Error names the lock holder, the time, the operation, and the command that releases the lock.
 func (e *HeldError) Error() string {
 	if e.By == nil {
-		return "somebody holds the lock"
+		return "someone holds the lock"
 	}
 	return e.By.Holder()
 }
@@ -65,7 +65,7 @@ func (e *AliveError) Error() string {
 		process = fmt.Sprintf("the process %d", e.Process)
 	}
 	return fmt.Sprintf("%s holds the file's lock until it ends; the lock was taken by %s at %s for %s", process,
-		outside.Quoted(cmp.Or(e.By.Who, "somebody"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
+		outside.Quoted(cmp.Or(e.By.Who, "someone"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
 }
 
 // Holder returns a text about the lock holder and the command that releases the lock.
@@ -79,7 +79,7 @@ func (l *Lock) Holder() string {
 
 // Describe returns a text about the lock holder.
 func (l *Lock) Describe() string {
-	text := outside.Quoted(cmp.Or(l.Who, "somebody"), 100) + " holds the lock " + outside.Quoted(l.ID, 100)
+	text := outside.Quoted(cmp.Or(l.Who, "someone"), 100) + " holds the lock " + outside.Quoted(l.ID, 100)
 	if l.Created != "" {
 		text += ", taken at " + outside.Quoted(l.Created, 100)
 	}

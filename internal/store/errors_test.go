@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUnlocking: an ID that somebody has chosen is no part of a command unless it does nothing there.
+// TestUnlocking: an ID that someone has chosen is no part of a command unless it does nothing there.
 func TestUnlocking(t *testing.T) {
 	t.Parallel()
 	for id, shown := range map[string]bool{

@@ -290,7 +290,7 @@ type scene struct {
 	old    string // a state in plaintext
 }
 
-// stranger is a server that stores whatever anybody sends.
+// stranger is a server that stores whatever anyone sends.
 type stranger struct {
 	mu   sync.Mutex
 	seen bytes.Buffer
@@ -542,7 +542,7 @@ func (sc *scene) search(t *testing.T, root string, a attempt) {
 	})
 }
 
-// A Terraform that somebody runs without wrap finds no address, and asks for one.
+// A Terraform that someone runs without wrap finds no address, and asks for one.
 //
 // Promise: Only encrypted states
 func TestAccForgotten(t *testing.T) {

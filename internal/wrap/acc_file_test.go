@@ -289,7 +289,7 @@ func TestAccFileKilled(t *testing.T) {
 	}
 }
 
-// An older copy that somebody puts back is refused, once it was seen.
+// An older copy that someone puts back is refused, once it was seen.
 //
 // Promise: States in stores
 func TestAccFileOld(t *testing.T) {

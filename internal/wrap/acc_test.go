@@ -193,7 +193,7 @@ func TestAccWrap(t *testing.T) {
 		t.Errorf("the backend was asked to %q", seen)
 	}
 
-	s.hold([]byte(`{"ID":"4711","Operation":"OperationTypeApply","Who":"somebody","Created":"2026-01-01T00:00:00Z"}`))
+	s.hold([]byte(`{"ID":"4711","Operation":"OperationTypeApply","Who":"someone","Created":"2026-01-01T00:00:00Z"}`))
 	code, err, out := p.wrapped(t, "apply", "-auto-approve")
 	if code != 1 || err != nil || !strings.Contains(out, "already locked: ID=4711") {
 		t.Errorf("locked: %d, %v\n%s", code, err, out)
@@ -270,7 +270,7 @@ func TestAccTwoAtOnce(t *testing.T) {
 	s.checkSealed(t, secret)
 }
 
-// TestAccHostileLock: what a lock of somebody else says does not get through the CLI to the terminal, and the lock
+// TestAccHostileLock: what a lock of someone else says does not get through the CLI to the terminal, and the lock
 // can be given back by the ID that is shown.
 //
 // Promise: Text from outside

@@ -334,7 +334,7 @@ func TestRun(t *testing.T) {
 		script string
 		args   []string
 		stored string // before
-		held   bool   // somebody has the lock
+		held   bool   // someone has the lock
 	}{
 		"reads and writes":              {script: "GET LOCK={} POST=" + state + " UNLOCK={}", args: []string{"apply"}},
 		"exit code":                     {script: "GET exit=3", args: []string{"plan"}},

@@ -129,7 +129,7 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// TestLeftUnderALock: while somebody has the lock, perhaps the program of the run that was killed, what is left in
+// TestLeftUnderALock: while someone has the lock, perhaps the program of the run that was killed, what is left in
 // plaintext is named, and stays.
 func TestLeftUnderALock(t *testing.T) {
 	t.Parallel()

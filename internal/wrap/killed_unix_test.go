@@ -48,7 +48,7 @@ func TestKilledRuns(t *testing.T) {
 		if waits := steps == len(after); waits && runtime.GOOS == "linux" {
 			err := other.Lock(t.Context(), stores.Lock{ID: "2"})
 			if _, held := errors.AsType[*stores.HeldError](err); !held {
-				t.Fatalf("round %d: while the child works, somebody else asked for its lock: %v", round, err)
+				t.Fatalf("round %d: while the child works, someone else asked for its lock: %v", round, err)
 			}
 		}
 		_ = p.in.Close()

@@ -54,7 +54,7 @@ func TestRotateInBackend(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored    string // "old" if it is empty, "none" is none
 		change    func(string) ([]byte, error)
-		lock      string // of somebody else
+		lock      string // of someone else
 		intercept func(http.ResponseWriter, *http.Request) bool
 		interrupt string // the method of the request that is under way
 		requests  string

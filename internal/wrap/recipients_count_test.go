@@ -27,7 +27,7 @@ func team(t *testing.T, people []*age.X25519Identity, whole bool) string {
 }
 
 // TestRecipientsChange: wrap says so if it writes for more recipients than what it has read
-// was for, or for fewer: with an old list, somebody who has left reads the state again.
+// was for, or for fewer: with an old list, someone who has left reads the state again.
 //
 // Promise: Runs under wrap
 func TestRecipientsChange(t *testing.T) {

@@ -50,7 +50,7 @@ func TestRecover(t *testing.T) {
 		left   string // "sealed" is newer
 		named  bool   // and not where wrap looks
 		stored string // when the run began; "" for none
-		since  string // was written by somebody else; "" for nothing
+		since  string // was written by someone else; "" for nothing
 		looked bool   // at that, in this folder
 		goneOn bool   // from that, in this folder, after the file was moved away
 		fresh  bool   // the run was not here
@@ -60,29 +60,29 @@ func TestRecover(t *testing.T) {
 		asked  bool
 		want   string // what is in the backend then; "" if it stays
 	}{
-		"plaintext":                  {left: newer, stored: state, want: newer},
-		"sealed":                     {left: "sealed", stored: state, want: newer},
-		"named":                      {left: newer, named: true, stored: state, want: newer},
-		"none there yet":             {left: newer, want: newer},
-		"none there yet, not here":   {left: newer, fresh: true, want: newer},
-		"there already":              {left: "sealed", stored: state, since: newer, want: newer},
-		"nothing left":               {stored: state},
-		"an empty one":               {stored: state, left: " "},
-		"something else":             {left: "something " + canary, stored: state},
-		"of another key":             {left: "other", stored: state},
-		"of another state":           {left: other, stored: state},
-		"of another state, forced":   {left: other, stored: state, r: force},
-		"as old":                     {left: strings.Replace(newer, "[]", "[{}]", 1), stored: state, since: newer, r: force},
-		"older":                      {left: state, stored: state, since: newer, r: force},
-		"no serial":                  {left: `{"version":4,"lineage":"l","outputs":{},"resources":[]}`, stored: state, r: force},
-		"somebody has gone on":       {left: ninth, stored: state, since: newer},
-		"somebody has, and was seen": {left: ninth, stored: state, since: newer, looked: true},
-		"somebody has, and applied":  {left: ninth, named: true, stored: state, since: newer, goneOn: true},
-		"somebody has, forced":       {left: ninth, stored: state, since: newer, r: force, want: ninth},
-		"another key meanwhile":      {left: ninth, stored: state, since: state},
-		"not here":                   {left: newer, stored: state, fresh: true},
-		"not here, but seen":         {left: newer, stored: state, fresh: true, looked: true},
-		"not here, forced":           {left: newer, stored: state, fresh: true, r: force, want: newer},
+		"plaintext":                 {left: newer, stored: state, want: newer},
+		"sealed":                    {left: "sealed", stored: state, want: newer},
+		"named":                     {left: newer, named: true, stored: state, want: newer},
+		"none there yet":            {left: newer, want: newer},
+		"none there yet, not here":  {left: newer, fresh: true, want: newer},
+		"there already":             {left: "sealed", stored: state, since: newer, want: newer},
+		"nothing left":              {stored: state},
+		"an empty one":              {stored: state, left: " "},
+		"something else":            {left: "something " + canary, stored: state},
+		"of another key":            {left: "other", stored: state},
+		"of another state":          {left: other, stored: state},
+		"of another state, forced":  {left: other, stored: state, r: force},
+		"as old":                    {left: strings.Replace(newer, "[]", "[{}]", 1), stored: state, since: newer, r: force},
+		"older":                     {left: state, stored: state, since: newer, r: force},
+		"no serial":                 {left: `{"version":4,"lineage":"l","outputs":{},"resources":[]}`, stored: state, r: force},
+		"someone has gone on":       {left: ninth, stored: state, since: newer},
+		"someone has, and was seen": {left: ninth, stored: state, since: newer, looked: true},
+		"someone has, and applied":  {left: ninth, named: true, stored: state, since: newer, goneOn: true},
+		"someone has, forced":       {left: ninth, stored: state, since: newer, r: force, want: ninth},
+		"another key meanwhile":     {left: ninth, stored: state, since: state},
+		"not here":                  {left: newer, stored: state, fresh: true},
+		"not here, but seen":        {left: newer, stored: state, fresh: true, looked: true},
+		"not here, forced":          {left: newer, stored: state, fresh: true, r: force, want: newer},
 		"not here, held, forced": {left: newer, stored: state, fresh: true, held: lock,
 			r: states.Recovery{Force: true, Unlock: "4711"}, want: newer},
 		"not here, held":            {left: newer, stored: state, fresh: true, held: lock, r: states.Recovery{Unlock: "4711"}},
@@ -218,7 +218,7 @@ func TestRecoverAgain(t *testing.T) {
 
 // TestRecoverWhileAsked: whoever breaks the lock while the question stands has gone on.
 func TestRecoverWhileAsked(t *testing.T) {
-	mistakes := wraptest.OpenMistakes(t, "recover while somebody goes on")
+	mistakes := wraptest.OpenMistakes(t, "recover while someone goes on")
 	for name, leaves := range map[string][]byte{"no lock": nil, "the lock": []byte(lock)} { // as the backend has it then
 		s := newStore(t)
 		o, dir := recovering(t, s)
@@ -254,7 +254,7 @@ func TestRecoverElsewhere(t *testing.T) {
 	}
 }
 
-// TestRecoverIsRobbed: if somebody else has the lock once all is done, it is theirs.
+// TestRecoverIsRobbed: if someone else has the lock once all is done, it is theirs.
 func TestRecoverIsRobbed(t *testing.T) {
 	mistakes := wraptest.OpenMistakes(t, "recover without its lock")
 	s := newStore(t)
@@ -270,7 +270,7 @@ func TestRecoverIsRobbed(t *testing.T) {
 		_, _ = io.WriteString(w, lock)
 		return true
 	})
-	err, told := recovered(t, o, states.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of somebody else"); return true }})
+	err, told := recovered(t, o, states.Recovery{Ask: func(string) bool { t.Error("it asks for the lock of someone else"); return true }})
 	mistakes.Failed(t, "in the end", told, err)
 	opened, failed := o.Keys.State.Decrypt(t.Context(), s.stored())
 	_, there := os.Stat(filepath.Join(dir, "errored.tfstate"))

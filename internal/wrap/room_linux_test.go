@@ -192,7 +192,7 @@ func TestLittleRoom(t *testing.T) {
 				}
 				free := size/2 + step*size*5/2/(steps-1) // 0.5 to 3 times the state
 				script := fmt.Sprintf("GET apply=%d", size)
-				if step == steps { // somebody takes the room that there was
+				if step == steps { // someone takes the room that there was
 					free, script = 3*size, script+",fill"
 				}
 				t.Run(fmt.Sprintf("%s, %s, step %d", kind, elsewhere, step), func(t *testing.T) {

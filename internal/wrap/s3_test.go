@@ -331,7 +331,7 @@ func withoutClouds(environ []string) []string {
 	})
 }
 
-// TestWrittenMeanwhile: somebody without the lock, who has read the plaintext before, writes it again
+// TestWrittenMeanwhile: someone without the lock, who has read the plaintext before, writes it again
 // while init works.
 //
 // Promise: States in stores

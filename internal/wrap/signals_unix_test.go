@@ -39,7 +39,7 @@ func hangUp(t *testing.T, pid string) {
 	}
 }
 
-// interruptWhen interrupts this process when somebody writes to the pipe that it
+// interruptWhen interrupts this process when someone writes to the pipe that it
 // makes at path.
 func interruptWhen(t *testing.T, path string) {
 	t.Helper()

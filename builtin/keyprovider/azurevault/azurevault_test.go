@@ -276,7 +276,7 @@ func TestCancellation(t *testing.T) {
 }
 
 // A challenge on which azkeys would panic, or that asks for a token of
-// somebody else's service.
+// someone else's service.
 func TestHostileChallenge(t *testing.T) {
 	t.Parallel()
 	_, stored := kindtest.NewKey(t, build(t, service().Start(t), working()))

@@ -89,7 +89,7 @@ func checkVault(text string) error {
 	u := recognize.Server(text)
 	if u == nil || u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
 		if strings.Contains(text, "/keys/") {
-			return errors.New("this is the address of a key; leave out /keys/ and everything after it, and set vault_key_name to " +
+			return errors.New("this is the address of a key; remove /keys/ and everything after it, and set vault_key_name to " +
 				"the name of the key")
 		}
 		return errors.New("an https address is required, such as https://example.vault.azure.net")

@@ -15,7 +15,7 @@ import (
 
 var (
 	errRedirected = errors.New("it redirects, but redirects are followed only with disable_redirects = false")
-	errExposed    = errors.New("it redirects to another machine over plain http, where anybody could read the token and the keys")
+	errExposed    = errors.New("it redirects to another machine over plain http, where anyone could read the token and the keys")
 	errNotTheAPI  = errors.New("its answer does not come from OpenBao or Vault")
 )
 

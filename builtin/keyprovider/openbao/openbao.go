@@ -151,7 +151,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {
-		return errors.New("the server, such as Vault, does not bind data keys to associated_data; leave out associated_data")
+		return errors.New("servers such as Vault do not bind data keys to associated_data; remove associated_data")
 	}
 	if err != nil {
 		return fmt.Errorf("checking whether the server binds data keys to associated_data: %w", err)

@@ -111,7 +111,7 @@ func table() attr.Table {
 				"the server's certificate must have. Defaults to the host of the address."},
 			{Name: "skip_tls_verify", Type: flag, Env: both("SKIP_VERIFY"), Default: cty.False,
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.False,
-				Doc: "Whether any certificate of the server is accepted. Anybody in between can then read the " +
+				Doc: "Whether any certificate of the server is accepted. Anyone in between can then read the " +
 					"token and the keys. Defaults to `false`."},
 			{Name: "proxy_address", Type: str, Secrecy: attr.LocalSecret, Form: attr.OrEmpty, Env: both("PROXY_ADDR", "HTTP_PROXY"),
 				Check: attr.Text(web.CheckProxy), Doc: "The URL of a proxy for this server, in place of `HTTPS_PROXY` and the like."},
@@ -146,9 +146,9 @@ func checkAddress(text string) error {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("a URL without user, query or fragment is required")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/ui"):
-		return errors.New("the address must not contain /ui, which is the web interface; leave it out")
+		return errors.New("the address must not contain /ui, which is the web interface; remove it")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"), strings.Contains(u.Path, "/v1/"):
-		return errors.New("the address must not contain /v1; leave it out")
+		return errors.New("the address must not contain /v1; remove it")
 	}
 	return nil
 }

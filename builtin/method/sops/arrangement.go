@@ -46,7 +46,7 @@ func arrange(state object) error {
 }
 
 func misplaced(where, what string) error {
-	return fmt.Errorf("the order or the form of the state is not that of Terraform or OpenTofu: at %s, %s; somebody may have "+
+	return fmt.Errorf("the order or the form of the state is not that of Terraform or OpenTofu: at %s, %s; someone may have "+
 		"changed the file; to protect the order of lists as well, use the binary mode of sops", quote(where), what)
 }
 

@@ -313,7 +313,7 @@ func canariesOpen(t *testing.T, state []byte) (open []string) {
 // Promise: Authentication
 func TestRearranged(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it tries every move; TestRearrangements has those that somebody would make")
+		t.Skip("it tries every move; TestRearrangements has those that someone would make")
 	}
 	t.Parallel()
 	identity, recipient := newAge(t)
@@ -392,7 +392,7 @@ func remaining() []string {
 	return all
 }
 
-// TestRearrangements moves several brackets at once, as somebody would who
+// TestRearrangements moves several brackets at once, as someone would who
 // wants to gain by it.
 func TestRearrangements(t *testing.T) {
 	t.Parallel()
@@ -507,7 +507,7 @@ func TestRearrangements(t *testing.T) {
 	}
 }
 
-// TestArranged opens states that look as if somebody had moved something.
+// TestArranged opens states that look as if someone had moved something.
 func TestArranged(t *testing.T) {
 	t.Parallel()
 	deep := func(n int, begin, inside, end string) string {

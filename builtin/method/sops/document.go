@@ -97,7 +97,7 @@ func checkSealed(value any, path []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the value at %s is not encrypted, so anybody could have written it; if sops left it unencrypted on purpose, "+
+	return fmt.Errorf("the value at %s is not encrypted, so anyone could have written it; if sops left it unencrypted on purpose, "+
 		"set allow_unencrypted_values = true", at(path))
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // changed is the end of error messages about a file that sops cannot have written.
-const changed = "somebody changed the file; restore an intact copy"
+const changed = "someone changed the file; restore an intact copy"
 
 // walker decrypts values in place and hashes them, like Tree.Decrypt in the sops library (sops.go).
 type walker struct {

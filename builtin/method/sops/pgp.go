@@ -105,7 +105,7 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// If no private key was used to decrypt the message, it may come from anyone.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fault.With(fmt.Errorf("%w: none of pgp_private_keys matches", driver.ErrNoKey),
+		return nil, fault.With(fmt.Errorf("%w: none of the keys in pgp_private_keys match", driver.ErrNoKey),
 			"add the private key of one of its recipients")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
@@ -151,7 +151,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("the program gpg did not answer within %v; its agent may be waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
-		return nil, fault.With(fmt.Errorf("%w: the program %s is not found", driver.ErrNoKey, quote(k.gpg)),
+		return nil, fault.With(fmt.Errorf("%w: the program %s was not found", driver.ErrNoKey, quote(k.gpg)),
 			"install GnuPG, or set pgp_private_keys")
 	case strings.Contains(said, "\n[GNUPG:] DECRYPTION_OKAY") && (err == nil || errors.Is(err, world.ErrTooLong)):
 		if err != nil || len(dataKey) == 0 {

@@ -520,7 +520,7 @@ func TestMAC(t *testing.T) {
 	opens(t, m, one, `{"a":"1","l":["x","y"]}`)
 }
 
-// TestPartlyEncrypted: sops can leave values as they are, and then anybody can
+// TestPartlyEncrypted: sops can leave values as they are, and then anyone can
 // exchange them.
 //
 // Promise: Plaintext

@@ -222,7 +222,7 @@ func identityFunction() function.Function {
 func decodeBase64(s string) (string, error) {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil || !utf8.Valid(b) {
-		return "", &callError{"its argument is not UTF-8 text in base64" + orItself}
+		return "", &callError{"the argument is not base64-encoded UTF-8 text" + orItself}
 	}
 	return string(b), nil
 }

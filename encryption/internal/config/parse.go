@@ -65,7 +65,7 @@ type Options struct {
 // file that contains the block, alone or inside a terraform block. For blank text, Parse returns a
 // nil Config. Errors give positions in the text, under the name filename.
 //
-// Programs named in the text will run. Use [ParseEnvironment] for TF_ENCRYPTION, which anybody who
+// Programs named in the text will run. Use [ParseEnvironment] for TF_ENCRYPTION, which anyone who
 // can set an environment variable can write.
 //
 // Parse returns an [*attr.Error] for each unknown block, for each unknown argument of a known kind,
@@ -509,7 +509,7 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 		inner := p.content(block.Body, &targetSchema)
 		written, ok := inner.Attributes["method"]
 		if !ok {
-			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required, such as method = method.aes_gcm.main"))
+			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required; for example, method = method.aes_gcm.main"))
 			return
 		}
 		t.Fallbacks = append(t.Fallbacks, p.targetMethod(address, written))
@@ -568,7 +568,7 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	for _, misplaced := range []struct{ part, advice string }{
 		{`of type "terraform"`, " Only the content of the encryption block is required here."},
 		{`of type "encryption"`, " Only the content of the encryption block is required here."},
-		{`of type "backend"`, " It is only for the settings of statecrypt wrap, outside all other blocks; leave it out elsewhere."},
+		{`of type "backend"`, " It is only for the settings of statecrypt wrap, outside all other blocks; remove it elsewhere."},
 		{`of type "variable"`, " Variables need no declaration here: use them as var.NAME."},
 		{`of type "provider"`, ` A provider block configures a provider in Terraform; here, write the content of OpenTofu's encryption block, which begins with key_provider "pbkdf2" "main".`},
 		{"must have 2 labels", ` Write them in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
@@ -635,9 +635,9 @@ func thereAre(schema *hcl.BodySchema) string {
 		}
 	}
 	if len(names) == 0 {
-		return " Nothing belongs in this block; leave it out."
+		return " Nothing belongs in this block; remove it."
 	}
-	return " There are: " + strings.Join(names, ", ") + "."
+	return " Expected: " + strings.Join(names, ", ") + "."
 }
 
 func (p *parser) setting(address string, written *hcl.Attribute, read func(hcl.Expression) (cty.Value, error)) entries.Setting {

@@ -232,7 +232,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// What is wrong with a value waits until somebody uses it.
+// What is wrong with a value waits until someone uses it.
 // Errors are in the order of their places: HCL has them in any order.
 func TestErrorsInOrder(t *testing.T) {
 	t.Parallel()
@@ -331,7 +331,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// A secret that somebody forgot to quote, or put in the wrong place, must not
+// A secret that someone forgot to quote, or put in the wrong place, must not
 // come back in an error.
 //
 // Promise: Secrets in text

@@ -44,7 +44,7 @@ func words() []word {
 		{"Attribute redefined", "The argument \"method\"", "method is set twice; a second method, which only reads, belongs in a " +
 			"block of its own: fallback { method = method.aes_gcm.old }"},
 		{"Attribute redefined", "", "this argument is set twice; remove one of the two"},
-		{"Invalid argument name", "", "the name of an argument must not have quotation marks around it; remove them (JSON begins with {)"},
+		{"Invalid argument name", "", "argument names must not be quoted; remove the quotation marks, or begin with { if this is JSON"},
 		{"Unclosed configuration block", "", "the block that begins here is not closed; add the } that ends it"},
 		{"Unclosed configuration body", "", "a block is not closed; add the } that ends it"},
 		{"Argument or block definition required", "An argument or block definition is required here. To set", `to set an argument, write NAME = "value"`},
@@ -60,7 +60,7 @@ func words() []word {
 		{"Missing newline after argument", "", "the next argument is on a line of its own, and " + inQuotes},
 		{"Missing false expression", "", "a ? is followed by two values, with a colon between them"},
 		{"Invalid legacy index syntax|Nested splat expression|Index value required", "",
-			"an element of a list is in brackets, as in var.NAME[0]"},
+			"put a list index in square brackets, as in var.NAME[0]"},
 		{"Invalid attribute name", "", "a name is required after a dot; " + reference},
 		{"Missing close bracket|Unterminated tuple|Missing item separator|Unclosed index brackets", "",
 			"a [ is not closed, or a comma is missing in the list; add ] or the comma"},
@@ -76,9 +76,9 @@ func words() []word {
 		{"Unterminated object", "", "a { is not closed; add }"},
 		{"Invalid 'for' expression", "", "a for expression has the form [for x in LIST : VALUE]"},
 		{"Invalid string literal", "Template sequences", dollarBrace},
-		{"Invalid string literal", "", "a text in double quotes is required here"},
-		{"Unterminated string literal", "", `a text is not closed; add the quotation mark (") that ends it`},
-		{"Invalid escape sequence", "", `a backslash in a text is written \\; paths of Windows may have / in its place`},
+		{"Invalid string literal", "", "a string in double quotes is required here"},
+		{"Unterminated string literal", "", `a string is not closed; add the quotation mark (") that ends it`},
+		{"Invalid escape sequence", "", `write a backslash in a string as \\; Windows paths can use / instead`},
 		{"Unclosed template interpolation|Extra characters after interpolation", "", dollarBrace},
 		{"Unexpected |Invalid template |Invalid 'for' directive|Extra characters in ", "",
 			"%{ begins a directive, and what follows is none; for the two characters themselves, write %%{"},
@@ -99,7 +99,7 @@ func words() []word {
 
 		{"Extraneous data after value", "", "something follows the JSON, which ends here; remove it"},
 		{"Missing JSON value|Missing array element value|Invalid start of value", "",
-			"a value is required here: a text in double quotes, a number, true, false, an object or a list"},
+			"a value is required here: a string in double quotes, a number, true, false, an object or a list"},
 		{"Missing value", "", "the JSON is truncated; write it again"},
 		{"Invalid object property name", "", `names are in double quotes (") in JSON, as in {"state": {}}`},
 		{"Missing object value|Missing property value colon", "",
@@ -108,9 +108,9 @@ func words() []word {
 		{"Unclosed object|Mismatched bra", "", "a { or [ is not closed, or is closed by the other bracket; the command jq . shows where"},
 		{"Missing attribute s", "", "a comma is missing between two elements"},
 		{"Invalid array value", "", "a list has values, without names and colons"},
-		{"Invalid JSON number", "", "this is no number; texts are in double quotes (\")"},
-		{"Invalid JSON string", "", `a text is not closed, or has a line break, a backslash or a quotation mark in it, which are written \n, \\ and \"`},
-		{"Invalid JSON keyword", "", `names and texts are in double quotes (") in JSON; only true, false, null and numbers are not`},
+		{"Invalid JSON number", "", "this is not a number; put strings in double quotes (\")"},
+		{"Invalid JSON string", "", `a string is not closed, or has a line break, a backslash or a quotation mark in it, which are written \n, \\ and \"`},
+		{"Invalid JSON keyword", "", `in JSON, names and strings are in double quotes ("); only true, false, null and numbers are not`},
 		{"Incorrect JSON value type|Missing block label", "",
 			`in JSON, the kind and the name of a block are keys: {"key_provider": {"pbkdf2": {"main": {"iterations": 600000}}}}`},
 		{"Duplicate ", "", "this name is there twice; remove one of the two"},
@@ -144,7 +144,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	switch {
 	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")):
 		// The position of this error is the end of the text.
-		what = `a text is not closed; add the quotation mark (") that ends it`
+		what = `a string is not closed; add the quotation mark (") that ends it`
 	case !found:
 		what = "the syntax is wrong here: " + form
 	case form == formOfValues && strings.Contains(strings.ToLower(first.Summary), "block"):
@@ -225,7 +225,7 @@ func failed(diags hcl.Diagnostics) error {
 // noFunction returns the error for an unknown function. It repeats the name only if OpenTofu has
 // such a function, because any other name may be a secret without quotes.
 func noFunction(name string) error {
-	const instead = "; give the value in a variable, as var.NAME"
+	const instead = "; pass the value in a variable, such as var.NAME"
 	if _, ofFile := ofFiles("")[name]; ofFile || strings.Contains(elsewhere, " "+name+" ") {
 		return fmt.Errorf("the function %s cannot be used here%s", name, instead)
 	}
@@ -252,16 +252,16 @@ func ofCall(function, summary string) string {
 	case "format", "formatlist":
 		return "its arguments do not fit the format"
 	}
-	return "one of its arguments has the wrong type, such as a text in place of a list, or is out of range"
+	return "one of its arguments has the wrong type, such as a string where a list is expected, or is out of range"
 }
 
-const orItself = "; leave the function out if the argument is the value itself, such as a passphrase"
+const orItself = "; remove the function call if the argument is the value itself, such as a passphrase"
 
 // ofValue returns a message that replaces the summary of an HCL error in ops.go or expression*.go.
 func ofValue(summary string) string {
 	switch summary {
 	case "Invalid operand", "Operation failed":
-		return `numbers are required here; texts are joined between quotation marks, as in "${var.a}-${var.b}"`
+		return `numbers are required here; to join strings, use a template such as "${var.a}-${var.b}"`
 	case "Unsupported attribute":
 		return "the value has no part of this name; the whole value of a variable is var.NAME"
 	case "Invalid index", "Missing map element":

@@ -115,7 +115,7 @@ func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (e
 		}
 		some := slices.Concat([]string{a.Name}, a.Excludes)
 		if last := len(some) - 1; a.Required && last > 0 && !v.resolver.OnlyEnvironment && !slices.ContainsFunc(some, has) {
-			errs = append(errs, v.Errorf("", "one of %s and %s is required, but none of these has a value; check whether a variable is "+
+			errs = append(errs, v.Errorf("", "one of %s and %s is required, but none has a value; check whether a variable is "+
 				"empty",
 				strings.Join(some[:last], ", "), some[last]))
 		}

@@ -23,7 +23,7 @@ func checkOf(a attr.Attr, variable string) attr.Check {
 		return attr.Text(func(text string) error { return odd(notInURL(text, a.Form == attr.Path), briefly(a.Doc)) })
 	case a.Form == attr.Version:
 		return attr.Is(func(text string) bool { return text != "" },
-			"an empty string is not a version; leave out this argument to read the current version")
+			"an empty string is not a version; remove this argument to read the current version")
 	}
 	return attr.Check{}
 }

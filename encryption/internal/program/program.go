@@ -232,12 +232,12 @@ func (c Command) notFound(err error) error {
 		return fmt.Errorf("%w: %s is only in the current directory; write it with a path", errNotRun, c.name())
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		if strings.ContainsAny(c.Argv[0], " \t") {
-			return fmt.Errorf(`%w: its name is not found and has spaces; make each word of the command a separate element, or use ["sh", "-c", "…"] for a shell command`, errNotRun)
+			return fmt.Errorf(`%w: its name was not found and has spaces; make each word of the command a separate element, or use ["sh", "-c", "…"] for a shell command`, errNotRun)
 		}
 		if strings.HasPrefix(c.Argv[0], "~") {
 			return fmt.Errorf("%w: ~ is not expanded in a command; use the absolute path, for example with pathexpand(\"~/…\")", errNotRun)
 		}
-		return fmt.Errorf("%w: %s is not found; install the program, or correct its path", errNotRun, c.name())
+		return fmt.Errorf("%w: %s was not found; install the program, or correct its path", errNotRun, c.name())
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s is not executable; run chmod +x on it", errNotRun, c.name())
 	}

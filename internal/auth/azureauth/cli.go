@@ -42,7 +42,7 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 		return nil, errors.New(half)
 	}
 	if _, err := world.Find("az"); err != nil {
-		return nil, fault.Known(errors.New("no way to authenticate is configured, and the Azure CLI (az) is not found; set "+
+		return nil, fault.Known(errors.New("no way to authenticate is configured, and the Azure CLI (az) was not found; set "+
 			"tenant_id and client_id with client_secret or client_certificate, or set use_oidc, use_msi or "+
 			"use_aks_workload_identity"),
 			fault.NoCredentials{})

@@ -40,7 +40,7 @@ func TestReadPathOrContents(t *testing.T) {
 	}
 }
 
-// A token that somebody else renews is used as it is, by whoever asks.
+// A token that someone else renews is used as it is, by whoever asks.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	bearer, err := Access{Token: "token", Credentials: "canary"}.Open(t.Context())

@@ -61,6 +61,6 @@ func askAzure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := pipeline.Do(request); err == nil {
-		t.Error("somebody answered")
+		t.Error("someone answered")
 	}
 }

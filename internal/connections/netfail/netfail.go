@@ -201,13 +201,13 @@ type Warning struct {
 // server, and harm says what an attacker on the network can do.
 func Unverified(whose, because, harm string) Warning {
 	return Warning{NotVerified, "The certificate of " + whose + " was not verified, because " + because +
-		". Anybody on the network path can " + harm + "."}
+		". Anyone on the network path can " + harm + "."}
 }
 
 // Unencrypted returns the warning about a connection without TLS. The parameter what names the data that was
 // sent over it.
 func Unencrypted(what, because, harm string) Warning {
-	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anybody on the network path can " + harm + "."}
+	return Warning{NotEncrypted, what + " sent without encryption, because " + because + ". Anyone on the network path can " + harm + "."}
 }
 
 // Exposed records which services were called without encryption. It is for callers that cannot know this in
@@ -247,7 +247,7 @@ func (e *Exposed) Warning() Warning {
 	if len(services) == 0 {
 		return Warning{}
 	}
-	return Unencrypted("The credentials were", "the endpoint of "+strings.Join(services, ", and that of ")+" begins with http", "read them")
+	return Unencrypted("The credentials were", "the "+strings.Join(services, " endpoint and the ")+" endpoint begins with http", "read them")
 }
 
 // IsLoopback reports whether connections to host stay on this machine. The name localhost always refers to

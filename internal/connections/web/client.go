@@ -196,7 +196,7 @@ func (w Wire) explain(ctx context.Context, err error, tries int) error {
 func MayLead(from, to *url.URL) error {
 	switch {
 	case to.Scheme == "http" && from.Scheme == "https":
-		return errors.New("at an http address instead of https, so anybody on the network path could read and replace the state")
+		return errors.New("at an http address instead of https, so anyone on the network path could read and replace the state")
 	case to.Scheme != "https" && to.Scheme != "http", to.Hostname() == "", to.Opaque != "":
 		return errors.New("at an address that is neither http nor https")
 	case to.User != nil:

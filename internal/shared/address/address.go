@@ -55,7 +55,7 @@ func Parse(text string) (Address, error) {
 	case len(names) == 2 && (names[0] == "output" || names[0] == "outputs"):
 		return Address{}, errors.New("this is an output, not a resource; use statecrypt_remote_state to read outputs")
 	case len(names) == 3 && names[0] == "resource":
-		return Address{}, errors.New("the address of a resource begins with its type; leave out \"resource.\" before it")
+		return Address{}, errors.New("the address of a resource begins with its type; remove the leading \"resource.\"")
 	case len(names) > 2:
 		return Address{}, errAttribute
 	case len(names) != 2:
@@ -75,7 +75,7 @@ func Parse(text string) (Address, error) {
 	return a, nil
 }
 
-var errAttribute = errors.New("the address of a resource ends with its name or an instance key; leave out the attribute, and use " +
+var errAttribute = errors.New("the address of a resource ends with its name or an instance key; remove the attribute, and use " +
 	"attributes.NAME of the result")
 
 // The modes of a resource.
@@ -109,7 +109,7 @@ func traverse(text string) (hcl.Traversal, error) {
 		return steps, nil
 	}
 	if strings.Contains(text, "[*]") {
-		return nil, errors.New("this is not an address; for all instances, leave out [*], as in aws_instance.web")
+		return nil, errors.New("this is not an address; for all instances, remove [*], as in aws_instance.web")
 	}
 	first, at := diags[0], ""
 	if first.Subject != nil {

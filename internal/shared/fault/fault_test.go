@@ -90,7 +90,7 @@ func TestVoice(t *testing.T) {
 	}
 }
 
-// A placeholder in the text of somebody else stays as it is.
+// A placeholder in the text of someone else stays as it is.
 func TestPlaceholdersOfOthers(t *testing.T) {
 	t.Parallel()
 	const foreign = "see {credentials} and {settings}"

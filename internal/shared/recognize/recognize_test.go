@@ -204,7 +204,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestChosen: what somebody may have chosen for a passphrase is taken, although it begins as
+// TestChosen: what someone may have chosen for a passphrase is taken, although it begins as
 // something else does.
 func TestChosen(t *testing.T) {
 	t.Parallel()

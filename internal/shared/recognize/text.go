@@ -125,8 +125,8 @@ var things = []struct {
 	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
 
 	// These rules check the form of a text.
-	{Token, Thing{is: "begins with Bearer, which is added to it anyway", mend: same("; leave it out")}, whole(`(?i)^bearer `)},
-	{Token, Thing{is: "begins with token, which is added to it anyway", mend: same("; leave it out")}, whole(`(?i)^token `)},
+	{Token, Thing{is: "begins with Bearer, which is added to it anyway", mend: same("; remove it")}, whole(`(?i)^bearer `)},
+	{Token, Thing{is: "begins with token, which is added to it anyway", mend: same("; remove it")}, whole(`(?i)^token `)},
 	{Identity, Thing{is: "is a public key (age1…), which can only encrypt",
 		mend: same("; use the matching identity (AGE-SECRET-KEY-…)")}, whole(`(?m)^age1`)},
 	{Identity, Thing{is: "is an SSH public key, which can only encrypt",

@@ -9,7 +9,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/mixes"
 )
 
-// hostile is what somebody would set a variable to who wants a secret.
+// hostile is what someone would set a variable to who wants a secret.
 func (a arena) hostile(name string) []string {
 	switch {
 	case strings.Contains(strings.ToUpper(name), "PROXY"):

@@ -110,14 +110,14 @@ func (l *location) advice(code string) string {
 	return answers.Find([]answers.Row{
 		{Code: "ContainerNotFound", Text: "there is no container " + l.container + "; check container_name and storage_account_name"},
 		{Code: "ContainerBeingDeleted ContainerDisabled", Text: "the container " + l.container + " is disabled or being deleted"},
-		{Code: "ResourceNotFound AccountNotFound", Text: "there is no such account or container, or the credentials may not see it; " +
+		{Code: "ResourceNotFound AccountNotFound", Text: "there is no such account or container, or the credentials have no access to it; " +
 			"check storage_account_name, container_name and the credentials"},
 		{Code: "AccountIsDisabled AccountBeingCreated", Text: "the account is disabled, or does not exist yet"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Unless: !isSAS,
 			Text: "the shared access signature does not allow " + acting + " blobs; create a signature with the " +
 				permission + " for blobs"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions",
-			Text: "the identity may not " + act + " blobs; give it the role " +
+			Text: "the identity is not allowed to " + act + " blobs; give it the role " +
 				"Storage Blob Data " + role + " on the container; a new role takes effect after some minutes"},
 		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature is expired, not yet valid, or not of this account; " +
 			"check sas_token in {credentials}, and the clock of this machine"},

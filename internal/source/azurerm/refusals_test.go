@@ -32,31 +32,31 @@ func TestRefusals(t *testing.T) {
 		code   string
 		block  attrs
 	}{
-		"no container":         {404, "ContainerNotFound", withKey()},
-		"container goes":       {409, "ContainerBeingDeleted", withKey()},
-		"no account":           {404, "ResourceNotFound", withKey()},
-		"404 of somebody else": {404, "", withKey()},
-		"unknown code":         {404, "canaryNotFound", withKey()},
-		"code of another 404":  {403, "BlobNotFound", withKey()},
-		"no role":              {403, "AuthorizationPermissionMismatch", withSecret()},
-		"no permission":        {403, "AuthorizationPermissionMismatch", sas},
-		"wrong key":            {403, "AuthenticationFailed", withKey()},
-		"wrong signature":      {403, "AuthenticationFailed", sas},
-		"wrong token":          {403, "AuthenticationFailed", withSecret()},
-		"wrong tenant":         {401, "InvalidAuthenticationInfo", withSecret()},
-		"firewall":             {403, "AuthorizationFailure", withKey()},
-		"no keys allowed":      {403, "KeyBasedAuthenticationNotPermitted", withKey()},
-		"address":              {403, "AuthorizationSourceIPMismatch", sas},
-		"other service":        {403, "AuthorizationServiceMismatch", sas},
-		"anonymous":            {409, "PublicAccessNotPermitted", sas},
-		"disabled":             {403, "AccountIsDisabled", withKey()},
-		"archive":              {409, "BlobArchived", withKey()},
-		"customer's key":       {409, "BlobUsesCustomerSpecifiedEncryption", withKey()},
-		"no customer's key":    {409, "BlobDoesNotUseCustomerSpecifiedEncryption", withKey()},
-		"version":              {400, "InvalidQueryParameterValue", withKey()},
-		"busy":                 {503, "ServerBusy", withKey()},
-		"broken":               {500, "InternalError", withKey()},
-		"teapot":               {418, "", withKey()},
+		"no container":        {404, "ContainerNotFound", withKey()},
+		"container goes":      {409, "ContainerBeingDeleted", withKey()},
+		"no account":          {404, "ResourceNotFound", withKey()},
+		"404 of someone else": {404, "", withKey()},
+		"unknown code":        {404, "canaryNotFound", withKey()},
+		"code of another 404": {403, "BlobNotFound", withKey()},
+		"no role":             {403, "AuthorizationPermissionMismatch", withSecret()},
+		"no permission":       {403, "AuthorizationPermissionMismatch", sas},
+		"wrong key":           {403, "AuthenticationFailed", withKey()},
+		"wrong signature":     {403, "AuthenticationFailed", sas},
+		"wrong token":         {403, "AuthenticationFailed", withSecret()},
+		"wrong tenant":        {401, "InvalidAuthenticationInfo", withSecret()},
+		"firewall":            {403, "AuthorizationFailure", withKey()},
+		"no keys allowed":     {403, "KeyBasedAuthenticationNotPermitted", withKey()},
+		"address":             {403, "AuthorizationSourceIPMismatch", sas},
+		"other service":       {403, "AuthorizationServiceMismatch", sas},
+		"anonymous":           {409, "PublicAccessNotPermitted", sas},
+		"disabled":            {403, "AccountIsDisabled", withKey()},
+		"archive":             {409, "BlobArchived", withKey()},
+		"customer's key":      {409, "BlobUsesCustomerSpecifiedEncryption", withKey()},
+		"no customer's key":   {409, "BlobDoesNotUseCustomerSpecifiedEncryption", withKey()},
+		"version":             {400, "InvalidQueryParameterValue", withKey()},
+		"busy":                {503, "ServerBusy", withKey()},
+		"broken":              {500, "InternalError", withKey()},
+		"teapot":              {418, "", withKey()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +205,7 @@ func TestCustomerProvidedKey(t *testing.T) {
 	says.Error(t, "another", err)
 }
 
-// A blob that somebody else made, without a content type and the like, is one.
+// A blob that someone else made, without a content type and the like, is one.
 func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	s := newAccount()

@@ -155,8 +155,8 @@ func CheckBlobName(name string) error {
 	parts := strings.Split(name, "/")
 	if name == "" || slices.Contains(parts, ".") || slices.Contains(parts, "..") || len(name) > 1024 || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(name, `\`) {
-		return fmt.Errorf("%s is not a valid blob name; use 1 to 1024 characters, without control characters, backslashes, and parts "+
-			"that are . or .. alone", outside.Quoted(name, 100))
+		return fmt.Errorf("%s is not a valid blob name; use 1 to 1024 characters, with no control characters or backslashes, and no part "+
+			"that is just . or ..", outside.Quoted(name, 100))
 	}
 	return nil
 }

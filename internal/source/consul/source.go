@@ -199,7 +199,7 @@ func unpack(data []byte, limit int64, parts bool) ([]byte, error) {
 	case parts:
 		return nil, torn("gzip cannot decompress them")
 	}
-	return nil, errors.New("the state is damaged, because gzip cannot decompress it; restore an intact copy")
+	return nil, errors.New("gzip cannot decompress the state, so it is damaged; restore an intact copy")
 }
 
 func checksum(data []byte) string {
@@ -240,7 +240,7 @@ func readIndex(value []byte) (*index, error) {
 	var x index
 	if json.Unmarshal(members[hash], &x.hash) != nil || json.Unmarshal(members["chunks"], &x.chunks) != nil ||
 		!md5Pattern.MatchString(x.hash) {
-		return nil, errors.New("the value is not a state, or a list of its parts, as written by the consul backend; check path")
+		return nil, errors.New("the value is neither a state nor a list of state chunks written by the consul backend; check the path")
 	}
 	return &x, nil
 }

@@ -29,7 +29,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	case g.String("endpoint") == "" && !withAccount.MatchString(l.Bucket):
 		return l, req.Errorf("bucket", "the name of a COS bucket ends with the APPID of its account, as in states-1258798060")
 	case req.Bool("accelerate") && g.String("endpoint") != "":
-		return l, req.Errorf("accelerate", "accelerate and the endpoint in the credentials name different endpoints; remove one of them")
+		return l, req.Errorf("accelerate", "accelerate and the endpoint in the credentials conflict; remove one of them")
 	}
 	endpoint, err := object.Endpoint(g, "endpoint", host)
 	if err != nil {

@@ -88,7 +88,7 @@ func CheckPath(path string) error {
 			"git or s3", outside.Quoted(scheme, 20))
 	}
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
-		return errors.New("~ only stands for your own home directory; begin the path with ./~ if the name of the file begins with ~")
+		return errors.New("~ can only be used for your own home directory; if the file name itself begins with ~, write ./~")
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (l location) explain(err error) error {
 			missing += fmt.Sprintf("; check the path, which exists only as far as %q", folder)
 		}
 		if mistake == "" && !filepath.IsAbs(l.path) {
-			missing += "; a relative path such as this one starts in the working directory; add ${path.module}/ before it to start in " +
+			missing += "; a relative path is resolved from the working directory; add ${path.module}/ before it to resolve it from " +
 				"the module"
 		}
 		return &source.MissingError{Detail: missing, Mistaken: mistake != ""}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWriting: a file that somebody writes is read once more before anything is said of it.
+// TestWriting: a file that someone writes is read once more before anything is said of it.
 //
 // Promise: States in stores
 func TestWriting(t *testing.T) {

@@ -109,7 +109,7 @@ func (o Object) notFound(c complaint) error {
 		}
 		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
-		return errors.New("the bucket does not exist (404 Not Found); check bucket")
+		return errors.New("the bucket does not exist (404 Not Found); check the bucket argument")
 	}
 	return errors.New("the service answered 404 Not Found without saying that the object does not exist; check that the bucket exists, and " +
 		"storage_custom_endpoint in {credentials}")
@@ -144,7 +144,7 @@ func (c complaint) explain() string {
 		{"cloudKmsDisabledKey", "Cloud KMS key is disabled", "the object's Cloud KMS key is disabled or destroyed"},
 		{"cloudKmsDecryptionKeyNotFound", "Cloud KMS decryption key not found",
 			"the object's Cloud KMS key no longer exists"},
-		{"", "Permission denied on Cloud KMS key", "Cloud Storage may not use the object's Cloud KMS key; grant its service agent " +
+		{"", "Permission denied on Cloud KMS key", "Cloud Storage is not allowed to use the object's Cloud KMS key; grant its service agent " +
 			"roles/cloudkms.cryptoKeyEncrypterDecrypter on the key"},
 		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "requests to this bucket are paid by " +
 			"the requester; set GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays, or quota_project_id in the credentials"},

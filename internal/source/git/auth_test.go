@@ -328,7 +328,7 @@ func TestNoCredentials(t *testing.T) {
 	sourcetest.Lacks(t, err, "credentials.git", `url = "`+server.URL+`"`, "username = var.git_username", "password = var.git_password")
 	mustNotBeMissing(t, err)
 	if took := time.Since(begin); took > time.Minute {
-		t.Errorf("it took %v: somebody was asked", took)
+		t.Errorf("it took %v: someone was asked", took)
 	}
 }
 

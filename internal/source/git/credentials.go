@@ -245,7 +245,7 @@ func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, 
 	case "", "yes", "accept-new":
 	case "no":
 		a.warnings = []source.Warning{{Title: netfail.NotVerified, Text: "The ssh server's host key was not verified " +
-			"(strict_host_key_checking, or StrictHostKeyChecking in the environment, is \"no\"), so the state may come from somebody " +
+			"(strict_host_key_checking, or StrictHostKeyChecking in the environment, is \"no\"), so the state may come from someone " +
 			"else's server."}}
 	default:
 		return nil, grant.Errorf(hostKeysAttr, `"yes", "accept-new" or "no" is required`)

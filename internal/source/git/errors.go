@@ -224,7 +224,7 @@ func (d *repository) explain(err error, at ref) error {
 		return err
 	}
 	if errors.Is(err, errNoCommit) {
-		return fmt.Errorf("%s is not a commit; a branch, a tag of a commit or a commit ID is required", at)
+		return fmt.Errorf("%s is not a commit; specify a branch, a tag that points to a commit, or a commit ID", at)
 	}
 	failed, ok := errors.AsType[*commandError](err)
 	if !ok {

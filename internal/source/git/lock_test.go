@@ -202,7 +202,7 @@ func TestLockBranchIsNotTheState(t *testing.T) {
 	}
 }
 
-// Anybody who may push a branch may write anything here.
+// Anyone who may push a branch may write anything here.
 //
 // Promise: Text from outside
 func TestHostileLocks(t *testing.T) {
@@ -306,7 +306,7 @@ func TestManyLocks(t *testing.T) {
 	}
 }
 
-// A name that this system cannot store must not keep anybody from the state.
+// A name that this system cannot store must not keep anyone from the state.
 func TestLockThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	repo := gittest.NewRepo(t, gittest.RepoOptions{})

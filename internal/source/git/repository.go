@@ -84,7 +84,7 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	if d.isUnverified(ctx) {
 		a.warnings = append(a.warnings, source.Warning{Title: netfail.NotVerified, Text: "The TLS certificate of the git server was not " +
 			"verified (GIT_SSL_NO_VERIFY is set, or http.sslVerify in the git configuration is false), so the state may come from " +
-			"somebody else's server."})
+			"someone else's server."})
 	}
 	if !a.ownPassword {
 		d.ssh, err = d.sshCommand(ctx)

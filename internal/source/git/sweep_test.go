@@ -23,7 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
-// stranger is somebody who sets variables and wants the password of a block: a
+// stranger is someone who sets variables and wants the password of a block: a
 // server with a certificate of its own, a proxy that leads to it, and a program
 // and files that keep whatever they see.
 type stranger struct {
@@ -239,7 +239,7 @@ func numbered(v mixes.Variables) vars {
 }
 
 // gitsEnviron is what git gets for the repository of a place, beside the secrets of a
-// block, if somebody sets variables.
+// block, if someone sets variables.
 func gitsEnviron(t *testing.T, at place, block, variables vars) string {
 	t.Helper()
 	r := runOf("", variables, block)

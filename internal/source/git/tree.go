@@ -122,7 +122,7 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 	case modeSubmodule:
 		return entry{}, fmt.Errorf("the path %s is a submodule; read the file from the submodule's own repository", shown(name))
 	}
-	return entry{}, fmt.Errorf("the path %s is neither a file nor a directory (mode %s); check path", shown(name), e.mode)
+	return entry{}, fmt.Errorf("the path %s is neither a file nor a directory (mode %s); check the path", shown(name), e.mode)
 }
 
 func (t *tree) missing(name string, credentialsSent bool) error {
@@ -150,7 +150,7 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 	}
 	t.each(func(_, n []byte) bool {
 		if strings.EqualFold(string(n), sought) && string(n) != sought {
-			detail += fmt.Sprintf("; there is %s, and paths in git are case-sensitive", shown(string(n)))
+			detail += fmt.Sprintf("; there is a file %s, but paths in git are case-sensitive", shown(string(n)))
 			isMistake = true
 			return false
 		}

@@ -51,7 +51,7 @@ func TestRealGitea(t *testing.T) {
 		}
 		p.Compare(t, "default", snap.Data, g.Do(t, http.MethodGet, states+name, reader, "", http.StatusOK))
 		p.CheckShown(t, "default", snap.Data)
-		// While somebody writes, it can be read.
+		// While someone writes, it can be read.
 		g.Do(t, http.MethodPost, states+name+"/lock", writer, `{"ID":"1","Operation":"OperationTypeApply","Who":"a@b"}`, http.StatusOK)
 		if _, err := at(name, "ci", reader).fetch(t); err != nil {
 			t.Errorf("%s, locked: %v", name, err)
@@ -68,7 +68,7 @@ func TestRealGitea(t *testing.T) {
 		"no token":               {},
 		"wrong token":            {"ci", "0123456789012345678901234567890123456789"},
 		"token for other things": {"ci", g.NewToken(t, "ci", "read:repository")},
-		"token of somebody else": {"stranger", g.NewToken(t, "stranger", "read:package")},
+		"token of someone else":  {"stranger", g.NewToken(t, "stranger", "read:package")},
 		"wrong password":         {"stranger", "wrong"},
 	} {
 		for _, state := range []string{stored, "never-written"} {

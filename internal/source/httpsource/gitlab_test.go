@@ -11,7 +11,7 @@ import (
 )
 
 // gitlab answers like the state API of GitLab: it takes a token in a header of
-// its own, or as the password of anybody; a wrong token is unauthorized; a
+// its own, or as the password of anyone; a wrong token is unauthorized; a
 // project that one may not see is not there; and a state that was never
 // written has no content, or is not there.
 func gitlab(t *testing.T) *recorder {
@@ -42,7 +42,7 @@ func gitlab(t *testing.T) *recorder {
 
 func TestGitLab(t *testing.T) {
 	basic := func(token string) attrs {
-		return attrs{"username": cty.StringVal("anybody"), "password": cty.StringVal(token + "-" + canary)}
+		return attrs{"username": cty.StringVal("anyone"), "password": cty.StringVal(token + "-" + canary)}
 	}
 	header := func(name, token string) attrs {
 		return attrs{"headers": cty.MapVal(attrs{name: cty.StringVal(token + "-" + canary)})}

@@ -94,7 +94,7 @@ func (s *apiServer) isReady(t *testing.T, certificate string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// do asks the server as somebody, and returns its status.
+// do asks the server as someone, and returns its status.
 func (s *apiServer) do(t *testing.T, token, method, path string, body any) int {
 	t.Helper()
 	text, err := json.Marshal(body)
@@ -149,7 +149,7 @@ func (s *apiServer) allow(t *testing.T, secrets ...string) {
 	})
 }
 
-// States that a real CLI stores in a real cluster are read back by somebody who
+// States that a real CLI stores in a real cluster are read back by someone who
 // may get these secrets, by their names, and do nothing else.
 func TestRealAPIServer(t *testing.T) {
 	s := startAPIServer(t)

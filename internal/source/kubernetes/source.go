@@ -219,7 +219,7 @@ func unpack(packed []byte, limit int64) ([]byte, error) {
 	case errors.Is(err, meter.ErrExpands):
 		return nil, fmt.Errorf("the state in the secret: %w", err)
 	case err != nil:
-		return nil, errors.New("the state in the secret is damaged or incomplete, because gzip cannot decompress it; try again if the " +
+		return nil, errors.New("gzip cannot decompress the state in the secret, so it is damaged or incomplete; try again if the " +
 			"state was just written")
 	}
 	return data, nil

@@ -127,7 +127,7 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 	case code != "UnknownError" && aCode.MatchString(code): // another vendor's code, not the SDK's substitute
 		return fmt.Sprintf("%s: the request failed (%d %s)", s.Words.Store, status, code)
 	}
-	return fmt.Sprintf("%s: the request failed, with the HTTP status %d", s.Words.Store, status)
+	return fmt.Sprintf("%s: the request failed with HTTP status %d", s.Words.Store, status)
 }
 
 func (s Store) known(o Object, status int, code, message, region string) string {
@@ -135,8 +135,8 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 	return answers.Find([]answers.Row{
 		{Unless: !isClash(code, message), Text: "on this store, a key cannot be both an object and a folder, but another object has the " +
 			"name of a folder in this key, or there are objects below this key; choose another key"},
-		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, "+
-			"and the endpoint if it is set", o.Bucket)},
+		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account that the credentials belong to, "+
+			"and the endpoint if one is set", o.Bucket)},
 		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid"},
 		{Code: "NoSuchVersion", Text: "the object has no such version"},
 		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the store does not know the version"},
@@ -206,10 +206,10 @@ func (s Store) denied(o Object, message string) string {
 	}
 	switch {
 	case w.List != "" && o.CustomerKey != nil:
-		text += fmt.Sprintf(". %s also denies access if %s is wrong, or if the object does not exist and the identity may not list the "+
+		text += fmt.Sprintf(". %s also denies access if %s is wrong, or if the object does not exist and the identity is not allowed to list the "+
 			"bucket (%s)", w.Store, w.CustomerKey, w.List)
 	case w.List != "":
-		text += fmt.Sprintf(". %s also denies access if the object does not exist and the identity may not list the bucket (%s)", w.Store, w.List)
+		text += fmt.Sprintf(". %s also denies access if the object does not exist and the identity is not allowed to list the bucket (%s)", w.Store, w.List)
 	case o.CustomerKey != nil:
 		text += "; check " + w.CustomerKey
 	}
@@ -232,9 +232,9 @@ func (s Store) invalid(o Object) string {
 func (s Store) elsewhere(region string) string {
 	own := s.Client.Options().Region
 	if len(region) >= 40 || !regionName.MatchString(region) || region == own {
-		return fmt.Sprintf("the bucket is not in the region %s, and nothing was sent elsewhere; check region, and the endpoint if it is set", own)
+		return fmt.Sprintf("the bucket is not in the region %s, and nothing was sent elsewhere; check the region, and the endpoint if one is set", own)
 	}
-	return fmt.Sprintf("the bucket is in the region %s, to which nothing was sent; set region", region)
+	return fmt.Sprintf("the bucket is in another region, %s, and nothing was sent there; set region", region)
 }
 
 // strange returns the error message for a response that does not come from a store.

@@ -68,7 +68,7 @@ func CheckKeys(keys aws.Credentials) error {
 	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
 		for _, r := range s {
 			if r > unicode.MaxASCII || !unicode.IsPrint(r) || r == ' ' || r == ',' || r == '/' && s == keys.AccessKeyID {
-				return errors.New("keys and tokens consist of letters, digits and a few signs, without spaces; copy the whole value")
+				return errors.New("keys and tokens consist of letters, digits and a few symbols, without spaces; copy the whole value")
 			}
 		}
 	}

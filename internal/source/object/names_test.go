@@ -52,7 +52,7 @@ func TestIsLabel(t *testing.T) {
 }
 
 // Keys are asked for once, again when they end soon, and no longer than
-// somebody waits for them.
+// someone waits for them.
 func TestRenewed(t *testing.T) {
 	for _, c := range []struct {
 		lasts []time.Duration // of the keys, in the order in which they are given

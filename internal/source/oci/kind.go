@@ -37,15 +37,15 @@ func Vendor() object.Vendor {
 			Store: "Oracle Object Storage", Short: "Oracle",
 			Read: "OBJECT_READ", CustomerKey: "sse_customer_key",
 			Reasons: map[string]string{
-				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user may not read it (Oracle gives the " +
+				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user is not allowed to read it (Oracle gives the " +
 					"same answer for both); check that the policy allows reading objects in its compartment",
-				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user may not read it (Oracle gives " +
+				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user is not allowed to read it (Oracle gives " +
 					"the same answer for both); check that the policy allows reading objects in its compartment",
 				"NamespaceNotFound": "there is no such namespace in the region",
 				"NotAuthenticated":  "the Customer Secret Key is not valid; check it in {credentials}",
-				"NotAuthorizedOrNotFound": "the object does not exist, or the user may not read it (Oracle gives the same answer " +
+				"NotAuthorizedOrNotFound": "the object does not exist, or the user is not allowed to read it (Oracle gives the same answer " +
 					"for both)",
-				"BucketNotAuthorizedOrNotFound": "the bucket does not exist, or the user may not read it (Oracle gives the same answer " +
+				"BucketNotAuthorizedOrNotFound": "the bucket does not exist, or the user is not allowed to read it (Oracle gives the same answer " +
 					"for both)",
 			},
 		},

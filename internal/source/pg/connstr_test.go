@@ -78,7 +78,7 @@ func FuzzConnStr(f *testing.F) {
 			delete(s, key)
 		}
 		if s["user"] == "" {
-			s["user"] = "somebody"
+			s["user"] = "someone"
 		}
 		if s["host"] == "" || strings.HasPrefix(s["host"], ",") {
 			s["host"] = "localhost"

@@ -176,7 +176,7 @@ func (s *session) next() pgproto3.FrontendMessage {
 	return m
 }
 
-// login lets anybody in.
+// login lets anyone in.
 func (s *session) login() bool {
 	return s.start() && s.say(&pgproto3.AuthenticationOk{}, &pgproto3.BackendKeyData{ProcessID: 1, SecretKey: []byte{0, 0, 0, 1}},
 		ready) == nil

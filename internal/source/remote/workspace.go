@@ -59,7 +59,7 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	err := x.getDocument(ctx, at(service, "organizations", x.organization, "workspaces", x.workspace), &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
-			return fmt.Errorf("there is no workspace %s in the organization %s, or the token may not see it (%s answered %s); check both names, "+
+			return fmt.Errorf("there is no workspace %s in the organization %s, or the token has no access to it (%s answered %s); check both names, "+
 				"and give the token's team a permission on the workspace", x.workspace, x.organization, x.origin(), web.Status(code))
 		})
 	}
@@ -144,15 +144,15 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	err := x.getDocument(ctx, from, &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
-			instead := ", or set outputs_only if it may read outputs"
+			instead := ", or set outputs_only if it can read only the outputs"
 			if x.outputsOnly {
 				instead = ""
 			}
-			denied := fmt.Errorf("the token may not read the states of the workspace (%s answered %s); give its team \"Read\" for the "+
+			denied := fmt.Errorf("the token is not allowed to read the states of the workspace (%s answered %s); give its team \"Read\" for the "+
 				"workspace's state versions%s", x.origin(), web.Status(code), instead)
 			switch {
 			case x.version != "":
-				return fmt.Errorf("there is no state version %s, or the token may not read it (%s answered %s); "+
+				return fmt.Errorf("there is no state version %s, or the token is not allowed to read it (%s answered %s); "+
 					"check state_version, and that the token's team has \"Read\" for the workspace's state versions", x.version, x.origin(),
 					web.Status(code))
 			case code == http.StatusNotFound:

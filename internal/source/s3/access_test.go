@@ -175,7 +175,7 @@ func TestSTSWithoutEncryption(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(snap.Warnings) != c.want || c.want > 0 && snap.Warnings[0].Text != "The credentials were sent without encryption, because "+
-					"the endpoint of STS begins with http. Anybody on the network path can read them." {
+					"the STS endpoint begins with http. Anyone on the network path can read them." {
 					t.Errorf("got %q", snap.Warnings)
 				}
 			}

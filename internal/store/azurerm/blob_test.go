@@ -43,7 +43,7 @@ func life(t *testing.T, s store.State, serial int) error {
 	return errors.Join(err, s.Unlock(t.Context(), "1"))
 }
 
-// TestCarried: a write keeps what somebody has added to the blob by hand, while the lock was held, too.
+// TestCarried: a write keeps what someone has added to the blob by hand, while the lock was held, too.
 func TestCarried(t *testing.T) {
 	t.Parallel()
 	s := atAzure(t)
@@ -66,7 +66,7 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// TestCreatedMeanwhile: a state that somebody has made since the blob was looked for is not emptied by the lock. Both
+// TestCreatedMeanwhile: a state that someone has made since the blob was looked for is not emptied by the lock. Both
 // CLIs do that.
 //
 // Promise: States in stores
@@ -94,7 +94,7 @@ func TestCreatedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestWrittenMeanwhile: a state that somebody without a lock has written between our look and our write stays, whether
+// TestWrittenMeanwhile: a state that someone without a lock has written between our look and our write stays, whether
 // the content or only the metadata have changed, and so does an identical one.
 //
 // Promise: States in stores
@@ -437,7 +437,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestCosts: a list has what anybody has written who can write to the container.
+// TestCosts: a list has what anyone has written who can write to the container.
 func TestCosts(t *testing.T) {
 	const list = `<?xml version="1.0"?><EnumerationResults><Blobs><Blob><Name>a</Name></Blob></Blobs></EnumerationResults>`
 	amplification.Grow(t, 300, amplification.InXML(list), func(_ *testing.T, file string) func() error {

@@ -231,7 +231,7 @@ func (s *state) proveLease(ctx context.Context) error {
 	}
 	if err == nil {
 		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a remaining lock is reported later
-		err = errors.New("the server grants a lease that somebody else holds, so two runs could both hold the lock; keep the state " +
+		err = errors.New("the server grants a lease that someone else holds, so two runs could both hold the lock; keep the state " +
 			"elsewhere")
 	}
 	return err

@@ -99,7 +99,7 @@ func TestUndescribed(t *testing.T) {
 		if err := state.Unlock(t.Context(), held.By.ID+"0"); !isHeldBy(err, held.By.ID) {
 			t.Errorf("%s, another ID: %v", what, err)
 		}
-		s.Change(containerOf, name, true, func(*azuretest.Blob) {}) // somebody works with the lease
+		s.Change(containerOf, name, true, func(*azuretest.Blob) {}) // someone works with the lease
 		if by, err := state.Holder(t.Context()); err != nil || strings.HasPrefix(by.ID, undescribed) == (by.ID == held.By.ID) {
 			t.Errorf("%s, changed: %v, %v", what, by, err)
 		}
@@ -140,9 +140,9 @@ func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]func(b *azuretest.Blob){
 		"broken":                          func(b *azuretest.Blob) { b.Lease, b.Broken = "", b.Lease },
-		"of somebody else, described":     func(b *azuretest.Blob) { b.Lease, b.Metadata = other, left(other, storetest.Lock(other)).Metadata },
-		"of somebody else, undescribed":   func(b *azuretest.Blob) { b.Lease = other },
-		"of somebody else, no metadata":   func(b *azuretest.Blob) { b.Lease, b.Metadata = other, nil },
+		"of someone else, described":      func(b *azuretest.Blob) { b.Lease, b.Metadata = other, left(other, storetest.Lock(other)).Metadata },
+		"of someone else, undescribed":    func(b *azuretest.Blob) { b.Lease = other },
+		"of someone else, no metadata":    func(b *azuretest.Blob) { b.Lease, b.Metadata = other, nil },
 		"of nobody, without a broken one": func(b *azuretest.Blob) { b.Lease = "" },
 		"deleted":                         func(b *azuretest.Blob) { *b = azuretest.Blob{Deleted: true} },
 	} {

@@ -41,7 +41,7 @@ func (f *flaky) Write(_ context.Context, data []byte, read store.Version) (store
 	return store.Digest(data), nil
 }
 
-// TestSentBefore: what this run has sent, and nobody could look at, is not what somebody else
+// TestSentBefore: what this run has sent, and nobody could look at, is not what someone else
 // has written.
 //
 // Promise: States in stores

@@ -368,7 +368,7 @@ func (s *state) take(ctx context.Context, lock store.Lock) error {
 }
 
 // errHeld means that lockFile found another lock.
-var errHeld = errors.New("somebody holds the lock")
+var errHeld = errors.New("someone holds the lock")
 
 // acquire opens the file and locks it. It tries again if the path leads to another file by then.
 func (s *state) acquire() (*os.File, error) {
@@ -480,7 +480,7 @@ func (s *state) noteLeft(ctx context.Context) {
 	left := s.inInfo()
 	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s for %s, but ended without releasing the lock, so its changes may be "+
 		"missing from the "+
-		"state", outside.Quoted(cmp.Or(left.Who, "somebody"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
+		"state", outside.Quoted(cmp.Or(left.Who, "someone"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
 		outside.Quoted(left.Operation, 100)))
 }
 

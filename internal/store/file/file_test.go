@@ -127,7 +127,7 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// TestForce: what a killed run has left is said, and removed on request; a lock that somebody has is
+// TestForce: what a killed run has left is said, and removed on request; a lock that someone has is
 // not.
 //
 // Promise: States in stores
@@ -138,7 +138,7 @@ func TestForce(t *testing.T) {
 	must(t, killed.Lock(t.Context(), storetest.Lock("1")))
 	err := s.Unlock(t.Context(), "1")
 	if _, ok := errors.AsType[*store.AliveError](err); !ok {
-		t.Errorf("while somebody has it: %v", err)
+		t.Errorf("while someone has it: %v", err)
 	}
 	die(t, killed)
 	if holder, err := s.Holder(t.Context()); holder != nil || err != nil {
@@ -229,7 +229,7 @@ func TestLinks(t *testing.T) {
 // Promise: Links in modules
 func TestLinksBeside(t *testing.T) {
 	t.Parallel()
-	const canary = "somebody's own"
+	const canary = "someone's own"
 	files := map[string]func(*state) string{ // each is written by one of the ways below
 		"journal": func(s *state) string { return s.journal },
 		"info":    func(s *state) string { return s.info },
@@ -459,7 +459,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestForeign: a state that somebody else has written after a run was killed stays, and
+// TestForeign: a state that someone else has written after a run was killed stays, and
 // what that run was to write is kept.
 //
 // Promise: States in stores

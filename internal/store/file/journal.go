@@ -146,7 +146,7 @@ func (s *state) complete(ctx context.Context) error {
 		if err := replace.Name(ctx, kept, data); err != nil {
 			return failed(kept, err)
 		}
-		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and somebody else has changed the file since, so it was not "+
+		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and someone else has changed the file since, so it was not "+
 			"overwritten; the unwritten state is in %s, encrypted", outside.Quoted(s.path, 300), outside.Quoted(kept, 300)))
 	}
 	return failed(s.journal, os.Remove(s.journal))

@@ -162,7 +162,7 @@ func TestLentIsReplaced(t *testing.T) {
 	end()
 }
 
-// TestLentOfOthers: while somebody else has the lock, that of this process is refused, and theirs stays.
+// TestLentOfOthers: while someone else has the lock, that of this process is refused, and theirs stays.
 func TestLentOfOthers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")

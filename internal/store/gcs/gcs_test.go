@@ -265,7 +265,7 @@ func TestNames(t *testing.T) {
 	generation := fmt.Sprint(s.Get(bucketOf, "net/default.tflock").Generation)
 	held, ok := errors.AsType[*store.HeldError](other.Lock(t.Context(), storetest.Lock("2")))
 	if !ok || held.By.ID != generation || !strings.Contains(string(held.By.JSON()), generation) {
-		t.Errorf("somebody else sees %v", held)
+		t.Errorf("someone else sees %v", held)
 	}
 	if by, err := state.Holder(t.Context()); err != nil || by.ID != generation {
 		t.Errorf("the holder is %v, %v", by, err)
@@ -283,7 +283,7 @@ func TestNames(t *testing.T) {
 }
 
 // TestConditions tests that a service which ignores conditions is found out before anything depends on it, and that
-// the lock of somebody else stays.
+// the lock of someone else stays.
 //
 // Promise: States in stores
 func TestConditions(t *testing.T) {
@@ -305,7 +305,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s, held: %v", name, err)
 		}
 		if got := s.Get(bucketOf, "held/default.tflock"); got == nil || !bytes.Equal(got.Data, foreign) {
-			t.Errorf("%s: the lock of somebody else is %v", name, got)
+			t.Errorf("%s: the lock of someone else is %v", name, got)
 		}
 		err = errors.Join(free.Ready(t.Context()), free.Lock(t.Context(), storetest.Lock("1")))
 		_, errWrite := free.Write(t.Context(), storetest.State(1), "")
@@ -331,13 +331,13 @@ func TestIgnoredDelete(t *testing.T) {
 	must(t, err)
 	s.Put(bucketOf, "net/default.tfstate", gcstest.Object{Data: storetest.State(2)})
 	if err := state.Remove(t.Context(), read); !errors.Is(err, store.ErrChanged) {
-		t.Errorf("the state of somebody else: %v", err)
+		t.Errorf("the state of someone else: %v", err)
 	}
 	if got := s.Get(bucketOf, "net/default.tfstate"); got == nil || !bytes.Equal(got.Data, storetest.State(2)) {
 		t.Errorf("there is %v", got)
 	}
 	var asked atomic.Int32
-	s.before(func(w http.ResponseWriter, r *http.Request) bool { // an answer is lost, and somebody takes the lock at once
+	s.before(func(w http.ResponseWriter, r *http.Request) bool { // an answer is lost, and someone takes the lock at once
 		if r.Method != http.MethodDelete || asked.Add(1) > 1 {
 			return false
 		}
@@ -348,7 +348,7 @@ func TestIgnoredDelete(t *testing.T) {
 	})
 	must(t, state.Unlock(t.Context(), "1"))
 	if got := s.Get(bucketOf, "net/default.tflock"); got == nil || asked.Load() != 1 {
-		t.Errorf("after %d requests, the lock of somebody else is %v", asked.Load(), got)
+		t.Errorf("after %d requests, the lock of someone else is %v", asked.Load(), got)
 	}
 }
 

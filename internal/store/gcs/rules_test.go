@@ -48,7 +48,7 @@ func TestRulesOfBuckets(t *testing.T) {
 			}
 		}
 	}
-	s := atGoogle(t) // somebody has put a hold on one object
+	s := atGoogle(t) // someone has put a hold on one object
 	s.Put(bucketOf, "net/default.tfstate", gcstest.Object{Data: storetest.State(1), Held: true})
 	state := s.at(t, s.block)
 	_, read, err := state.Read(t.Context())

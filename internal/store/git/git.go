@@ -236,7 +236,7 @@ type change struct {
 
 // errUntrue means that the server reports commits that it does not have.
 var errUntrue = errors.New("the server confirmed the commit, but the branch does not contain it, because the server stores nothing, or " +
-	"somebody force-pushes to the branch")
+	"someone force-pushes to the branch")
 
 // attempt pushes one commit. If it fails, again reports whether another attempt may succeed.
 func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Version, again bool, err error) {
@@ -343,7 +343,7 @@ func (c *change) commit(ctx context.Context, v *gitsource.Visit, tip, blob strin
 	if c.held != nil {
 		by = c.held.Lock
 	}
-	message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(by.Operation, "change"), 100), outside.Line(cmp.Or(by.Who, "somebody"), 100))
+	message += fmt.Sprintf("\n\n%s by %s", outside.Line(cmp.Or(by.Operation, "change"), 100), outside.Line(cmp.Or(by.Who, "someone"), 100))
 	return c.commitTree(ctx, v, message, append(parents, tree)...)
 }
 

@@ -92,7 +92,7 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 		text += "; " + s.rights(branch, commit)
 	}
 	if commit == "" {
-		text += "; the lock stays until somebody with the right to do so deletes that branch"
+		text += "; the lock stays until someone with the right to do so deletes that branch"
 	}
 	return store.Denied(errors.New(text))
 }

@@ -151,7 +151,7 @@ func TestLockIsDefault(t *testing.T) {
 	}
 }
 
-// between has somebody else push at the moment at which a request that is so comes in, once.
+// between has someone else push at the moment at which a request that is so comes in, once.
 func between(is func(r *http.Request) bool, push func()) func(http.ResponseWriter, *http.Request) bool {
 	var done atomic.Bool
 	return func(_ http.ResponseWriter, r *http.Request) bool {
@@ -168,7 +168,7 @@ func isPush(r *http.Request) bool {
 
 func isLook(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "git-upload-pack") }
 
-// TestLostLock tests servers that say ok to a lock that they do not take, because somebody else was faster:
+// TestLostLock tests servers that say ok to a lock that they do not take, because someone else was faster:
 // nothing is made under it.
 func TestLostLock(t *testing.T) {
 	t.Parallel()
@@ -212,7 +212,7 @@ func TestLostLock(t *testing.T) {
 }
 
 // TestLostWrite tests servers that say ok to a commit that they do not take, or that is replaced by one of
-// somebody else who has not seen it: afterwards, all that was written is there.
+// someone else who has not seen it: afterwards, all that was written is there.
 func TestLostWrite(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -268,7 +268,7 @@ func TestLostWrite(t *testing.T) {
 	}
 }
 
-// TestRestored tests a server that says ok to the removal of a lock and keeps it: whoever removes the lock of somebody
+// TestRestored tests a server that says ok to the removal of a lock and keeps it: whoever removes the lock of someone
 // else is told.
 func TestRestored(t *testing.T) {
 	t.Parallel()

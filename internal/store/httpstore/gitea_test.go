@@ -47,7 +47,7 @@ func testGitea(t *testing.T, address func(name string) string, token string) {
 	}
 	var held *store.HeldError
 	if err := open("net").Lock(t.Context(), storetest.Lock("2")); !errors.As(err, &held) || held.By == nil || held.By.ID != "1" {
-		t.Errorf("locked by somebody else: %v", err)
+		t.Errorf("locked by someone else: %v", err)
 	}
 	read, err := s.Write(t.Context(), storetest.State(5), "")
 	if err != nil {

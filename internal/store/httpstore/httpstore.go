@@ -36,7 +36,7 @@ import (
 // Kind returns the http store.
 func Kind() store.Kind {
 	return store.Kind{
-		Table: httpsource.Backend(), Named: "address", Older: "what the server keeps", Counts: true, Looks: true, Open: open,
+		Table: httpsource.Backend(), Named: "address", Older: "those kept by the server", Counts: true, Looks: true, Open: open,
 	}
 }
 
@@ -200,7 +200,7 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 // unkept returns the error for a state that the server did not store. It names the method, which may be wrong for a
 // plain file server.
 func (b *backend) unkept() error {
-	return fmt.Errorf("the backend confirmed a %s, but contains another state or none; %s",
+	return fmt.Errorf("the backend confirmed a %s, but now holds a different state or no state; %s",
 		b.write.method, b.otherMethod("see its log"))
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/amplification"
 )
 
-// An answer of DynamoDB has what anybody has written who can write to the table.
+// An answer of DynamoDB has what anyone has written who can write to the table.
 func TestCosts(t *testing.T) {
 	amplification.Grow(t, 300, amplification.InJSON(`{"Item":{"Info":{"S":"x"}}}`), func(_ *testing.T, file string) func() error {
 		return func() error {

@@ -43,7 +43,7 @@ func (s *state) Prove(ctx context.Context) error {
 		what, elsewhere := "replaces an object although the request requires that it does not "+
 			"exist", "in a bucket without versions, or elsewhere"
 		if unknown {
-			what, elsewhere = "does not support requests that require that an object does not exist", "elsewhere"
+			what, elsewhere = "does not support conditional writes", "elsewhere"
 		}
 		return fmt.Errorf("the store %s (If-None-Match), so two runs could both hold the lock, and each could release the other's lock; "+
 			`keep the state %s, or set locks = "unproven" if nobody else writes it`, what, elsewhere)

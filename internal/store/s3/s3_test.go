@@ -443,7 +443,7 @@ func TestProof(t *testing.T) {
 }
 
 // TestRightRefused tests stores that refuse a condition although it is met: they are found out at the first such
-// answer, on an object that nobody depends on, and what somebody else has written stays there.
+// answer, on an object that nobody depends on, and what someone else has written stays there.
 func TestRightRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -499,7 +499,7 @@ func TestRightRefused(t *testing.T) {
 			s.Put(bucketOf, "net/prod", storetest.State(9))
 			s.Requests()
 			if _, err := state.Write(ctx, storetest.State(10), read); !errors.Is(err, store.ErrChanged) {
-				t.Errorf("over what somebody else has written: %v", err)
+				t.Errorf("over what someone else has written: %v", err)
 			}
 			for _, r := range s.Requests() {
 				if strings.HasSuffix(r.Path, objects.ProofSuffix) {
@@ -581,7 +581,7 @@ func TestUnlockIsLookedAt(t *testing.T) {
 	s = serve(t, objecttest.IgnoredDelete)
 	state = at(t, s.block)
 	must(t, state.Lock(t.Context(), storetest.Lock("1")))
-	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool { // somebody takes it at once
+	s.mayBe.Store(new(func(w http.ResponseWriter, r *http.Request) bool { // someone takes it at once
 		if r.Method == http.MethodDelete {
 			s.ServeHTTP(w, r)
 			s.Put(bucketOf, "net/prod.tflock", storetest.Lock("4711").JSON())
@@ -672,7 +672,7 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// TestUnlockIsNotRepeated: on a store that ignores conditions, the lock of somebody who takes it
+// TestUnlockIsNotRepeated: on a store that ignores conditions, the lock of someone who takes it
 // between a request and its repetition would go.
 func TestUnlockIsNotRepeated(t *testing.T) {
 	t.Parallel()
@@ -695,7 +695,7 @@ func TestUnlockIsNotRepeated(t *testing.T) {
 	}))
 	must(t, state.Unlock(t.Context(), "1"))
 	if got := s.Get(bucketOf, "net/prod.tflock"); !bytes.Equal(got, foreign) || asked.Load() != 1 {
-		t.Errorf("%d requests; the lock of somebody else is %q", asked.Load(), got)
+		t.Errorf("%d requests; the lock of someone else is %q", asked.Load(), got)
 	}
 }
 
@@ -759,7 +759,7 @@ func TestTableWithoutEncryption(t *testing.T) {
 		must(t, state.Lock(ctx, storetest.Lock("1")))
 		must(t, state.Unlock(ctx, "1"))
 		if len(said) != want || want > 0 && said[0] != "warning: The lock and the digest of the state were sent without encryption, because "+
-			"the endpoint of DynamoDB begins with http. Anybody on the network path can read and replace them." {
+			"the endpoint of DynamoDB begins with http. Anyone on the network path can read and replace them." {
 			t.Errorf("got %q", said)
 		}
 	}
@@ -790,7 +790,7 @@ func TestTableMeanwhile(t *testing.T) {
 	at("DeleteItem", 1, func() { s.table.Put(item, "Info", foreign) })
 	_ = state.Unlock(t.Context(), "1")
 	if got := s.table.Text(item, "Info"); got != foreign {
-		t.Errorf("the lock of somebody else is %q", got)
+		t.Errorf("the lock of someone else is %q", got)
 	}
 
 	s.table.Delete(item)

@@ -37,13 +37,13 @@ func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err
 	ours := lockNames(s.lockfile, s.bucket.String("dynamodb_table"), ourTables)
 	switch {
 	case ours == "":
-		return same, errors.New("the block has no lock, so somebody without wrap may overwrite the state; set use_lockfile or " +
+		return same, errors.New("the block has no lock, so someone without wrap may overwrite the state; set use_lockfile or " +
 			"dynamodb_table")
 	case !mayBe && !s.Has("use_lockfile") && !s.Has("dynamodb_table"):
 		return false, errors.New("it is unknown which lock is used without wrap; set use_lockfile or dynamodb_table in the block, as in " +
 			"the backend of those who work without wrap")
 	case mayBe && theirs == "":
-		return same, errors.New("the s3 backend of this module uses no lock, so somebody without wrap may overwrite the state; set " +
+		return same, errors.New("the s3 backend of this module uses no lock, so someone without wrap may overwrite the state; set " +
 			"use_lockfile = true in the backend, and have everybody run init")
 	case mayBe && theirs != ours:
 		return same, fmt.Errorf("the s3 backend of this module locks with %s, but the block locks with %s, so the locks do not exclude "+

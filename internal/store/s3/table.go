@@ -158,7 +158,7 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 			Wraps: fmt.Errorf("DynamoDB: %w; the credentials need dynamodb:%s on the table %q", store.ErrDenied, operation, t.name)},
 		{Unless: common == "", Text: what + common + " (" + awsauth.Code(code) + ")"},
 		{Status: "5xx", Wraps: &store.UnansweredError{Err: fmt.Errorf("%sthe answer has the status %d", what, status)}},
-		{Text: fmt.Sprintf("%sthe request failed, with the HTTP status %d", what, status)},
+		{Text: fmt.Sprintf("%sthe request failed with HTTP status %d", what, status)},
 	}, status, code, "").Err()
 	_, again = errors.AsType[*store.UnansweredError](err)
 	return again, err

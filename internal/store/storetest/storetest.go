@@ -260,7 +260,7 @@ func testLocks(t *testing.T, h Harness) {
 		t.Errorf("the holder is %v, %v", holder, err)
 	}
 	_, err := other.Write(t.Context(), State(2), read)
-	p.refused(t, err, "a write of somebody else")
+	p.refused(t, err, "a write of someone else")
 	p.refused(t, s.Unlock(t.Context(), "2"), "another ID")
 	check(t, other, State(1))
 	must(t, s.Unlock(t.Context(), "1"))

@@ -21,7 +21,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/s2k"
 )
 
-// sopsFiles writes files as sops does, for a recipient that anybody may know.
+// sopsFiles writes files as sops does, for a recipient that anyone may know.
 type sopsFiles struct {
 	identity *age.X25519Identity
 	dataKey  []byte

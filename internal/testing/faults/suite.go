@@ -79,7 +79,7 @@ type Client struct {
 	Secrets Secrets // must appear in no error, and only the server may receive them
 }
 
-// Secrets are texts that must not be shown to anybody.
+// Secrets are texts that must not be shown to anyone.
 type Secrets []string
 
 // These are results that users see instead of an error.

@@ -52,7 +52,7 @@ func (f flag) String() string {
 // flags only if leaves is true.
 func Read(words, environ []string, leaves bool) (*Line, error) {
 	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
-		return nil, errors.New("the program and its arguments are a single word; remove the quotation marks around them")
+		return nil, errors.New("the program and its arguments are quoted together as one string; remove the quotation marks")
 	}
 	if len(words) == 0 || !isCLI(words[0]) {
 		return nil, errors.New("wrap runs only terraform and tofu; name one of them after the flags of wrap. " +

@@ -163,5 +163,5 @@ func NotOurs(kind string) error { return fmt.Errorf("the backend is %s; %s", kin
 
 // HasSetting returns the error for a setting in the backend block that would take precedence over wrap's own setting.
 func HasSetting(name string) error {
-	return fmt.Errorf("the backend has its own setting %s; %s", outside.Quoted(name, 100), wanted)
+	return fmt.Errorf("the module's backend block sets %s; %s", outside.Quoted(name, 100), wanted)
 }

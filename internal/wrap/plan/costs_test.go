@@ -14,7 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
-// A saved plan may come from anybody who can write to the place where it is kept.
+// A saved plan may come from anyone who can write to the place where it is kept.
 func TestCosts(t *testing.T) {
 	plans := []amplification.Grammar{
 		{

@@ -7,10 +7,10 @@ import (
 )
 
 // TestHolderOnce: a child that waits for a lock asks again and again; the user is told who
-// has it once, and again if it is somebody else.
+// has it once, and again if it is someone else.
 func TestHolderOnce(t *testing.T) {
 	t.Parallel()
-	answer := wraptest.Status(423, `{"ID":"1","Who":"somebody"}`)
+	answer := wraptest.Status(423, `{"ID":"1","Who":"someone"}`)
 	url, _ := wraptest.Upstream(t, &answer)
 	p, told := between(t, url, wraptest.Sealing)
 	for range 3 {

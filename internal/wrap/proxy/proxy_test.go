@@ -58,7 +58,7 @@ func ask(p *Proxy, method, path, body string) *httptest.ResponseRecorder {
 // What the backend answers comes through as it is, except for states.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	const holder = `{"ID":"1","Who":"somebody"}`
+	const holder = `{"ID":"1","Who":"someone"}`
 	mistakes := wraptest.OpenMistakes(t, "backend answers")
 	for name, c := range map[string]struct {
 		method, path, body string

@@ -67,7 +67,7 @@ func (b *Backend) mayEncrypt() error {
 		_, err = b.succeeds(b.recorded)
 	}
 	if err == nil && b.unlocked && b.HasLocks {
-		err = errors.New("with -lock=false, somebody who works without wrap could write the state at the same time; remove -lock=false")
+		err = errors.New("with -lock=false, someone who works without wrap could write the state at the same time; remove -lock=false")
 	}
 	if err != nil {
 		err = fmt.Errorf("it is not encrypted, and was left as it is: %w", err)
@@ -118,7 +118,7 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
-		return errors.New("somebody has since overwritten the state in the backend, in plaintext and without its lock; make sure that " +
+		return errors.New("someone has since overwritten the state in the backend, in plaintext and without its lock; make sure that " +
 			"everybody uses wrap, then run statecrypt wrap -encrypt-existing -- terraform init again")
 	}
 	return nil

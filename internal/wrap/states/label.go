@@ -108,7 +108,7 @@ func Describe(file []byte) (encryption.Info, error) {
 	return info, err
 }
 
-// newLineage returns a random UUID of version 4 (RFC 9562). Anybody who can read the store can see it.
+// newLineage returns a random UUID of version 4 (RFC 9562). Anyone who can read the store can see it.
 func newLineage() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails

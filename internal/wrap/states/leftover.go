@@ -208,7 +208,7 @@ func (l *Leftover) locate() (path, name string, err error) {
 	switch len(paths) {
 	case 0:
 		return "", "", fmt.Errorf("there is no %s in this folder, and no unwritten state of this module in the home directory; "+
-			"if the run named another file, add the name of that file", Errored)
+			"if the run reported another file, add its name", Errored)
 	case 1:
 		return paths[0], names[0], nil
 	}

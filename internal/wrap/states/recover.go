@@ -138,7 +138,7 @@ func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 		return err
 	}
 	if err := m.Backend.Unlock(ctx, by.ID); errors.Is(err, store.ErrMissing) {
-		return errors.New("somebody else has released the lock in the meantime; run the command again")
+		return errors.New("someone else has released the lock in the meantime; run the command again")
 	} else if err != nil {
 		return fmt.Errorf("the lock was not released: %w", err)
 	}
@@ -210,7 +210,7 @@ func (m *recovery) remove() error {
 	}
 	now, err := files.ReadFile(m.path)
 	if err == nil && !bytes.Equal(now, m.content) {
-		return errors.New("somebody has written another state to " + m.name + " in the meantime; run the command again")
+		return errors.New("someone has written another state to " + m.name + " in the meantime; run the command again")
 	}
 	if err == nil {
 		err = os.Remove(m.path)

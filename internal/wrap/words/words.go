@@ -72,12 +72,12 @@ func Usage(err error, command string) string {
 	return fmt.Sprintf("%v%s statecrypt %s -h", err, see, command)
 }
 
-// otherKind returns the advice to add or leave out -plan. If the error has several attempts, each is on its own line.
+// otherKind returns the advice to add or remove -plan. If the error has several attempts, each is on its own line.
 // The advice is not only about the last attempt, so it also gets its own line.
 func (c Command) otherKind(err error) string {
 	kind, advice := "plan", "add -plan"
 	if c.Plan {
-		kind, advice = "state", "leave out -plan"
+		kind, advice = "state", "remove -plan"
 	}
 	if failed, ok := errors.AsType[*encryption.Error](err); ok && len(failed.Attempts) > 0 {
 		return fmt.Sprintf("\nThe file is a %s: %s.", kind, advice)

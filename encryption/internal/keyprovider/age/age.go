@@ -115,7 +115,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		return nil, nil, err
 	}
 	if n := len(m.ExternalData.Sealed); n > maxSealed {
-		return nil, nil, fmt.Errorf("the key, encrypted for %d recipients, has %d bytes; at most %d are allowed", len(p.recipients), n, maxSealed)
+		return nil, nil, fmt.Errorf("the key, encrypted for %d recipients, is %d bytes long; the maximum is %d", len(p.recipients), n, maxSealed)
 	}
 	if err := p.checkOwn(ctx, m.ExternalData.Sealed); err != nil {
 		return nil, nil, err

@@ -96,7 +96,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 		return nil, fault.With(fmt.Errorf("%w: the file has no metadata for the program, so the program returns no decryption_key",
 			driver.ErrNoKey), "if the key provider had another name when the file was encrypted, set encrypted_metadata_alias")
 	case len(out.Keys.DecryptionKey) == 0:
-		return nil, fmt.Errorf("%w: the program returns no decryption_key for the metadata in the file", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: the program returned no decryption_key for the metadata in the file", driver.ErrNoKey)
 	}
 	return checked(out.Keys.DecryptionKey)
 }

@@ -29,7 +29,7 @@ const (
 	minPassphrase = 16      // bytes
 	minIterations = 200_000 // the minimum for new keys; a file may have fewer
 
-	// These limits apply to the numbers in a file, which anybody who can write the file can choose.
+	// These limits apply to the numbers in a file, which anyone who can write the file can choose.
 	// Ten million iterations take about four seconds on a laptop.
 	defaultMaxIterations = 10_000_000
 	maxKeyLength         = 1024 // bytes

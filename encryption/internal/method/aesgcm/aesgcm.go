@@ -61,7 +61,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 		err := fmt.Errorf("%w: authentication failed: the file was encrypted with another key or another aad, or it was changed",
 			driver.ErrNoKey)
 		if len(m.aad) > 0 {
-			err = fault.With(err, "leave out aad if the file was encrypted without it")
+			err = fault.With(err, "remove aad if the file was encrypted without it")
 		}
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // TestCCTV: the files of https://c2sp.org/CCTV/age, which all programs of age share,
-// open or fail as they must, and only a file for somebody else lets the next method try.
+// open or fail as they must, and only a file for someone else lets the next method try.
 func TestCCTV(t *testing.T) {
 	t.Parallel()
 	files, err := fs.ReadDir(agetest.Vectors, ".")

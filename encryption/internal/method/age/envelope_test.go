@@ -75,7 +75,7 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// The state and the plan that OpenTofu wrote with somebody else's program open with
+// The state and the plan that OpenTofu wrote with someone else's program open with
 // either of their identities.
 func TestEnvelopeOfAnotherProgram(t *testing.T) {
 	t.Parallel()

@@ -198,7 +198,7 @@ func tokenFor(scope string) string {
 	case strings.Contains(scope, "https://management."):
 		return ManagerToken
 	}
-	return "a token for somebody else"
+	return "a token for someone else"
 }
 
 func (s *Server) serveManager(w http.ResponseWriter, r *http.Request) {
