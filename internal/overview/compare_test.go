@@ -56,6 +56,18 @@ func TestDiff(t *testing.T) {
 		"an attribute":    {resources(x("a", is(`"id":"1","name":"n"`))), resources(x("a", is(`"id":"1","name":"m","more":[1]`)))},
 		"a secret":        {resources(x("a", password)), resources(x("a", strings.Replace(password, "y-1", "y-2", 1)))},
 		"a secret before": {resources(x("a", password)), resources(x("a", is(`"id":"2","user":"u","key":"open"`)))},
+		"a secret after":  {resources(x("a", is(`"id":"2","user":"u","key":"c4n4ry"`))), resources(x("a", password))},
+		"an output that became secret": {
+			with(`"outputs":{"a":{"value":"open","type":"string"}}`), with(`"outputs":{"a":{"value":"c4n4ry","type":"string","sensitive":true}}`),
+		},
+		"the lineage": {with(""), strings.Replace(with(""), `"l"`, `"m"`, 1)},
+		"moved, beside a deposed one": {
+			resources(x("a", is(`"id":"1"`))), resources(x("b", is(`"id":"1"`)), x("c", `{"deposed":"0a","attributes":{"id":"1"}}`)),
+		},
+		"moved, by identity before the id": {
+			resources(x("a", `{"attributes":{"id":"1"},"identity":{"k":"v"}}`)),
+			resources(x("b", `{"attributes":{"id":"2"},"identity":{"k":"v"}}`), x("c", `{"attributes":{"id":"1"}}`)),
+		},
 		"a secret without marks": {
 			resources(x("a", `{"attributes":{"id":"1","key":"c4n4ry-1"}}`)), resources(x("a", `{"attributes":{"id":"1","key":"c4n4ry-2"}}`)),
 		},

@@ -89,6 +89,7 @@ func TestMarks(t *testing.T) {
 		`,"sensitive_attributes":[[{"type":"get_attr","value":"e\u0301"}]]`:                                                  "a",
 		`,"Sensitive_Attributes":[[{"type":"get_attr","value":"é"}]]`:                                                        "a",
 		`,"sensitive_attributes":[[{"type":"get_attr","value":"a"},{"type":"index","value":{"type":"string","value":"b"}}]]`: "é",
+		`,"sensitive_attributes":[[{"type":"new","value":"a"}]]`:                                                             "",
 		`,"sensitive_attributes":[[]]`:                                                                                       "",
 		`,"sensitive_attributes":["a"]`:                                                                                      "",
 		`,"sensitive_attributes":{}`:                                                                                         "",
@@ -113,6 +114,21 @@ func TestMarks(t *testing.T) {
 		}
 		if isList := strings.Contains(marks, ":["); s.Marked != isList {
 			t.Errorf("%s: marked: %t", marks, s.Marked)
+		}
+	}
+}
+
+// TestMarked: a state has marks only if each instance with attributes has.
+func TestMarked(t *testing.T) {
+	t.Parallel()
+	const with, without, empty = `{"attributes":{"a":1},"sensitive_attributes":[]}`, `{"attributes":{"a":1}}`, `{}`
+	for instances, want := range map[string]bool{
+		with: true, without: false, empty: true, with + "," + empty: true, with + "," + without: false, without + "," + with: false,
+	} {
+		s := state(t, []byte(`{"version":4,"resources":[{"mode":"managed","type":"x","name":"y","instances":[`+instances+`]},`+
+			`{"mode":"managed","type":"x","name":"z","instances":[`+with+`]}]}`))
+		if s.Marked != want {
+			t.Errorf("%s: %t", instances, s.Marked)
 		}
 	}
 }

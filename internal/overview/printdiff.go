@@ -239,7 +239,7 @@ func (c ResourceChange) described(member string) string {
 
 // values returns the values of an attribute that changed, by its index, or false if one of them may be a secret.
 func (c ResourceChange) values(i int) (old, now string, open bool, err error) {
-	if c.old[i].sensitive || c.now[i].sensitive || !c.Old.Marked || !c.New.Marked {
+	if c.old[i].sensitive || c.now[i].sensitive {
 		return "", "", false, nil
 	}
 	if old, err = c.old[i].text(); err != nil {
