@@ -146,11 +146,18 @@ func (s *state) hasRoom(ctx context.Context) error {
 	_, err = s.put(ctx, probe, []byte(objects.ProofText), condition{lock: true})
 	if answer, ok := errors.AsType[*object.Answer](err); ok && answer.IsInTheWay() {
 		_ = s.removeOnce(ctx, s.key+objects.ProofSuffix, "") // if this is not permitted, the next run does not repeat the test
-		return fmt.Errorf("the object %s is below the key of the state, but on this store, a key cannot be both an object and a folder; "+
-			"choose another key", outside.Quoted(below[0], 300))
+		return &folderError{below[0]}
 	}
 	if err == nil {
 		_ = s.removeOnce(ctx, probe, "") // if this is not permitted, the object stays, but does no harm
 	}
 	return nil // there are no folders, or the test failed
+}
+
+// folderError is the error for a state whose key is a folder in the store.
+type folderError struct{ below string } // an object below the key
+
+func (e *folderError) Error() string {
+	return fmt.Sprintf("the object %s is below the key of the state, but on this store, a key cannot be both an object and a folder; "+
+		"choose another key", outside.Quoted(e.below, 300))
 }

@@ -146,7 +146,8 @@ func testRealFolders(t *testing.T, r *realServer, name string) {
 		s := at(t, r.block("own", key))
 		err := ready(t.Context(), s)
 		answer, _ := errors.AsType[*object.Answer](err)
-		refused := answer != nil && answer.IsInTheWay()
+		_, isFolder := errors.AsType[*folderError](err)
+		refused := isFolder || answer != nil && answer.IsInTheWay()
 		if refused != (err != nil) || refused != (name != "minio") {
 			t.Errorf("%s: got %v", key, err)
 		}
