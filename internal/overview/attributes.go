@@ -78,8 +78,8 @@ func (a *attributeReader) members(data []byte, visit func(name string, value []b
 
 func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// marked returns the sorted names of the attributes that marks cover, at least in part. It returns false if the marks are
-// missing, or do not all begin with the name of an attribute.
+// marked returns the sorted names of the attributes that marks cover, at least in part. It returns false if the marks
+// are missing, or do not all begin with the name of an attribute.
 func marked(raw []byte) (names []string, known bool) {
 	if string(raw) == "[]" { // as almost all are
 		return nil, true

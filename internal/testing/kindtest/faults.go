@@ -44,8 +44,8 @@ type Faults struct {
 
 	// Sees maps row names to the message users see, where it differs from the default. The message is a part of the
 	// error, [Works] or [InGolden]. If the system's report depends on when a reset arrives, the possible parts are
-	// separated by " | ". Cannot maps row names to the reason why the fault cannot affect this key provider, or why the test does not
-	// wait for its end. The test names the rows that are missing in both.
+	// separated by " | ". Cannot maps row names to the reason why the fault cannot affect this key provider, or why the
+	// test does not wait for its end. The test names the rows that are missing in both.
 	Sees, Cannot map[string]string
 
 	// Late names the rows, in addition to the stalls, that end only when this key provider's time limit expires. The
@@ -61,8 +61,8 @@ const (
 
 var duration = regexp.MustCompile(`\b[\d.]+(ms|s)\b`)
 
-// Run runs one subtest per fault, and compares the texts of the rows that are [InGolden]. With -short, it runs only the faults handled by the key provider's own code, and not
-// the faults handled by the HTTP client.
+// Run runs one subtest per fault, and compares the texts of the rows that are [InGolden]. With -short, it runs only the
+// faults handled by the key provider's own code, and not the faults handled by the HTTP client.
 //
 // net/http logs unsolicited server data to the standard logger, and the data may contain a part of a key. A program
 // that gets keys from services should silence that logger, as the provider and this test do.
