@@ -102,8 +102,8 @@ func TestGuides(t *testing.T) {
 			write(t, in("states/"+name), state)
 		}
 		out := follow(dir, environ)
-		if !strings.Contains(out, "\n-outputs: 2\n+outputs: 3\n") || !strings.Contains(out, "\n+  vpc_id: string\n") || strings.Contains(out, "vpc-1") ||
-			strings.Contains(out, canary) {
+		if !strings.Contains(out, "\n-outputs: 2\n+outputs: 3\n") || !strings.Contains(out, "\n+  vpc_id: string\n") ||
+			strings.Contains(out, "vpc-1") || strings.Contains(out, canary) {
 			t.Errorf("git diff prints %s", out)
 		}
 		git(true, "checkout", "-q", "-b", "topic")

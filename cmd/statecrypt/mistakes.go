@@ -39,7 +39,8 @@ func (c *call) named(err error) error {
 	case len(flags) == 0:
 		return fmt.Errorf("the command %s has no flags; remove the flag", c.Name)
 	}
-	return fmt.Errorf("the command %s has no flag %s; its flags are -%s", c.Name, cmdline.Shown("-"+name, flagNames()), strings.Join(flags, ", -"))
+	return fmt.Errorf("the command %s has no flag %s; its flags are -%s", c.Name, cmdline.Shown("-"+name, flagNames()),
+		strings.Join(flags, ", -"))
 }
 
 // flagNames returns the flags of all commands, their aliases, and the flags of other programs that foreign

@@ -2,7 +2,6 @@ package overview
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -62,7 +61,7 @@ func TestCosts(t *testing.T) {
 		if used := after.TotalAlloc - before.TotalAlloc; used > 900*size || shown.Len() > 120*size {
 			t.Errorf("%s: %d MiB are used for 1 MiB, and %d shown", name, used>>20, shown.Len()>>20)
 		} else {
-			t.Log(fmt.Sprintf("%s: %d MiB, %d KiB shown", name, used>>20, shown.Len()>>10))
+			t.Logf("%s: %d MiB, %d KiB shown", name, used>>20, shown.Len()>>10)
 		}
 	}
 }

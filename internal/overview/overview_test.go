@@ -332,7 +332,8 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%q: this is no JSON: %s", data, asJSON.String())
 		}
 		for _, shown := range []string{text.String(), asJSON.String()} {
-			if strings.ContainsFunc(strings.ReplaceAll(shown, "\n", ""), func(r rune) bool { return !unicode.IsPrint(r) }) || strings.Contains(shown, "##") {
+			isOdd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+			if strings.ContainsFunc(shown, isOdd) || strings.Contains(shown, "##") {
 				t.Errorf("%q: it shows %q", data, shown)
 			}
 		}

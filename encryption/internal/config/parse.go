@@ -570,10 +570,10 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 		{`of type "encryption"`, " Only the content of the encryption block is required here."},
 		{`of type "backend"`, " It is only for the settings of statecrypt wrap, outside all other blocks; remove it elsewhere."},
 		{`of type "variable"`, " Variables need no declaration here: use them as var.NAME."},
-		{`of type "provider"`, ` A provider block configures a provider in Terraform; here, write the content of OpenTofu's encryption block, which begins with key_provider "pbkdf2" "main".`},
+		{`of type "provider"`, ` This block configures a provider in Terraform; here, write the content of OpenTofu's encryption block, which begins with key_provider "pbkdf2" "main".`},
 		{"must have 2 labels", ` Write them in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
 		{"must have 1 labels", ` Write it in quotes, as in backend "http".`},
-		{"No labels are expected", " Leave it out."},
+		{"No labels are expected", " Remove it."},
 	} {
 		if strings.Contains(detail, misplaced.part) {
 			return misplaced.advice

@@ -81,7 +81,8 @@ func TestCLIOfALayer(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("AZURE_EXTENSION_DIR", "canary")
 	t.Setenv("PYTHONPATH", "canary")
-	table, says := attr.Table{Name: "x", Attrs: Attrs(nil)}, testkit.OpenGolden(t, "../testdata/mistakes.txt", "Azure, az of a layer", "canary")
+	table := attr.Table{Name: "x", Attrs: Attrs(nil)}
+	says := testkit.OpenGolden(t, "../testdata/mistakes.txt", "Azure, az of a layer", "canary")
 	for name, c := range map[string]struct {
 		layered, allowed bool
 		settings         map[string]unstable.Setting

@@ -193,7 +193,8 @@ func TestReason(t *testing.T) {
 		{err: &net.DNSError{Err: "no such host", Name: "a\x1b[2J.example"}, want: `the host a\u001b[2J.example` + NotFound + ": no such host"},
 		{err: &net.DNSError{Err: "no such host"}, want: "the host" + NotFound + ": no such host"},
 		{err: reset, want: Ended + ": read tcp: read: connection reset by peer"},
-		{err: &net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED}, want: proxyNotReached + ": proxyconnect tcp: connection refused"},
+		{err: &net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED},
+			want: proxyNotReached + ": proxyconnect tcp: connection refused"},
 		{err: syscall.ECONNRESET, want: failed + ": connection reset by peer"},
 		{err: io.ErrUnexpectedEOF, want: BrokeOff},
 

@@ -117,7 +117,7 @@ func (r *Reader) String() (string, error) {
 	if r.known == nil || len(quoted) > maxKept {
 		return r.decode(quoted, start)
 	}
-	kept := &r.known[byte(len(quoted)*31+int(quoted[1])*7+int(quoted[len(quoted)-2]))]
+	kept := &r.known[(len(quoted)*31+int(quoted[1])*7+int(quoted[len(quoted)-2]))%len(r.known)]
 	if kept.quoted == string(quoted) {
 		return kept.text, nil
 	}

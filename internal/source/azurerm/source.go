@@ -156,7 +156,7 @@ func CheckBlobName(name string) error {
 	if name == "" || slices.Contains(parts, ".") || slices.Contains(parts, "..") || len(name) > 1024 || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(name, `\`) {
 		return fmt.Errorf("%s is not a valid blob name; use 1 to 1024 characters, with no control characters or backslashes, and no part "+
-			"that is just . or ..", outside.Quoted(name, 100))
+			"that is . or .. alone", outside.Quoted(name, 100))
 	}
 	return nil
 }
@@ -245,7 +245,9 @@ func (l *location) download(ctx context.Context, client *blockblob.Client) (data
 	}
 }
 
-func (l *location) downloadOnce(ctx context.Context, client *blockblob.Client) (data []byte, answer blob.DownloadStreamResponse, err error) {
+func (l *location) downloadOnce(
+	ctx context.Context, client *blockblob.Client,
+) (data []byte, answer blob.DownloadStreamResponse, err error) {
 	var raw *http.Response
 	answer, err = client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
 	if err != nil {

@@ -82,7 +82,8 @@ func credentials() attr.Table {
 				Doc: "The name that the server's certificate must be for, in place of the host's."},
 			{Name: "ssl_verify", Type: cty.Bool, Env: []string{"CONSUL_HTTP_SSL_VERIFY"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.True,
-				Doc: "Whether to verify the server's certificate. Without it anyone on the network path can read the token and replace the state; each " +
+				Doc: "Whether to verify the server's certificate. Without it anyone on the network path can read the token and replace the " +
+					"state; each " +
 					"read warns of it. Defaults to `true`."},
 		},
 		Variables: []attr.Attr{

@@ -69,7 +69,8 @@ func (a *Answer) IsInTheWay() bool { return a.clash }
 // isClash reports whether an error is that of IsInTheWay. rclone has no code of its own for it.
 func isClash(code, message string) bool {
 	return slices.Contains(strings.Fields(inTheWay), code) ||
-		code == "InvalidRequest" && (strings.HasSuffix(message, " is the name of a directory") || strings.HasSuffix(message, " is the name of an object"))
+		code == "InvalidRequest" &&
+			(strings.HasSuffix(message, " is the name of a directory") || strings.HasSuffix(message, " is the name of an object"))
 }
 
 // These are the error codes of stores that are full, and of stores that keep objects as files, so that an object's key
@@ -206,10 +207,12 @@ func (s Store) denied(o Object, message string) string {
 	}
 	switch {
 	case w.List != "" && o.CustomerKey != nil:
-		text += fmt.Sprintf(". %s also denies access if %s is wrong, or if the object does not exist and the identity is not allowed to list the "+
+		text += fmt.Sprintf(". %s also denies access if %s is wrong, or if the object does not exist and the identity is not allowed "+
+			"to list the "+
 			"bucket (%s)", w.Store, w.CustomerKey, w.List)
 	case w.List != "":
-		text += fmt.Sprintf(". %s also denies access if the object does not exist and the identity is not allowed to list the bucket (%s)", w.Store, w.List)
+		text += fmt.Sprintf(". %s also denies access if the object does not exist and the identity is not allowed to list the bucket "+
+			"(%s)", w.Store, w.List)
 	case o.CustomerKey != nil:
 		text += "; check " + w.CustomerKey
 	}
@@ -232,7 +235,8 @@ func (s Store) invalid(o Object) string {
 func (s Store) elsewhere(region string) string {
 	own := s.Client.Options().Region
 	if len(region) >= 40 || !regionName.MatchString(region) || region == own {
-		return fmt.Sprintf("the bucket is not in the region %s, and nothing was sent elsewhere; check the region, and the endpoint if one is set", own)
+		return fmt.Sprintf("the bucket is not in the region %s, and nothing was sent elsewhere; check the region, and the endpoint if "+
+			"one is set", own)
 	}
 	return fmt.Sprintf("the bucket is in another region, %s, and nothing was sent there; set region", region)
 }

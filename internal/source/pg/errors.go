@@ -127,7 +127,8 @@ func (c *connection) meaning(l *location, code string) string {
 			"; set schema_name to the part before the dot, and table_name to the part after it"},
 		{Code: "42P01 3F000", Text: "the database has no table " + name + "; check schema_name, table_name, and the database in the " +
 			"connection settings"},
-		{Code: "42501", Text: "the role is not allowed to read " + name + "; grant CONNECT on the database, USAGE on the schema, and SELECT on the " +
+		{Code: "42501", Text: "the role is not allowed to read " + name + "; grant CONNECT on the database, USAGE on the schema, and " +
+			"SELECT on the " +
 			"columns name and data"},
 		{Code: "42703", Text: name + " does not have the columns name and data"},
 		{Code: "42883 42804 42846", Text: "the columns name and data of " + name + " do not contain text, unlike the backend's columns"},

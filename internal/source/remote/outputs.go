@@ -165,7 +165,8 @@ func (x *exchange) listOutputs(ctx context.Context, service *url.URL, w *workspa
 }
 
 func (x *exchange) noOutputs(w *workspace, code int) error {
-	denied := fmt.Errorf("the token is not allowed to read the outputs of the workspace (%s answered %s); give its team \"Read outputs only\" for "+
+	denied := fmt.Errorf("the token is not allowed to read the outputs of the workspace (%s answered %s); give its team \"Read "+
+		"outputs only\" for "+
 		"the workspace's state versions", x.origin(), web.Status(code))
 	if code == http.StatusNotFound {
 		return x.missing(w, w.Attributes.Permissions.ReadOutputs, denied)

@@ -59,7 +59,8 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	err := x.getDocument(ctx, at(service, "organizations", x.organization, "workspaces", x.workspace), &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
-			return fmt.Errorf("there is no workspace %s in the organization %s, or the token has no access to it (%s answered %s); check both names, "+
+			return fmt.Errorf("there is no workspace %s in the organization %s, or the token has no access to it (%s answered %s); check "+
+				"both names, "+
 				"and give the token's team a permission on the workspace", x.workspace, x.organization, x.origin(), web.Status(code))
 		})
 	}

@@ -51,7 +51,8 @@ func TestRefusedWrites(t *testing.T) {
 		{status: 507, code: "XMinioStorageFull"}, // MinIO
 		{status: 503, code: "SlowDown"},
 	} {
-		t.Run(strings.TrimSpace(fmt.Sprint(c.status, " ", c.code, " ", c.without, " ", strings.ReplaceAll(c.said, "/", "."))), func(t *testing.T) {
+		name := fmt.Sprint(c.status, " ", c.code, " ", c.without, " ", strings.ReplaceAll(c.said, "/", "."))
+		t.Run(strings.TrimSpace(name), func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, objecttest.Kept)
 			b := s.block

@@ -59,7 +59,8 @@ func (p *provider) Key(ctx context.Context, keys driver.Keys, _ json.RawMessage)
 	}
 	switch {
 	case len(a) != len(b):
-		return nil, fmt.Errorf("the key of %s has %d bytes, but the key of %s has %d; the two keys must have the same length", p.a, len(a), p.b, len(b))
+		return nil, fmt.Errorf("the key of %s has %d bytes, but the key of %s has %d; the two keys must have the same "+
+			"length", p.a, len(a), p.b, len(b))
 	case len(a) == 0:
 		return nil, errors.New("the two keys are empty")
 	case subtle.ConstantTimeCompare(a, b) == 1:

@@ -53,7 +53,8 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 		return nil, err
 	}
 	if len(data) < gcm.NonceSize()+gcm.Overhead() {
-		return nil, fmt.Errorf("%w: the encrypted data has %d bytes, too few for this method; the file may be truncated", driver.ErrNoKey, len(data))
+		return nil, fmt.Errorf("%w: the encrypted data has %d bytes, too few for this method; the file may be "+
+			"truncated", driver.ErrNoKey, len(data))
 	}
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, m.aad)

@@ -72,7 +72,8 @@ func recognizes(file []byte) bool {
 // Decrypt decrypts file in place.
 func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	if len(file) < nonceSize+tagSize {
-		return nil, fmt.Errorf("the file has %d bytes, but nonce and tag alone have %d: it is truncated, or in another format", len(file), nonceSize+tagSize)
+		return nil, fmt.Errorf("the file has %d bytes, but nonce and tag alone have %d: it is truncated, or in another "+
+			"format", len(file), nonceSize+tagSize)
 	}
 	if utf8.Valid(file) {
 		return nil, errors.New("the file is text, so terraform-backend-git's AES mode did not write it; select another method")
@@ -88,7 +89,8 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 	nonce, sealed := file[:nonceSize], file[nonceSize:]
 	plain, err := gcm.Open(sealed[:0], nonce, sealed, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: authentication failed: the passphrase is wrong, or the file was changed or is in another format", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: authentication failed: the passphrase is wrong, or the file was changed or is in another "+
+			"format", driver.ErrNoKey)
 	}
 	return plain, nil
 }
