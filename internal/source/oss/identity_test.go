@@ -285,7 +285,7 @@ func TestSTSWithoutEncryption(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const because = "the endpoint of Alibaba Cloud STS begins with http"
+		const because = "the Alibaba Cloud STS endpoint begins with http"
 		if len(snap.Warnings) != want || want > 0 && !strings.Contains(snap.Warnings[0].Text, because) {
 			t.Errorf("%s: got %q", address, snap.Warnings)
 		}

@@ -201,7 +201,7 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 // plain file server.
 func (b *backend) unkept() error {
 	return fmt.Errorf("the backend confirmed a %s, but now holds a different state or no state; %s",
-		b.write.method, b.otherMethod("see its log"))
+		b.write.method, b.otherMethod("check the server's log"))
 }
 
 // otherMethod returns advice to write with PUT, followed by the advice in otherwise. If the method is already PUT, it
@@ -248,7 +248,7 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	case a.status == http.StatusConflict && by.ID != "":
 		return b.refused(a)
 	case a.status == http.StatusConflict && method == b.remove.method:
-		text += "; see its log"
+		text += "; check the server's log"
 	case a.status == http.StatusConflict && first:
 		text += ", as file servers (WebDAV) do if the folder of the file does not exist; create the folder of the address on the server"
 	case a.status == http.StatusConflict:
