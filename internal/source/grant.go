@@ -425,7 +425,7 @@ func (c Credentials) base(e *unstable.Entry) (*url.URL, error) {
 		return nil, err
 	}
 	base, err := ParseBase(text)
-	if u, failed := url.Parse(text); err != nil && failed == nil && !isPlain(u) { // as the URL of a project of GitLab by its path
+	if u, failed := url.Parse(text); errors.Is(err, errPath) && failed == nil && !isPlain(u) { // as the URL of a GitLab project by its path
 		err = fault.With(err, fmt.Sprintf("set url = %q", narrowest(u)))
 	}
 	if err == nil && c.CheckURL != nil {

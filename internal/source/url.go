@@ -95,6 +95,8 @@ func asURL(raw string) string {
 	return "; in a git credentials block, write git@HOST:PATH as ssh://HOST/PATH"
 }
 
+var errPath = errors.New("the path must not contain dot segments, backslashes or encoded characters")
+
 // ParseBase parses the url of a credentials block. It may have a scheme, a host, a port, a path and, for ssh,
 // a user. Anything else, in particular a password, is an error.
 func ParseBase(raw string) (*url.URL, error) {
@@ -113,7 +115,7 @@ func ParseBase(raw string) (*url.URL, error) {
 	case !isASCII(u.Hostname()):
 		return nil, errors.New("write an international host name in its ASCII form, which begins with xn--")
 	case !isPlain(u) || escapes(u.Path):
-		return nil, errors.New("the path must not contain dot segments, backslashes or encoded characters")
+		return nil, errPath
 	}
 	return u, nil
 }

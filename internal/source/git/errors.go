@@ -23,7 +23,7 @@ var (
 	notOurRef     = lazyregexp.New(`not our ref`)
 	unadvertised  = lazyregexp.New(`unadvertised object`)
 	filterIgnored = lazyregexp.New(`filtering not recognized by server`)
-	outOfOrder    = lazyregexp.New(`returned error: 500`)
+	brokenOff     = lazyregexp.New(`returned error: 500|hung up unexpectedly`)
 	tooLarge      = lazyregexp.New(`(?m)^(fatal|error): (attempting to allocate|.*File too large)`) // not "remote: fatal: …"
 	badPack       = lazyregexp.New(`fetch-pack: invalid index-pack output`)
 	filterRefused = lazyregexp.New(`(?i)remote error: .*filter`)
@@ -40,6 +40,14 @@ func says(err error, what *lazyregexp.Regexp) bool {
 
 // isRefusal reports whether the server lacks the requested objects or refuses to send them.
 func isRefusal(err error) bool { return says(err, notOurRef) || says(err, unadvertised) }
+
+// noRights matches the messages of hosts that know the user, but give the user no right to the repository.
+var noRights = []string{
+	`DENIED by `,                          // gitolite
+	`Permission to \S+ denied to`,         // GitHub
+	`not allowed to (push|download) code`, // GitLab
+	`is not authorized to (read|write)`,   // Gitea
+}
 
 // advice maps git messages to remedies. The first match is used.
 var advice = []struct {
@@ -87,7 +95,7 @@ var advice = []struct {
 		`network is unreachable`, `no route to host`),
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
-	{words(`DENIED by `), // gitolite's
+	{words(noRights...),
 		say("the server's rules deny this user access to the repository, or there is no such repository; check repository, and the rules " +
 			"for reading and for branches")},
 	{words(`dumb http transport does not support`),
@@ -275,7 +283,7 @@ func (e *explainedError) Tell(text func(error) string) string { return text(e.er
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
-	forbidden   = words(`returned error: 403`, `Access denied`, `DENIED by `)
+	forbidden   = words(append([]string{`returned error: 403`, `Access denied`}, noRights...)...)
 	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`,
 		`unable to get password from user`) // of git 2.47, with credential.interactive=false
 	clientError = words(`returned error: 4(0[0-79]|1\d|2[0-8])`)

@@ -539,6 +539,9 @@ func TestAdvice(t *testing.T) {
 		"fatal: unable to access 'https://x/': gnutls_handshake() failed: An unexpected TLS packet was received.",
 		"fatal: unable to access 'https://x/': error:0A00010B:SSL routines::wrong version number",
 		"FATAL: R any infra ci DENIED by fallthru\n(or you mis-spelled the reponame)\nfatal: Could not read from remote repository.",
+		"ERROR: Permission to acme/infra.git denied to ci.\nfatal: Could not read from remote repository.",
+		"remote: ERROR: You are not allowed to push code to this project.\nfatal: Could not read from remote repository.",
+		"Gitea: User: 1:ci with Key: 1:k is not authorized to write to acme/infra.\nfatal: Could not read from remote repository.",
 		"fatal: dumb http transport does not support shallow capabilities",
 		"fatal: something new",
 	} {
@@ -548,6 +551,9 @@ func TestAdvice(t *testing.T) {
 		says.Error(t, strings.ReplaceAll(said, "\n", "; "), err)
 		if asks := strings.Contains(said, "Username") || strings.Contains(said, "from user"); asks && !IsRejected(err) {
 			t.Errorf("%s: this is not taken for a matter of credentials", said)
+		}
+		if lacks := strings.Contains(said, " ci"); lacks && (!IsDenied(err) || IsRejected(err)) {
+			t.Errorf("%s: this is not taken for a matter of rights", said)
 		}
 	}
 }

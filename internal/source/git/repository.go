@@ -275,7 +275,7 @@ func (d *repository) adapt(err error, at ref) bool {
 		}
 	case says(err, filterRefused) && d.reach == walk:
 		d.reach = allFolders
-	case says(err, filterIgnored) && says(err, outOfOrder) && d.reach != wholeSnapshot: // git printed both messages
+	case says(err, filterIgnored) && says(err, brokenOff) && d.reach != wholeSnapshot: // git printed both messages
 		d.reach = wholeSnapshot
 	default:
 		return false

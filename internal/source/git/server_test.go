@@ -1,7 +1,9 @@
 package git
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -70,6 +72,40 @@ func TestServers(t *testing.T) {
 			}
 			if len(warned) > 0 {
 				says.Error(t, name, errors.New(warned[0].Text))
+			}
+		})
+	}
+}
+
+// TestFilterRefused tests servers of version 0 that fail if git names a filter, as dulwich does: over HTTP, it answers
+// 500, and over ssh, it hangs up. The file is read without a filter.
+func TestFilterRefused(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(http.ResponseWriter){
+		"500":      func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
+		"hangs up": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := gittest.NewRepo(t, gittest.RepoOptions{NoFilter: true})
+			repo.Commit("refs/heads/main", gittest.File{Path: "a", Data: "one"})
+			var refused atomic.Int64
+			server := gittest.HTTP(t, repo, gittest.HTTPOptions{ProtocolV0: true, Before: func(w http.ResponseWriter, r *http.Request) bool {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				if !bytes.Contains(body, []byte("filter")) {
+					return false
+				}
+				refused.Add(1)
+				fail(w)
+				return true
+			}})
+			mustRead(t, newTestRun(t, nil), place{repository: server.URL, ref: "main", path: "a"}, "one")
+			if refused.Load() == 0 {
+				t.Error("no request named a filter")
 			}
 		})
 	}

@@ -87,5 +87,6 @@ func TestGitLabProject(t *testing.T) {
 	const project = "/api/v4/projects/acme%2Finfra/"
 	golden := sourcetest.OpenMistakes(t, "http, GitLab's projects")
 	at(s.URL+project+"terraform/state/prod", block(s.URL+project, nil)).says(t, golden, "by path")
+	at(s.URL+project+"terraform/state/prod", block("https://b\u00fccher.example"+project, nil)).says(t, golden, "by path, another mistake")
 	s.wantRequests(t, 0)
 }

@@ -115,6 +115,8 @@ func (b *backend) answered(status int, challenge string) string {
 	authenticates := b.values.Has("username") || b.values.Has("bearer_token") || b.values.Has("headers")
 	return answers.Find([]answers.Row{
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
+		{Status: "413", Text: text + "; the server, or a proxy in front of it, does not accept a state of this size; have the limit raised"},
+		{Status: "507", Text: text + "; the server is full, or a quota is used up"},
 		{Status: "401", Unless: challenge != recognize.Unsupported,
 			Text: at + ", because it requires " + challenge + "; configure it to accept Basic or a token"},
 		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
@@ -310,6 +312,8 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	return nil
 }
 
+const withoutLocks = "for a file server, remove lock_address and unlock_address"
+
 // notTerraforms returns the error for a response to a lock or unlock request that does not follow Terraform's
 // protocol.
 func (b *backend) notTerraforms(to endpoint, a *answer) error {
@@ -319,17 +323,22 @@ func (b *backend) notTerraforms(to endpoint, a *answer) error {
 		text = fmt.Sprintf("the backend answered a %s with a WebDAV lock, which is another protocol; it would refuse the writes of this "+
 			"run, and now keeps the file locked for a while", to.method)
 	}
-	text += "; for a file server, remove lock_address and unlock_address"
+	text += "; " + withoutLocks
 	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
 }
 
-// send sends a request. It returns an error if the response does not report success.
+// send sends a lock or unlock request. It returns an error if the response does not report success. A plain file server
+// responds with 400 or 415 to a body that is not a WebDAV lock.
 func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte) (*answer, error) {
 	a, err := b.ask(ctx, to, id, body)
-	if err == nil && !a.succeeded() {
-		err = b.refused(a)
+	switch {
+	case err != nil || a.succeeded():
+		return a, err
+	case a.status == http.StatusBadRequest || a.status == http.StatusUnsupportedMediaType:
+		return a, &store.AnswerError{Status: a.status, Body: a.body, Text: fmt.Sprintf("the backend answered %s to a %s; check "+
+			"lock_address, unlock_address and their methods; %s", web.Status(a.status), to.method, withoutLocks)}
 	}
-	return a, err
+	return a, b.refused(a)
 }
 
 // refused returns the error for an unsuccessful response.
