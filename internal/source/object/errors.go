@@ -172,7 +172,7 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 
 const (
 	noRoom   = "the store is full, or a quota is used up"
-	tooLarge = "the store, or a proxy in front of it, does not accept an object of this size; have the limit raised"
+	tooLarge = "the store, or a proxy in front of it, does not accept an object of this size; raise that limit"
 )
 
 // refused adds advice to text for stores that do not support checksums.
