@@ -120,6 +120,8 @@ func File(file []byte) error {
 	case !utf8.Valid(file):
 		return Is("it is not text", "if terraform-backend-git encrypted it with a passphrase, select a terraform_backend_git "+
 			"method; otherwise, decrypt or decompress it with the program that wrote it, such as gpg")
+	case bytes.HasPrefix(file, []byte{0}):
+		return Is("it begins with zero bytes, as may happen after a power failure", "restore an earlier version")
 	case isWord(file):
 		return Is("it is one long word", "if it is the status.state of a Kubeform object, select a kubeform method; if it is "+
 			"encrypted_data, give the whole document that contained it")
@@ -151,6 +153,8 @@ func besides(file []byte) error {
 	}
 	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a stream decoder would copy the file
 	switch {
+	case !json.Valid(object) && bytes.HasSuffix(bytes.TrimRight(file, space), []byte{0}):
+		return Is("it is truncated, and ends with zero bytes, as may happen after a power failure", "restore an earlier version")
 	case !json.Valid(object):
 		return nil
 	case len(bytes.Trim(file[len(object):], void)) == 0:

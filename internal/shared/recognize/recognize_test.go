@@ -53,6 +53,8 @@ func TestFile(t *testing.T) {
 		"{\"version\":4}" + strings.Repeat("\x00", 20),
 		"{\"version\":4}\n\x00\n",
 		"{\"version\":4}\x00{",
+		"{\"version\":4,\"lin" + strings.Repeat("\x00", 20),
+		strings.Repeat("\x00", 60) + "{\"version\":4}",
 		"[]",
 		`"state"`,
 		strings.Repeat("s^!OXxj4Csaj", 5),
