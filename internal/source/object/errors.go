@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -29,6 +30,7 @@ type Words struct {
 	CustomerKey string // the attribute with the SSE-C key
 	PathStyle   string // the attribute that moves the bucket name from the host to the path
 	Checksum    string // the attribute that turns off request checksums, for stores that may not support them
+	Unchecked   string // the attribute that turns off checksums of objects that are read
 	Writes      bool   // whether the request changes the bucket
 	Trust       string // advice for an unknown certificate authority, such as "set custom_ca_bundle in {credentials}"
 
@@ -145,7 +147,7 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 		{Code: "InvalidRequest", Unless: s.Words.Writes && o.CustomerKey == nil, Text: s.invalid(o)},
 		{Code: "InvalidRequest", Text: s.refused("the request is refused")},
 		{Code: "XAmzContentSHA256Mismatch BadDigest", Text: s.refused("the store did not receive the bytes that were sent")},
-		{Status: "501", Text: s.refused("the store does not support part of the request")},
+		{Status: "501", Text: s.unsupported()},
 		{Code: full, Text: noRoom},
 		{Status: "507", Text: noRoom},
 		{Code: "EntityTooLarge", Text: tooLarge},
@@ -181,6 +183,29 @@ func (s Store) refused(text string) string {
 		text += "; if the store supports no checksums, set " + s.Words.Checksum + " = true"
 	}
 	return text
+}
+
+// unsupported returns the error message for a request that the store supports only in part.
+func (s Store) unsupported() string {
+	const text = "the store does not support part of the request"
+	if !s.Words.Writes && s.checks() {
+		return text + "; if the store supports no checksums, set " + s.Words.Unchecked + " = true in {credentials}"
+	}
+	return s.refused(text)
+}
+
+// checks reports whether the client requests checksums of objects, and an attribute turns them off.
+func (s Store) checks() bool {
+	return s.Words.Unchecked != "" && s.Client.Options().ResponseChecksumValidation == aws.ResponseChecksumValidationWhenSupported
+}
+
+// damaged returns the reason why the body of an object could not be read. The SDK has no type for a wrong checksum.
+func (s Store) damaged(err error) string {
+	if !s.checks() || !strings.Contains(err.Error(), "checksum did not match") {
+		return s.noAnswer(err)
+	}
+	return "the answer was damaged in transit: its checksum does not match; if the store calculates other checksums than S3, set " +
+		s.Words.Unchecked + " = true in {credentials}"
 }
 
 var (

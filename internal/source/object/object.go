@@ -112,7 +112,7 @@ func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error)
 	case web.Own(err) != nil:
 		return nil, web.Own(err)
 	case err != nil:
-		return nil, &brokenError{s.noAnswer(err)}
+		return nil, &brokenError{s.damaged(err)}
 	}
 	return &Content{data, *answer.ETag, version}, nil
 }

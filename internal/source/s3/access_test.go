@@ -18,6 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object/objecttest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/sourcetest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/faults"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
 
 // known is a server that takes several access keys, and which writes down whose
@@ -492,5 +493,31 @@ func TestShared(t *testing.T) {
 	wg.Wait()
 	if got := calls(); len(got) != 1 || len(server.Requests()) != 5 {
 		t.Errorf("STS was asked for %q", got)
+	}
+}
+
+// TestChecksums tests stores that support no checksums, or calculate others: the error names the argument with which
+// the state can be read.
+func TestChecksums(t *testing.T) {
+	says := sourcetest.OpenMistakes(t, "s3, checksums", objecttest.Canary)
+	for name, refuses := range map[string]bool{"refused": true, "wrong": false} {
+		url := nettest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"x"`)
+			checks := r.Header.Get("X-Amz-Checksum-Mode") != ""
+			if checks && refuses {
+				objecttest.Refuse(w, http.StatusNotImplemented, "NotImplemented", objecttest.Canary)
+				return
+			}
+			if checks {
+				w.Header().Set("X-Amz-Checksum-Crc32", "AAAAAA==")
+			}
+			_, _ = w.Write([]byte("state"))
+		}))
+		none := func(string) (string, bool) { return "", false }
+		_, err := read(t, asks(), settings(none, block(url)))
+		says.Error(t, name, err)
+		if _, err := read(t, asks(), settings(none, block(url).With("skip_s3_checksum", true))); err != nil {
+			t.Errorf("%s, without checksums: %v", name, err)
+		}
 	}
 }

@@ -207,7 +207,7 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			words := b.server.Words
-			words.Read, words.List, words.Decrypt = "", "", ""
+			words.Read, words.List, words.Decrypt, words.Unchecked = "", "", "", ""
 			err = b.failed(ctx, prefix, object.Store{Client: client, Words: words}.Explain(b.object(prefix), err))
 			if errors.Is(err, store.ErrDenied) {
 				err = fmt.Errorf("%w; grant s3:ListBucket on the bucket to list states", err)
