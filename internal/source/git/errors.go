@@ -100,8 +100,8 @@ var advice = []struct {
 			"for reading and for branches")},
 	{words(`dumb http transport does not support`),
 		say(`the server only serves files ("dumb http"), which is not supported; run git http-backend on the server`)},
-	{words(`returned error: 413`), say("the server, or a proxy in front of it, does not accept an upload of this size; have the limit " +
-		"raised")},
+	{words(`returned error: 413`), say("the server, or a proxy in front of it, does not accept an upload of this size; raise that " +
+		"limit")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or unavailable; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; free some space, or set TMPDIR " +
 		"to another folder")},

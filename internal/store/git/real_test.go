@@ -74,6 +74,21 @@ func TestRealDulwich(t *testing.T) {
 	}
 }
 
+// TestRealDulwichBySSH tests dulwich without a server of HTTP, where it hangs up if git names a filter.
+func TestRealDulwichBySSH(t *testing.T) {
+	program, script := testkit.Program(t, "STATECRYPT_DULWICH"), filepath.Join(t.TempDir(), "ssh")
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: string(storetest.State(1))})
+	must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexec '%s' -c 'from dulwich.porcelain import upload_pack; upload_pack(\"%s\")'\n",
+		program, repo.Dir), 0o700))
+	t.Setenv("GIT_SSH_COMMAND", script)
+	t.Setenv("GIT_SSH_VARIANT", "simple")
+	data, _, err := at(t, texts{"repository": "ssh://git@127.0.0.1/infra.git", "path": "net/prod"}).Read(t.Context())
+	if err != nil || !bytes.Equal(data, storetest.State(1)) {
+		t.Errorf("got %q, %v", data, err)
+	}
+}
+
 // gitolite sets up the gitolite that STATECRYPT_GITOLITE names, with these rules, and has the user ci come in by its
 // shell, without an ssh server. It returns the beginning of the addresses.
 func gitolite(t *testing.T, rules string) string {
