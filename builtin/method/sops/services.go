@@ -233,7 +233,7 @@ func (s services) aws(k masterKey) (opener, error) {
 	}
 	if k.Profile != "" {
 		if err := permit("allowed_aws_profiles", s.profiles, k.Profile); err != nil {
-			return nil, fmt.Errorf("%w; if the profile is that of the writer, remove aws_profile from the file, which no MAC covers", err)
+			return nil, fmt.Errorf("%w; if the profile is that of the writer, remove aws_profile from the file (no MAC covers it)", err)
 		}
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)

@@ -29,7 +29,7 @@ func Vendor() object.Vendor {
 		Words: object.Words{
 			Store: "S3", Short: "S3", CustomerKey: customerKeyAttr, Trust: "set custom_ca_bundle in {credentials}",
 			PathStyle: "use_path_style", Unchecked: "skip_s3_checksum",
-			Read:      "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
+			Read: "s3:GetObject", ReadVersion: "s3:GetObjectVersion", List: "s3:ListBucket", Decrypt: "kms:Decrypt",
 		},
 	}
 }
