@@ -57,7 +57,8 @@ func checkVersion(doc *document, decoding error) error {
 	case wrong != nil && wrong.Field == "":
 		return errors.New("this is not a state file: it is not a JSON object; check that this is the right file")
 	case wrong != nil && wrong.Field == "version":
-		return errors.New(`this is not a state file: its "version" is not a whole number; check that this is the right file`)
+		return errors.New(`this is not a state file: its "version" is not a whole number; decrypt it first if sops encrypted it, or check ` +
+			`that this is the right file`)
 	case doc.Version == nil && doc.Sealed != nil:
 		return errors.New("this state is encrypted, but a plaintext state is required; decrypt it first")
 	case doc.Version == nil:

@@ -80,6 +80,8 @@ func (w Wire) reason(err error) error {
 func Unexpected(who string, code int) error {
 	advice := answers.Find([]answers.Row{
 		{Status: "409 423", Text: "try again after the lock is released"},
+		{Status: "413", Text: "the server, or a proxy in front of it, does not accept a request of this size; raise that limit"},
+		{Status: "507", Text: "the server is full, or a quota is used up"},
 		{Status: "408 429 5xx", Text: "try again later, or check the server's log"},
 		{Status: "3xx 4xx", Text: "check the address"},
 		{Text: "check the server's log"},

@@ -115,8 +115,6 @@ func (b *backend) answered(status int, challenge string) string {
 	authenticates := b.values.Has("username") || b.values.Has("bearer_token") || b.values.Has("headers")
 	return answers.Find([]answers.Row{
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
-		{Status: "413", Text: text + "; the server, or a proxy in front of it, does not accept a state of this size; raise that limit"},
-		{Status: "507", Text: text + "; the server is full, or a quota is used up"},
 		{Status: "401", Unless: challenge != recognize.Unsupported,
 			Text: at + ", because it requires " + challenge + "; configure it to accept Basic or a token"},
 		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
