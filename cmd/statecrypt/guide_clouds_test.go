@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
@@ -207,15 +207,20 @@ func startAzurite(t *testing.T) *guideCloud {
 		return err == nil
 	})
 	url := "http://" + address + "/" + account
-	credential, err := azblob.NewSharedKeyCredential(account, azuretest.Key)
-	if err == nil {
-		var client *azblob.Client
-		if client, err = azblob.NewClientWithSharedKeyCredential(url, credential, nil); err == nil {
-			_, err = client.CreateContainer(t.Context(), "tfstate", nil)
-		}
-	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url+"/tfstate?restype=container", nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	r.Header.Set("X-Ms-Date", time.Now().UTC().Format(http.TimeFormat))
+	r.Header.Set("X-Ms-Version", "2023-11-03")
+	r.Header.Set("Authorization", "SharedKey "+account+":"+azuretest.SignFor(account, r))
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusCreated {
+		t.Fatalf("the container was not created: %s", answer.Status)
 	}
 	internet := cloudtest.New(t, map[string]http.Handler{
 		account + ".blob.core.windows.net": &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {

@@ -13,6 +13,7 @@ var others = map[string]string{
 	"internal/auth/azureauth.knownReason":       "the SDK puts the code of Entra ID into the text",
 	"internal/store/git.state.who":              "git has no code for a committer that it does not know",
 	"internal/store/git.state.push":             "git has no code for a hook that refuses all",
+	"internal/source/object.Store.damaged":      "the SDK has no type for a wrong checksum",
 	"internal/source/pg.driverConfig":           "pgconn.ParseConfigError has no fields",
 	"internal/source/pg.connection.failure":     "pgconn has no types for what a server refuses before it speaks SQL",
 

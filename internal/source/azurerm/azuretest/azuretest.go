@@ -329,9 +329,12 @@ func stale(date string) bool {
 	return err != nil || time.Since(at).Abs() > 15*time.Minute
 }
 
-// Sign returns the correct signature for a request.
+// Sign returns the correct signature for a request to Account.
+func Sign(r *http.Request) string { return SignFor(Account, r) }
+
+// SignFor returns the correct signature for a request to an account whose key is Key.
 // https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
-func Sign(r *http.Request) string {
+func SignFor(account string, r *http.Request) string {
 	length := ""
 	if r.ContentLength > 0 {
 		length = fmt.Sprint(r.ContentLength)
@@ -351,7 +354,7 @@ func Sign(r *http.Request) string {
 	for _, name := range slices.SortedFunc(maps.Keys(headers), func(a, b string) int { return cmp.Compare(plain(a), plain(b)) }) {
 		lines = append(lines, name+":"+headers[name])
 	}
-	lines = append(lines, "/"+Account+r.URL.EscapedPath())
+	lines = append(lines, "/"+account+r.URL.EscapedPath())
 	query := r.URL.Query()
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		lines = append(lines, strings.ToLower(name)+":"+strings.Join(query[name], ","))
