@@ -53,7 +53,8 @@ func (b *bench) cloudsRow() (lines []line, err error) {
 				if url != "" {
 					url = "\n  storage_custom_endpoint = \"" + url + "\""
 				}
-				return "backend \"gcs\" {\n  bucket = \"states\"\n  prefix = \"" + state + "\"\n  access_token = \"" + gcstest.Token + "\"" + url + "\n}"
+				return "backend \"gcs\" {\n  bucket = \"states\"\n  prefix = \"" + state + "\"\n  access_token = \"" + gcstest.Token +
+					"\"" + url + "\n}"
 			},
 			asked: func() int { return len(google.Requests()) },
 		},
