@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"os"
+	"time"
 )
 
 // Addressed is a state whose String method leaves out parts of its address.
@@ -71,3 +72,38 @@ func As[Ability any](s State) (able Ability, ok bool) {
 		s = d.Unwrap()
 	}
 }
+
+// Historian is a state of which the store keeps older versions. Wrap never needs it; only the commands that list,
+// compare and restore versions do.
+type Historian interface {
+	// Versions returns at most limit versions of the state, the newest first, and whether there are more. The list
+	// includes the current state, deletions, and versions that must be undeleted before they can be read. Listing may
+	// require a permission that nothing else requires.
+	Versions(ctx context.Context, limit int) (kept []Kept, more bool, err error)
+
+	// ReadVersion returns length bytes of the version with this ID, starting at offset, or fewer where the version ends.
+	// A negative length means everything up to the size limit of the store. If there is no such version, or it was
+	// deleted, ReadVersion returns [ErrNoVersion].
+	ReadVersion(ctx context.Context, id string, offset, length int64) ([]byte, error)
+}
+
+// Kept describes one version of a state in a store. Texts come from the store and are not escaped.
+type Kept struct {
+	ID      string    // identifies the version in the store: a version ID, generation, snapshot time, commit, or file
+	Created time.Time // when the store received the version; zero if unknown
+	Size    int64     // in bytes; 0 for a deletion
+	Author  string    // who created the version; empty if the store does not record it
+	Subject string    // the first line of the commit message; empty in other stores
+	Status  KeptStatus
+}
+
+// KeptStatus tells how a version can be used.
+type KeptStatus int
+
+// The statuses of versions.
+const (
+	KeptOlder    KeptStatus = iota // can be read
+	KeptCurrent                    // is the state that Read returns
+	KeptDeleted                    // marks the time at which the state was deleted, and has no content
+	KeptUndelete                   // has content, but must be undeleted before it can be read
+)
