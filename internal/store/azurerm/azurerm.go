@@ -37,7 +37,7 @@ type container struct {
 }
 
 func open(s store.Settings, n azuresource.Network) (store.Store, error) {
-	server, err := azuresource.Connect(s.Values, n, s.Limit, s.Patience, leasing{})
+	server, err := azuresource.Connect(s.Values, n, s.Limit, s.Patience, separate{}, leasing{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -186,7 +186,7 @@ func (s *state) put(ctx context.Context, name string, data []byte, b *found) (et
 			o.Tags[value(t.Key)] = value(t.Value)
 		}
 	}
-	answer, err := client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), o)
+	answer, err := client.Upload(ctx, content{bytes.NewReader(data)}, o)
 	if err == nil && answer.ETag == nil {
 		err = web.Final("the answer does not contain the blob's new version (ETag); check any proxy and blob_endpoint")
 	}
@@ -223,6 +223,28 @@ func (s *state) describe(ctx context.Context, name string, b *found, lease *stri
 		b.etag = etag
 	}
 	return s.failed(ctx, name, err)
+}
+
+// content is the body of a request that writes a state. It implements [io.ReadSeekCloser].
+type content struct{ *bytes.Reader }
+
+// Close does nothing.
+func (content) Close() error { return nil }
+
+// fresh returns another reader of the same bytes.
+func (c content) fresh() (io.ReadCloser, error) {
+	return io.NopCloser(io.NewSectionReader(c, 0, c.Size())), nil
+}
+
+// separate gives each attempt of a request its own body, see the transport of [azuresource.Connect].
+type separate struct{}
+
+// Do implements [policy.Policy].
+func (separate) Do(r *policy.Request) (*http.Response, error) {
+	if c, ok := r.Body().(content); ok {
+		r.Raw().GetBody = c.fresh
+	}
+	return r.Next()
 }
 
 // leasing turns metadata requests into lease requests, which differ only in the query and the headers. The SDK's own
