@@ -55,34 +55,6 @@ func faultHarness(t *testing.T) kindtest.Faults {
 		NotFound:    says("NOT_FOUND"),
 		AnotherKey:  says("INVALID_ARGUMENT"),
 		Secrets:     []string{canary, gcpkmstest.Token},
-		Sees: map[string]string{
-			"Content-Length too small": kindtest.InGolden,
-			"endless body":             kindtest.InGolden,
-			"gzip bomb":                kindtest.InGolden,
-			"endless gzip of nothing":  kindtest.InGolden,
-			"nested a million deep":    kindtest.InGolden,
-			"another service":          kindtest.InGolden,
-
-			"403":                            kindtest.InGolden,
-			"500":                            kindtest.InGolden,
-			"429 with Retry-After":           kindtest.InGolden,
-			"429 with Retry-After of a year": kindtest.InGolden,
-
-			"throttled":            kindtest.InGolden,
-			"throttled for a year": kindtest.InGolden,
-			"unavailable":          kindtest.InGolden,
-
-			"denied":      kindtest.InGolden,
-			"disabled":    kindtest.InGolden,
-			"not found":   kindtest.InGolden,
-			"another key": kindtest.InGolden,
-
-			"redirect loop":               kindtest.InGolden,
-			"redirect to another origin":  kindtest.InGolden,
-			"redirect to plain http":      kindtest.InGolden,
-			"301 that names another host": kindtest.InGolden,
-			"401 that names another host": kindtest.InGolden,
-		},
 		Cannot: map[string]string{
 			"429 with Retry-After of a year, cancelled": "the longest wait of this test is too short to be waited for; see TestCancelledWait",
 			"throttled for a year, cancelled":           "the same",

@@ -34,7 +34,7 @@ type FaultHarness struct {
 	SharedWire   bool              // see [faults.Suite]; the tests of web or object run all rows
 	Few          bool              // see [faults.Suite]
 
-	// Golden is the group of the golden file of sources that holds the errors for which Sees has [faults.InGolden].
+	// Golden is the group of the golden file of sources that holds the errors that are [faults.InGolden].
 	Golden string
 }
 

@@ -18,8 +18,8 @@ const year = "31536000" // in seconds
 // broken is the error users see when a connection ends. Which part it is depends on timing.
 const broken = netfail.Ended + or + netfail.BrokeOff
 
-// table returns the rows of faults. If a row is added, each client must declare what its users see, unless the default
-// applies. Without a service, the rows for services are left out.
+// table returns the rows of faults. Without a service, the rows for services are left out. Users of each client see
+// another text in a row without a usual result, so the default of such a row is [InGolden].
 func table(service *Service) []fault {
 	rows := []fault{
 		{name: "nobody listens", usual: netfail.NotReached, refused: true, wire: true},
@@ -71,10 +71,19 @@ func table(service *Service) []fault {
 		{name: "no TLS", usual: netfail.NotTLS, conn: notTLS, wire: true},
 		{name: "handshake breaks off", usual: broken, conn: brokenHandshake, wire: true},
 	}
-	if service == nil {
-		return rows
+	if service != nil {
+		rows = append(rows, serviceRows(service)...)
 	}
-	return append(rows, []fault{
+	for i, row := range rows {
+		if row.usual == "" && !row.cancelled {
+			rows[i].usual = InGolden
+		}
+	}
+	return rows
+}
+
+func serviceRows(service *Service) []fault {
+	return []fault{
 		{name: "throttled", answer: answer(service.Throttled)},
 		{name: "throttled, once", usual: Works, answer: answer(service.Throttled), once: true},
 		{name: "throttled for a year", answer: answer(later(service.Throttled))},
@@ -85,7 +94,7 @@ func table(service *Service) []fault {
 		{name: "disabled", answer: answer(service.Disabled), refusal: true},
 		{name: "not found", answer: answer(service.NotFound), refusal: true},
 		{name: "another key", answer: answer(service.AnotherKey), refusal: true},
-	}...)
+	}
 }
 
 // later adds a header that asks the client to wait for a year.
