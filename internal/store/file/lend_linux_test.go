@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,6 +36,10 @@ func checkRefused(t *testing.T, when, path string, refused bool) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	must(t, err)
 	defer f.Close()
+	if !refused {
+		waitUntilFree(t, f)
+		defer waitUntilFree(t, f)
+	}
 	for kind, command := range map[string]int{"a process": unix.F_SETLK, "a description": unix.F_OFD_SETLK} {
 		err := unix.FcntlFlock(f.Fd(), command, &unix.Flock_t{Type: unix.F_WRLCK})
 		if (err != nil) != refused {
@@ -51,6 +56,20 @@ func checkRefused(t *testing.T, when, path string, refused bool) {
 		t.Errorf("%s, the holder is %v, %v", when, holder, err) // that other one, if it was not refused
 	}
 	must(t, other.letGo())
+}
+
+// waitUntilFree waits until nobody has a lock of f. A process that another test starts has all descriptors of this one
+// until it executes its program, and so keeps their locks for a moment.
+func waitUntilFree(t *testing.T, f *os.File) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		lock := unix.Flock_t{Type: unix.F_WRLCK}
+		must(t, unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock))
+		if lock.Type == unix.F_UNLCK {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // TestLent: a program that has inherited the file keeps the lock if this process is killed, and
