@@ -140,7 +140,7 @@ func (r Record) Check() error {
 	case err != nil:
 		return err
 	case found.Backend.Type == "" || found.StateStore != nil:
-		return NotOurs("another kind")
+		return NotOurs("of another kind")
 	}
 	for name, value := range found.Backend.Config {
 		if value != nil && !r.Settings.Has(name, value) {
