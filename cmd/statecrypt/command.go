@@ -292,7 +292,7 @@ func (c *call) version(context.Context) error {
 func (c *call) completion(context.Context) error {
 	script, err := texts.ReadFile("text/completion." + c.args[0])
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.Name, c.Wants))
+		return usageError(fmt.Sprintf("there is no completion for %s; the command %s requires %s", shown(c.args[0]), c.Name, c.Wants))
 	}
 	if err == nil {
 		_, err = io.WriteString(c.stdout, completed(string(script)))

@@ -68,7 +68,7 @@ func (c *call) meant(name string, flags []string) string {
 	case c.Name == "rotate" && cmp.Or(alias, name) == "config":
 		return "; use -from for the old settings, and -to for the new settings"
 	case c.Name == "rotate" && cmp.Or(alias, name) == "o":
-		return "; remove the flag, because rotate replaces the files themselves"
+		return "; remove the flag, because the files themselves are replaced"
 	case near != "":
 		return ". Did you mean -" + near + "?"
 	case cmp.Or(alias, name) == "config" && c.Name == "outputs":
@@ -124,7 +124,8 @@ func foreign() []cli.Mistake {
 		{Flags: "in f file state", Meant: "write file names after the flags, without a flag"},
 		{Flags: "r R recursive all", Meant: "give the path of each file, for example with find -exec statecrypt … {} +. Folders are not read"},
 		{Flags: "in-place inplace overwrite write w", With: "o", Meant: inPlace},
-		{Flags: "in-place inplace overwrite write w i", With: "rotate", Meant: "remove the flag, because rotate always replaces the files"},
+		{Flags: "in-place inplace overwrite write w i", With: "rotate",
+			Meant: "remove the flag, because the files themselves are always replaced"},
 		{Flags: "backup force f", With: "rotate", Meant: noOutput},
 		{Flags: "vault-password-file password-file passphrase-file pass-file", Meant: "set the file of the passphrase in the settings: " +
 			"passphrase = trimspace(file(\"FILE\"))"},
@@ -143,12 +144,12 @@ func (c *call) checkValue(flag, value string) error {
 
 // miscounted returns the error for a wrong number of arguments.
 func (c *call) miscounted() error {
-	text := fmt.Sprintf("%s requires %s, but got %d arguments", c.Name, c.Wants, len(c.args))
+	text := fmt.Sprintf("the command %s requires %s, but got %d arguments", c.Name, c.Wants, len(c.args))
 	switch len(c.args) {
 	case 0:
-		text = fmt.Sprintf("%s requires %s, but got no argument", c.Name, c.Wants)
+		text = fmt.Sprintf("the command %s requires %s, but got no argument", c.Name, c.Wants)
 	case 1:
-		text = fmt.Sprintf("%s requires %s, but got one argument", c.Name, c.Wants)
+		text = fmt.Sprintf("the command %s requires %s, but got one argument", c.Name, c.Wants)
 	}
 	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.HasPrefix(arg, "–") || strings.HasPrefix(arg, "—") }) {
 		return errors.New(text + "; replace the long dash at the beginning of an argument with -")

@@ -170,11 +170,11 @@ func (c *call) checkRotation() error {
 	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
 	case twice(c.args) != "":
-		return usageError("the file " + shown(twice(c.args)) + " is named twice; name each file once")
+		return usageError("the file " + shown(twice(c.args)) + " is given twice; give each file only once")
 	case c.on("backend") && c.on("plan"):
 		return usageError("a backend contains no plans; remove -plan")
 	case c.text("to") == "" || c.text("from") == "" && !c.on("again"):
-		return usageError("rotate requires two flags, either -from and -to, or -again and -to; see statecrypt rotate -h")
+		return usageError("the command rotate requires two flags, either -from and -to, or -again and -to; see statecrypt rotate -h")
 	case c.text("from") == syntax.Unencrypted:
 		return usageError("-from requires a settings file; use statecrypt encrypt to encrypt plaintext")
 	case c.text("to") == syntax.Unencrypted:
@@ -182,7 +182,7 @@ func (c *call) checkRotation() error {
 	case c.hasEnvironment():
 		return usageError("TF_ENCRYPTION is set, and would change the settings of both -from and -to; unset this variable")
 	case slices.Contains(c.args, stdinName):
-		return usageError("rotate cannot replace standard input; give the names of files")
+		return usageError("the command rotate cannot replace standard input; give the names of files")
 	}
 	return nil
 }

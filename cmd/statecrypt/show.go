@@ -50,7 +50,7 @@ func (c *call) checkShow() error {
 	values := c.on("values") || c.isGiven("attributes")
 	switch {
 	case c.on("backend") && len(c.args) > 0:
-		return usageError("show cannot combine a file with -backend; remove the file, or remove -backend")
+		return usageError("the command show cannot combine a file with -backend; remove the file, or remove -backend")
 	case c.isGiven("output") && (values || c.on("json")):
 		return usageError("-output prints only one output; remove -values, -attributes and -json")
 	case c.on("raw") && !c.isGiven("output"):

@@ -230,7 +230,8 @@ func (l *Line) checkArguments() error {
 		}
 	}
 	if len(l.Args) > l.Command.Max {
-		text := fmt.Sprintf("%s has %s, but accepts at most %d; put flags before arguments", l.Name, counted(len(l.Args)), l.Command.Max)
+		text := fmt.Sprintf("the subcommand %s has %s, but accepts at most %d; put flags before arguments",
+			l.Name, counted(len(l.Args)), l.Command.Max)
 		switch near := subcommands(l.Name); {
 		case l.Name == "plan":
 			text += ". To save the plan, use -out=FILE"

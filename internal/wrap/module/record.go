@@ -127,7 +127,7 @@ func ReadRecord(data string) (Recorded, error) {
 
 func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	if err == nil && json.Unmarshal(text, &r) != nil { // the JSON error may quote a password
-		err = errors.New("the backend record cannot be read; delete it, and run init again")
+		err = errors.New("the backend record (terraform.tfstate in the data directory) cannot be read; delete that file, and run init again")
 	}
 	return r, err
 }

@@ -212,7 +212,7 @@ func (l *Leftover) locate() (path, name string, err error) {
 	case 1:
 		return paths[0], names[0], nil
 	}
-	return "", "", fmt.Errorf("both %s and %s exist; compare their serials with statecrypt inspect. Run recover with the name of the "+
+	return "", "", fmt.Errorf("both %s and %s exist; compare their serials with statecrypt inspect. Run this command with the name of the "+
 		"newer file. Then delete both files", names[0], names[1])
 }
 

@@ -295,5 +295,6 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 			stay+". Check that nothing is lost, then add -force", m.name)
 	}
 	return fmt.Errorf("this folder does not record which state the run that left %s had read, so the state in the backend may have changed "+
-		"since"+stay+". Run recover in the folder of that run, on that machine. Otherwise, check that nothing is lost, then add -force", m.name)
+		"since"+stay+". Run this command in the folder of that run, on that machine. Otherwise, check that nothing is lost, then add -force",
+		m.name)
 }
