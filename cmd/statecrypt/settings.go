@@ -52,7 +52,7 @@ func (c *call) hasEnvironment() bool {
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
 	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
-		err = fault.With(err, "check whether the variable after -config is empty, so that -config took the next argument as its value")
+		err = fault.With(err, "check whether the variable after -config is empty, because -config took the next argument as its value")
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // these are for Terraform
 		err = fault.With(err, fmt.Sprintf("check whether %s contains the settings. If it does, give that file to "+
@@ -190,7 +190,7 @@ type setIn struct{ name, file string }
 // someone else opens the file.
 func (c *call) noteDoubts() {
 	if c.text("config") != "" && c.hasEnvironment() {
-		c.say(yellow, "note:", "TF_ENCRYPTION is set, so its settings are merged over the settings of -config")
+		c.say(yellow, "note:", "TF_ENCRYPTION is set, and its settings override the same settings of -config")
 	}
 	for _, doubt := range c.doubts {
 		c.say(yellow, "note:", words.Doubt(doubt))

@@ -230,7 +230,7 @@ func (l *Line) checkArguments() error {
 		}
 	}
 	if len(l.Args) > l.Command.Max {
-		text := fmt.Sprintf("the subcommand %s has %s, but accepts at most %d; put flags before arguments",
+		text := fmt.Sprintf("the subcommand %s has %s, but the maximum is %d; put flags before arguments",
 			l.Name, counted(len(l.Args)), l.Command.Max)
 		switch near := subcommands(l.Name); {
 		case l.Name == "plan":
