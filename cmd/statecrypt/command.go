@@ -144,13 +144,13 @@ func (c *call) add(name, text string) (err error) {
 	switch name {
 	case "config", "from", "to":
 		if text == stdinName {
-			err = fmt.Errorf("-%s requires a file name; standard input is only for states and plans", name)
+			err = fmt.Errorf("-%s cannot read standard input; give the name of a file", name)
 		}
 		if c.text(name) != "" {
-			err = errors.Join(err, fmt.Errorf("-%s is given twice; remove one", name))
+			err = errors.Join(err, fmt.Errorf("-%s is given twice; use it only once", name))
 		}
 		if text == "" {
-			err = errors.Join(err, fmt.Errorf("-%s is empty; check whether a variable is empty", name))
+			err = errors.Join(err, fmt.Errorf("the value of -%s is empty; check whether a variable is empty", name))
 		}
 	case "var", "var-file":
 		c.given = append(c.given, given{text, name == "var-file"})
@@ -160,21 +160,21 @@ func (c *call) add(name, text string) (err error) {
 		}
 	case "unlock":
 		if text == "" {
-			err = errors.New("-unlock requires a lock ID; remove it to see who holds the lock")
+			err = errors.New("the value of -unlock is empty; give the lock ID. To see who holds the lock, remove -unlock")
 		}
 	case "lineage":
 		if c.pins.Lineage = text; text == "" {
-			err = errors.New("-lineage is empty; remove it to accept any lineage")
+			err = errors.New("the value of -lineage is empty; to accept any lineage, remove -lineage")
 		}
 	case "minimum-serial":
 		serial, wrong := strconv.ParseInt(text, 10, 64)
 		if c.pins.Serial = &serial; wrong != nil || serial < 0 {
-			err = errors.New("-minimum-serial requires a whole number that is not negative")
+			err = errors.New("the value of -minimum-serial is not a whole number, or is negative")
 		}
 	case "o":
 		switch {
 		case text == "":
-			err = errors.New("-o requires a file name; check whether a variable is empty")
+			err = errors.New("the value of -o is empty; check whether a variable is empty")
 		case recognize.Scheme(text) != "", recognize.IsOfWindows(text):
 			err = fmt.Errorf("-o requires a file path, but %s is an address or a path of another system", shown(text))
 		}
@@ -261,16 +261,16 @@ func (c *call) understand(args []string) error {
 	case err != nil:
 		return err
 	case n > c.Max && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile && !strings.Contains(v.text, "=") }):
-		return errors.New("-var requires NAME=VALUE in one word, without spaces around the =, such as -var 'passphrase=…'")
+		return errors.New("a -var does not have the form NAME=VALUE; write it without spaces around the =, for example -var 'passphrase=…'")
 	case c.mistake == nil && c.text("from") != "" && c.text("from") == c.text("to"):
-		return errors.New("-from and -to name the same settings; name settings with the new key, or use " +
-			"-again -to FILE without -from for a new data key")
+		return errors.New("-from and -to name the same settings; give -to the settings with the new key. For a new data key, use " +
+			"-again -to FILE without -from")
 	case c.mistake == nil && (n < c.Min || n > c.Max):
 		return c.miscounted()
 	case c.mistake == nil && c.isGiven("prefix") && !c.on("backend"):
-		return errors.New("-prefix requires -backend; write the names of files without a flag")
+		return errors.New("-prefix works only with -backend; give the names of files without a flag")
 	case c.mistake == nil && c.on("plan") && c.pins != (states.Pins{}):
-		return errors.New("a plan has no serial or lineage to compare; remove -plan, or -lineage and -minimum-serial")
+		return errors.New("a plan has no serial or lineage to compare; remove -plan, or remove -lineage and -minimum-serial")
 	}
 	return c.mistake
 }
@@ -292,7 +292,7 @@ func (c *call) version(context.Context) error {
 func (c *call) completion(context.Context) error {
 	script, err := texts.ReadFile("text/completion." + c.args[0])
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError(fmt.Sprintf("there is no completion for %s; %s requires %s", shown(c.args[0]), c.Name, c.Wants))
+		return usageError(fmt.Sprintf("there is no completion for %s; the command %s requires %s", shown(c.args[0]), c.Name, c.Wants))
 	}
 	if err == nil {
 		_, err = io.WriteString(c.stdout, completed(string(script)))

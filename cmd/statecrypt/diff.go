@@ -25,7 +25,7 @@ func (c *call) diff(ctx context.Context) error {
 	case c.on("backend") != (len(c.args) == 1):
 		return usageError(c.miscounted().Error())
 	case len(c.args) == 2 && c.args[0] == stdinName && c.args[1] == stdinName:
-		return usageError("standard input can be only one of the two states; name a file for the other")
+		return usageError("standard input can be only one of the two states; give the name of a file for the other state")
 	}
 	if err := c.checkAttributes(); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (c *call) compare(ctx context.Context) (differs bool, err error) {
 	}
 	v := overview.DiffView{Old: files[0], New: files[1], Values: c.on("values"), Attributes: c.attributes()}
 	for i, state := range states {
-		if err := closed(state, v.Values, v.Attributes, "remove this flag"); err != nil {
+		if err := closed(state, v.Values, v.Attributes, "remove -values and -attributes"); err != nil {
 			return false, fmt.Errorf("%s: %w", shown(files[i].Name), err)
 		}
 	}

@@ -48,9 +48,10 @@ func (c *call) read(name string) ([]byte, error) {
 func reason(name string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
-		return fmt.Errorf("%w; name a file%s", keyfile.Reason(err), filesIn(name))
+		return fmt.Errorf("%w; give the path of a file%s", keyfile.Reason(err), filesIn(name))
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "~"):
-		return fmt.Errorf("%w; check the path: the shell replaces ~ with the home directory only if ~ is not quoted", keyfile.Reason(err))
+		return fmt.Errorf("%w; check the path, and write ~ without quotation marks, so that the shell replaces it with the home directory",
+			keyfile.Reason(err))
 	}
 	return keyfile.Explain(name, err)
 }
@@ -70,7 +71,7 @@ func filesIn(dir string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ", such as " + strings.Join(names, " or ")
+	return ", for example " + strings.Join(names, " or ")
 }
 
 // sizeOf returns the number of unread bytes in a regular file, which may be standard input. It returns -1 for
@@ -148,7 +149,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	isPlace := func(name string) bool { return sameFile(name, place) }
 	switch isInput := slices.ContainsFunc(c.args, isPlace) || isStream(c.stdin, place); {
 	case isInput && c.Name == "outputs":
-		return errors.New("it is the input file, and the omitted parts of the state would be lost; name another file")
+		return errors.New("it is the input file, and the omitted parts of the state would be lost; choose another file name")
 	case isInput:
 		return nil
 	}
@@ -159,7 +160,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		}
 	}
 	if slices.ContainsFunc(settings, isPlace) {
-		return errors.New("it contains the settings; name another file")
+		return errors.New("it contains the settings; choose another file name")
 	}
 	there, err := c.read(place)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0 {
@@ -174,7 +175,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	}
 	after, _ := inspectFile("", r.data)
 	if c.losesResources(ctx, there, before.info, after.info, r) {
-		return errors.New("it contains this state with its resources, which would be lost; name another file, or delete this file first")
+		return errors.New("it contains this state with resources that would be lost; choose another file name, or delete this file first")
 	}
 	bothHave := func(m driver.Block[driver.Method]) bool {
 		return m.OwnFormat != nil && (!m.Vague || after.Kind == "unknown") && m.OwnFormat(there) && m.OwnFormat(r.data)
@@ -183,8 +184,8 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	case slices.ContainsFunc(builtin.Registry().Methods, bothHave):
 		return nil
 	case before.Kind == "encrypted" && before.Format != "opentofu":
-		return fmt.Errorf("it is encrypted (%s), so it is unknown which state it contains; name another file, or delete this file "+
-			"first", before.Format)
+		return fmt.Errorf("it is encrypted (%s), so it is unknown which state it contains; choose another file name, or delete "+
+			"this file first", before.Format)
 	}
 	return states.CheckReplaced(before.info, after.info)
 }

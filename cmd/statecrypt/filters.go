@@ -58,7 +58,7 @@ func (c *call) encrypt(ctx context.Context) error {
 			return err
 		}
 		if found, _ := inspectFile(name, file); found.Kind == "encrypted" {
-			err = fmt.Errorf("%w; use statecrypt rotate to change its key or method", err)
+			err = fmt.Errorf("%w; to change the key or the method, use statecrypt rotate", err)
 		}
 		return err
 	})
@@ -69,7 +69,7 @@ func (c *call) encrypt(ctx context.Context) error {
 func (c *call) noteOwnState() {
 	if !c.on("plan") && filepath.Base(c.text("o")) == "terraform.tfstate" {
 		c.say(yellow, "note:", "Terraform can no longer read "+shown(c.text("o"))+", and OpenTofu can read it only with these settings; "+
-			"run statecrypt decrypt to undo this, or statecrypt wrap to run Terraform with an encrypted state")
+			"run statecrypt decrypt to undo this. To run Terraform with an encrypted state, use statecrypt wrap")
 	}
 }
 
@@ -115,10 +115,11 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 func (c *call) emptyInput() error {
 	if f, ok := c.stdin.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return errors.New("it is an empty file; use -o instead of > to write to the input file, because the shell empties that file first")
+			return errors.New("it is an empty file; to write to the input file, use -o instead of >, because the shell empties " +
+				"the file before it is read")
 		}
 	}
-	return errors.New("it is empty; name the file to read, or check whether the program before it failed")
+	return errors.New("it is empty; check whether the program before the pipe failed, or give the name of a file")
 }
 
 // wrap runs terraform or tofu with a backend that encrypts. It returns the program's exit code.

@@ -64,7 +64,7 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 // settings.
 func (c *call) inspectBackend(ctx context.Context) error {
 	if len(c.args) > 0 {
-		return usageError("inspect requires either files or -backend; remove one of them")
+		return usageError("the command inspect cannot combine files with -backend; remove the files, or remove -backend")
 	}
 	if _, err := c.settings(c.text("config")); err != nil && c.backend == nil {
 		return err

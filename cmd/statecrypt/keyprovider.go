@@ -44,8 +44,8 @@ func (c *call) keyProvider(ctx context.Context) error {
 		return usageError(fmt.Sprintf("there is no key provider %s; use age", shown(c.args[0])))
 	}
 	if c.toStdout() && isTerminal(c.stdout) {
-		return usageError("standard output is a terminal, which would show a key; let OpenTofu run this program as the command of " +
-			"key_provider \"external\", or try it with echo null | statecrypt key-provider age … > /dev/null")
+		return usageError("standard output is a terminal, and would show a key; let OpenTofu run this command from key_provider " +
+			"\"external\". To try the command, run echo null | statecrypt key-provider age … > /dev/null")
 	}
 	if err := c.checkIdentities(); err != nil {
 		return err
@@ -94,11 +94,11 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 		ExternalData json.RawMessage `json:"external_data"`
 	}
 	if err := json.Unmarshal(stored, &meta); err != nil {
-		return nil, errors.New("standard input contains no metadata; let OpenTofu run this program as the command of its key " +
-			"provider external, which sends null for a new file")
+		return nil, errors.New("standard input does not contain the JSON that OpenTofu sends; let OpenTofu run this command from " +
+			"key_provider \"external\". To try the command for a new file, send null")
 	}
 	if len(meta.ExternalData) == 0 && string(bytes.TrimSpace(stored)) != "null" {
-		return nil, errors.New("standard input is neither null (for a new file) nor metadata with external_data")
+		return nil, errors.New("standard input is neither null nor metadata with external_data; for a new file, send null")
 	}
 	if len(meta.ExternalData) == 0 || string(meta.ExternalData) == "null" {
 		return nil, nil
@@ -116,12 +116,12 @@ func (c *call) openedKey(ctx context.Context, provider driver.KeyProvider, store
 func (c *call) checkIdentities() error {
 	for _, path := range c.flags["i"] {
 		if recognize.HoldsPrivateKey(path) {
-			return usageError("-i requires a file name, but this is an identity, which the shell may have stored in its history; " +
-				"write it to a file")
+			return usageError("-i requires a file name, but its value is an identity; write the identity to a file, and delete this " +
+				"command from the history of the shell")
 		}
 		content, err := keyfile.ReadText(path)
 		if err == nil && recognize.IsAge(content) {
-			return fmt.Errorf("%s is protected by a passphrase, but nobody can be asked for it; decrypt the file first: "+
+			return fmt.Errorf("%s is protected by a passphrase, but this command cannot ask for the passphrase; decrypt the file first: "+
 				"age -d FILE > key.txt", shown(path))
 		}
 	}
@@ -131,7 +131,7 @@ func (c *call) checkIdentities() error {
 func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 	for _, recipient := range c.flags["r"] {
 		if recognize.IsPath(recipient) || recognize.Exists(recipient) {
-			return nil, usageError("-r requires a recipient, but this is a file path; use -R to read recipients from a file")
+			return nil, usageError("-r requires a recipient, but its value is a file path; use -R to read recipients from a file")
 		}
 	}
 	for _, recipient := range c.flags["r"] {
@@ -151,8 +151,8 @@ func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 		all = append(all, recipients...)
 	}
 	if len(all) == 0 {
-		return nil, usageError("-r RECIPIENT or -R FILE is required, because OpenTofu requests a key for a new file in each call, and the key " +
-			"is encrypted for these recipients")
+		return nil, usageError("no recipients are given, but OpenTofu requests a key for a new file in each call, and the key is encrypted for " +
+			"recipients; add -r RECIPIENT or -R FILE")
 	}
 	values := map[string]cty.Value{"recipients": list(all)}
 	if len(identities) > 0 {
@@ -181,7 +181,7 @@ func list(texts []string) cty.Value {
 // readRecipients returns the recipients in a file in the format of "age -R": one per line, with comments.
 func readRecipients(path string) (recipients []string, err error) {
 	if recognize.IsRecipient(path) {
-		return nil, usageError("-R requires a file name, but this is a recipient; use -r")
+		return nil, usageError("-R requires a file name, but its value is a recipient; use -r")
 	}
 	text, err := keyfile.ReadText(path)
 	if err != nil {
@@ -193,7 +193,7 @@ func readRecipients(path string) (recipients []string, err error) {
 		}
 	}
 	if len(recipients) == 0 {
-		return nil, fmt.Errorf("%s: it contains no recipients; write each recipient, such as age1…, on its own line", shown(path))
+		return nil, fmt.Errorf("%s: the file contains no recipients; write each recipient (age1…) on its own line", shown(path))
 	}
 	if _, err := buildAge(map[string]cty.Value{"recipients": list(recipients)}, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", shown(path), err)

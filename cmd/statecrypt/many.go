@@ -102,7 +102,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 func (c *call) noteOthers(others, all int) {
 	switch {
 	case c.isGiven("prefix") && all == 0:
-		c.say(yellow, "note:", "nothing has that prefix")
+		c.say(yellow, "note:", "no object has that prefix")
 	case others > 0:
 		c.say(yellow, "note:", fmt.Sprintf("%d of %d objects with that prefix are not states", others, all))
 	}
@@ -212,7 +212,7 @@ func (c *call) line(f finding) string {
 	case resultHeld:
 		text = "not rotated, because the state is locked"
 	case resultFailed:
-		text = map[string]string{"verify": "does not open", "rotate": "not rotated"}[c.Name]
+		text = map[string]string{"verify": "cannot be opened", "rotate": "not rotated"}[c.Name]
 	}
 	text = c.shown(f.File) + ": " + c.paint(c.stdout, colour, text)
 	if f.err == nil {

@@ -23,12 +23,12 @@ func (c *call) named(err error) error {
 		return fmt.Errorf("-%s takes no value; write -%[1]s alone", name)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: "); ok {
-		return fmt.Errorf("%s requires a value, but none follows", name)
+		return fmt.Errorf("%s requires a value, but no value follows", name)
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	switch {
 	case strings.HasPrefix(err.Error(), "bad flag syntax"), unknown && recognize.IsContent(name): // such as -----BEGIN PRIVATE KEY-----
-		return errors.New("an argument begins with a dash, but is not a flag; name a file")
+		return errors.New("an argument begins with a dash, but is not a flag; write ./ before a file name that begins with a dash")
 	case !unknown:
 		return err
 	}
@@ -68,13 +68,13 @@ func (c *call) meant(name string, flags []string) string {
 	case c.Name == "rotate" && cmp.Or(alias, name) == "config":
 		return "; use -from for the old settings, and -to for the new settings"
 	case c.Name == "rotate" && cmp.Or(alias, name) == "o":
-		return "; it replaces the files themselves"
+		return "; remove the flag, because the files themselves are replaced"
 	case near != "":
 		return ". Did you mean -" + near + "?"
 	case cmp.Or(alias, name) == "config" && c.Name == "outputs":
 		return "; decrypt the state first: statecrypt decrypt -config FILE STATE | statecrypt outputs"
 	case cmp.Or(alias, name) == "config":
-		return "; it uses no settings"
+		return "; remove the flag, because this command uses no settings"
 	}
 	if text := c.Meant(name, foreign()); text != "" && len(flags) > 0 {
 		return "; " + text
@@ -96,38 +96,40 @@ func aliases() map[string]string {
 // foreign returns explanations for flags of other programs.
 func foreign() []cli.Mistake {
 	const (
-		recipients = `set recipients in the settings: key_provider "age" "main" { recipients = [var.recipient] }`
-		identities = `set identities in the settings: key_provider "age" "main" { identity_files = ["key.txt"] }`
-		inPlace    = "use -o to write to a file, which may be the input file"
-		noOutput   = "it replaces a file only after it has opened the new file. Copy the old file first to keep it"
+		recipients = `set the recipients in the settings: key_provider "age" "main" { recipients = [var.recipient] }`
+		identities = `set the file of the identities in the settings: key_provider "age" "main" { identity_files = ["key.txt"] }`
+		inPlace    = "write to a file with -o FILE. FILE may be the input file"
+		noOutput   = "to keep the old file, copy it first. A file is replaced only after its new version has been opened"
 	)
 	return []cli.Mistake{
 		{Flags: "recipients", With: "key-provider", Meant: "use -r, or -R for a file of recipients"},
-		{Flags: "raw", With: "outputs", Meant: "read the value from its JSON: statecrypt outputs FILE | jq -r .outputs.NAME.value"},
-		{Flags: "json", With: "outputs", Meant: "it always prints JSON"},
+		{Flags: "raw", With: "outputs", Meant: "read the value from the JSON: statecrypt outputs FILE | jq -r .outputs.NAME.value"},
+		{Flags: "json", With: "outputs", Meant: "remove the flag, because the output is always JSON"},
 		{Flags: "dry-run check", With: "rotate",
-			Meant: "run statecrypt verify -config FILE to see which files the settings of -from or -to open, without a change"},
+			Meant: "to see which files the settings open, run statecrypt verify -config FILE with the old settings, then with the new settings"},
 		{Flags: "passphrase password key pass p k", With: "config",
-			Meant: "name the key in the settings of -config, for example as var.passphrase, and set it with -var 'passphrase=…' " +
+			Meant: "write passphrase = var.passphrase in the settings of -config, and set the variable with -var 'passphrase=…' " +
 				"or TF_VAR_passphrase"},
-		{Flags: "passphrase password key pass p k", With: "rotate", Meant: "name the keys in the settings of -from and -to"},
+		{Flags: "passphrase password key pass p k", With: "rotate", Meant: "set the keys in the settings of -from and -to"},
 		{Flags: "backend address url", With: "wrap", Meant: "set the address of the state in the -config file: backend \"http\" { " +
 			"address = \"https://example.com/state\" }, or in STATECRYPT_HTTP_ADDRESS"},
-		{Flags: "chdir C", With: "wrap", Meant: "it is a flag of Terraform: statecrypt wrap … -- terraform -chdir=FOLDER …"},
+		{Flags: "chdir C", With: "wrap",
+			Meant: "put this flag of Terraform after the program: statecrypt wrap … -- terraform -chdir=FOLDER …"},
 		{Flags: "r R recipient recipients recipients-file a age", With: "encrypt", Meant: recipients},
 		{Flags: "identity identities key-file keyfile", With: "config", Meant: identities},
 		{Flags: "identity identities key-file keyfile recipient recipients", With: "rotate", Meant: identities},
-		{Flags: "i", With: "o", Meant: inPlace + ". Set age identities in the settings, as identity_files"},
-		{Flags: "input", Meant: "it asks nothing. Write file names after the flags"},
+		{Flags: "i", With: "o", Meant: inPlace + ". Set age identities in the settings, with the argument identity_files"},
+		{Flags: "input", Meant: "write file names after the flags, without a flag. This command asks no questions"},
 		{Flags: "chdir C", Meant: "change the folder in the shell: (cd FOLDER && statecrypt …)"},
 		{Flags: "in f file state", Meant: "write file names after the flags, without a flag"},
-		{Flags: "r R recursive all", Meant: "it does not read folders. Name each file, for example by find -exec statecrypt … {} +"},
+		{Flags: "r R recursive all", Meant: "give the path of each file, for example with find -exec statecrypt … {} +. Folders are not read"},
 		{Flags: "in-place inplace overwrite write w", With: "o", Meant: inPlace},
-		{Flags: "in-place inplace overwrite write w i", With: "rotate", Meant: "it always replaces the files"},
+		{Flags: "in-place inplace overwrite write w i", With: "rotate",
+			Meant: "remove the flag, because the files themselves are always replaced"},
 		{Flags: "backup force f", With: "rotate", Meant: noOutput},
-		{Flags: "vault-password-file password-file passphrase-file pass-file", Meant: "name the file of a passphrase in the settings: " +
+		{Flags: "vault-password-file password-file passphrase-file pass-file", Meant: "set the file of the passphrase in the settings: " +
 			"passphrase = trimspace(file(\"FILE\"))"},
-		{Flags: "method", With: "config", Meant: "name the method in the settings of -config: state { method = method.aes_gcm.main }"},
+		{Flags: "method", With: "config", Meant: "select the method in the settings of -config: state { method = method.aes_gcm.main }"},
 	}
 }
 
@@ -142,21 +144,21 @@ func (c *call) checkValue(flag, value string) error {
 
 // miscounted returns the error for a wrong number of arguments.
 func (c *call) miscounted() error {
-	text := fmt.Sprintf("%s requires %s, but got %d arguments", c.Name, c.Wants, len(c.args))
+	text := fmt.Sprintf("the command %s requires %s, but got %d arguments", c.Name, c.Wants, len(c.args))
 	switch len(c.args) {
 	case 0:
-		text = fmt.Sprintf("%s requires %s, but got no argument", c.Name, c.Wants)
+		text = fmt.Sprintf("the command %s requires %s, but got no argument", c.Name, c.Wants)
 	case 1:
-		text = fmt.Sprintf("%s requires %s, but got one argument", c.Name, c.Wants)
+		text = fmt.Sprintf("the command %s requires %s, but got one argument", c.Name, c.Wants)
 	}
 	if slices.ContainsFunc(c.args, func(arg string) bool { return strings.HasPrefix(arg, "–") || strings.HasPrefix(arg, "—") }) {
-		return errors.New(text + "; replace the long dash at the beginning of an argument, as word processors write it, with -")
+		return errors.New(text + "; replace the long dash at the beginning of an argument with -")
 	}
 	isWord := func(arg string) bool {
 		return slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, arg)
 	}
 	if len(c.args) > c.Max && slices.ContainsFunc(c.args, isWord) {
-		return errors.New(text + "; flags such as -plan take no value: remove true")
+		return errors.New(text + "; remove true, because -plan and similar flags take no value")
 	}
 	if all := strings.Join(c.args, " "); len(c.args) > 1 && recognize.Exists(all) {
 		return fmt.Errorf("%s; put quotation marks around the file name %s, or around the variable", text, shown(all))
@@ -169,9 +171,9 @@ func (c *call) miscounted() error {
 	case c.Name == "wrap":
 		text += "; run, for example, statecrypt wrap -config FILE -- terraform plan"
 	case c.Name == "rotate" && c.on("backend"):
-		text += "; remove -backend or the files"
+		text += "; remove -backend, or remove the files"
 	case c.Name == "rotate":
-		text += "; name the files to replace"
+		text += "; add the names of the files to replace"
 	case tooMany && c.Name == "key-provider":
 		text += "; use -r for recipients, and -R or -i for files. To encrypt files, use statecrypt encrypt"
 	case tooMany && c.text("config") == "" && strings.HasPrefix(c.Flags, "config="):
@@ -209,9 +211,9 @@ func noCommand(name string, names []string) string {
 			return command == word || len(word) == 1 && strings.HasPrefix(command, word)
 		})
 		if at >= 0 {
-			return fmt.Sprintf("a command has no dash; write statecrypt %s%s", names[at], also)
+			return fmt.Sprintf("the command begins with a dash; write statecrypt %s%s", names[at], also)
 		}
-		return fmt.Sprintf("there is no flag %s before the command; put flags after the command%s", cmdline.Shown(name, flagNames()), also)
+		return fmt.Sprintf("the flag %s comes before the command; put flags after the command%s", cmdline.Shown(name, flagNames()), also)
 	case name == "state":
 		return `there is no command "state"; run Terraform's command with wrap: statecrypt wrap -config FILE -- terraform state pull`
 	case name == "terraform" || name == "tofu":
@@ -219,7 +221,7 @@ func noCommand(name string, names []string) string {
 	case cmdline.IsCommand(name) && near == "":
 		return fmt.Sprintf("there is no command %q; run Terraform and OpenTofu with wrap: statecrypt wrap -config FILE -- terraform %[1]s", name)
 	case recognize.Exists(name):
-		return fmt.Sprintf("%s is a file; put a command before it, such as statecrypt inspect FILE%s", shown(name), also)
+		return fmt.Sprintf("%s is a file, not a command; put a command before the file, for example statecrypt inspect FILE%s", shown(name), also)
 	}
 	if near != "" {
 		return fmt.Sprintf("there is no command %q%s", name, near)

@@ -63,11 +63,10 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 	case info.Kind == "encrypted":
-		err = fmt.Errorf("a plaintext state is required, but this state is encrypted (%s); run statecrypt decrypt -config FILE STATE | "+
-			"statecrypt outputs",
-			info.Format)
+		err = fmt.Errorf("the state is encrypted (%s), but this command reads only plaintext; run statecrypt decrypt -config FILE STATE | "+
+			"statecrypt outputs", info.Format)
 	case info.Kind == "plan":
-		err = errors.New("a plaintext state is required, but this is a plan; use terraform show -json to see its content")
+		err = errors.New("the file is a plan, but this command reads only states; to see the content of the plan, use terraform show -json")
 	case info.Kind != "state":
 		err = notState(state)
 	}
@@ -87,7 +86,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 		delete(kept, "outputs")
 		kept["modules"], err = c.rootModule(kept["modules"])
 	default:
-		err = fmt.Errorf("format version %s is not supported (only 1 to 4 are); check that this is the right file, or install a newer release",
+		err = fmt.Errorf("the state has format version %s, but only versions 1 to 4 are supported; check that this is the right file, or "+
+			"install a newer release",
 			outside.Line(version, maxName))
 	}
 	if err != nil {
@@ -182,11 +182,11 @@ func notName(text string) string {
 	case text == "*" || text == "all":
 		return "; remove -only to keep all outputs"
 	case bare != text:
-		return fmt.Sprintf("; write only its name, %s", outside.Quoted(bare, maxName))
+		return fmt.Sprintf("; write only the name of the output, %s", outside.Quoted(bare, maxName))
 	case strings.ContainsAny(text, " ;"):
 		return "; separate the names in -only with commas"
 	case strings.ContainsAny(text, ".["):
-		return "; write only the name of the output, which is kept as a whole"
+		return "; write only the name of the output, because outputs are kept as a whole"
 	}
 	return ""
 }

@@ -44,7 +44,7 @@ func (c *call) rotate(ctx context.Context) error {
 	if !c.on("separate") && (r.apart || r.again) {
 		r.to.Prepare(ctx)
 	}
-	change, examine, older := c.changeFile, c.all, "backups, and other copies"
+	change, examine, older := c.changeFile, c.all, "backups and other copies"
 	if c.on("backend") {
 		kept, err := c.states(ctx, c.text("to"), r.to)
 		if err != nil {
@@ -95,8 +95,7 @@ func (c *call) rotate(ctx context.Context) error {
 			"leaked, replace the secrets in the state")
 	case err == nil:
 		c.say(yellow, "note:", "nothing was changed, because the primary method in -to can already decrypt everything; check that -to "+
-			"has the new "+
-			"key, and that -from has the old key")
+			"has the new key, and that -from has the old key")
 	}
 	return err
 }
@@ -149,7 +148,8 @@ func (c *call) rotation() (r rotation, err error) {
 	old := c.backend
 	r.to, err = c.target(c.text("to")) // read last, so that its backend is the one used
 	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
-		c.say(yellow, "note:", "the backend block of -from is not used, and -to has no backend block; move the block to -to")
+		c.say(yellow, "note:", "the settings of -from have a backend block, but only a backend block of -to is used; move the block to "+
+			"the settings of -to")
 	}
 	if err == nil {
 		err = refusePlaintext(r.to)
@@ -170,19 +170,19 @@ func (c *call) checkRotation() error {
 	case c.on("backend") != (len(c.args) == 0):
 		return usageError(c.miscounted().Error())
 	case twice(c.args) != "":
-		return usageError("the file " + shown(twice(c.args)) + " is named twice; name each file once")
+		return usageError("the file " + shown(twice(c.args)) + " is given twice; give each file only once")
 	case c.on("backend") && c.on("plan"):
 		return usageError("a backend contains no plans; remove -plan")
 	case c.text("to") == "" || c.text("from") == "" && !c.on("again"):
-		return usageError("-from and -to are required, or -again and -to; see statecrypt rotate -h")
+		return usageError("the command rotate requires two flags, either -from and -to, or -again and -to; see statecrypt rotate -h")
 	case c.text("from") == syntax.Unencrypted:
 		return usageError("-from requires a settings file; use statecrypt encrypt to encrypt plaintext")
 	case c.text("to") == syntax.Unencrypted:
 		return usageError("-to requires a settings file; use statecrypt decrypt to write plaintext")
 	case c.hasEnvironment():
-		return usageError("TF_ENCRYPTION is set, and would change the settings of both -from and -to; unset it")
+		return usageError("TF_ENCRYPTION is set, and would change the settings of both -from and -to; unset this variable")
 	case slices.Contains(c.args, stdinName):
-		return usageError("rotate cannot replace standard input; name files")
+		return usageError("the command rotate cannot replace standard input; give the names of files")
 	}
 	return nil
 }
@@ -287,14 +287,17 @@ func (r rotation) open(ctx context.Context, file []byte) (opened *encryption.Ope
 func notOpened(errOld, errNew error) error {
 	switch {
 	case errNew == nil:
-		return fmt.Errorf("a fallback of -to opens it, but -from does not; set the method of that fallback in -from: %w", errOld)
+		return fmt.Errorf("a fallback of -to opens the file, but the settings of -from do not, and must contain the method of that "+
+			"fallback: %w", errOld)
 	case errors.Is(errOld, encryption.ErrPlaintext) && errors.Is(errNew, encryption.ErrPlaintext):
-		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, select the method " +
-			`"unencrypted" in -from, or, for a file, use statecrypt encrypt`)
+		return errors.New("it is not encrypted, so there is no key to change; to encrypt it, select the method \"unencrypted\" in " +
+			"-from. A file can also be encrypted with statecrypt encrypt")
 	case isOfFile(errOld) && isOfFile(errNew) && reflect.DeepEqual(fault.In(errOld), fault.In(errNew)):
 		return errNew
 	}
-	return fault.List{fmt.Errorf("it cannot be opened with -from or -to.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew)}
+	return fault.List{
+		fmt.Errorf("neither the settings of -from nor the settings of -to open it.\n-from: %w", errOld), fmt.Errorf("-to: %w", errNew),
+	}
 }
 
 // isOfFile reports whether an error is about the file itself, and not about one of the methods tried.

@@ -18,7 +18,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
-var errNoSettings = errors.New("there are no settings; add -config, or export TF_ENCRYPTION, to say how the file is encrypted, for example:" + `
+var errNoSettings = errors.New("there are no encryption settings; add -config FILE, or export TF_ENCRYPTION. An example of settings:" + `
 
   key_provider "pbkdf2" "main" {
     passphrase = var.passphrase
@@ -52,11 +52,11 @@ func (c *call) hasEnvironment() bool {
 func (c *call) target(from string) (encryption.Target, error) {
 	enc, err := c.settings(from)
 	if _, ok := errors.AsType[*unstable.NotSettingsError](err); ok && len(c.args) == 0 {
-		err = fault.With(err, "-config took the next argument as its value; check whether a variable is empty")
+		err = fault.With(err, "check whether the variable after -config is empty, because -config took the next argument as its value")
 	}
 	if at := slices.IndexFunc(c.args, isSettings); err != nil && at >= 0 && c.Name != "wrap" { // these are for Terraform
-		err = fault.With(err, fmt.Sprintf("-config names the settings, and the other files are states or plans; check whether %s contains "+
-			"the settings", shown(c.args[at])))
+		err = fault.With(err, fmt.Sprintf("check whether %s contains the settings. If it does, give that file to "+
+			"-config, and the state or plan as an argument", shown(c.args[at])))
 	}
 	if err != nil {
 		return encryption.Target{}, err
@@ -82,9 +82,10 @@ func (c *call) misplaced(err error) error {
 	switch at := slices.IndexFunc(c.args, isSettings); {
 	case !errors.Is(err, errNoSettings):
 	case slices.Contains(c.args, "-config"):
-		return usageError("-config belongs before the program; run statecrypt wrap -config FILE -- terraform …")
+		return usageError("-config must come before the program; run statecrypt wrap -config FILE -- terraform …")
 	case at >= 0:
-		return usageError(fmt.Sprintf("settings require -config; run statecrypt %s -config %s …", c.Name, shown(c.args[at])))
+		return usageError(fmt.Sprintf("-config is missing before the file with the settings; run statecrypt %s -config %s …",
+			c.Name, shown(c.args[at])))
 	}
 	return err
 }
@@ -107,15 +108,15 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 		instead := ""
 		switch {
 		case kind == "plan":
-			instead = "for a state, remove -plan, or, "
+			instead = "for a state, remove -plan. Otherwise, "
 		case c.HasFlag("plan"):
-			instead = "for a plan, add -plan, or, "
+			instead = "for a plan, add -plan. Otherwise, "
 		}
 		return fmt.Errorf("the settings have a %s block but no %s block; %sto use the same method for both, add %s { method = %s }",
 			other, kind, instead, kind, methods[0])
 	}
 	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
-		return fmt.Errorf("TF_ENCRYPTION is empty, perhaps because a secret of the pipeline is missing, and %w", errNoSettings)
+		return fmt.Errorf("TF_ENCRYPTION is empty, perhaps because the pipeline lacks a secret, and %w", errNoSettings)
 	}
 	_, err = target.Encrypt(context.Background(), nil) // encrypts nothing, but returns the error about the settings
 	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {
@@ -159,11 +160,11 @@ func (c *call) code(from string) (encryption.Layer, error) {
 	if from != "" {
 		text, err = keyfile.ReadArgument(from)
 		if err != nil && recognize.HoldsPrivateKey(from) {
-			return nil, errors.New("-config requires a settings file, but this is a private key; write the key to a file, and name that " +
-				"file in the settings")
+			return nil, errors.New("-config requires a settings file, but its value is a private key; write the key to a file, and set the path " +
+				"of that file in the settings")
 		}
 		if err != nil && from == c.text("config") && recognize.IsContent(from) {
-			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
+			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to the content", err)
 		}
 		if err != nil {
 			return nil, err
@@ -189,7 +190,7 @@ type setIn struct{ name, file string }
 // someone else opens the file.
 func (c *call) noteDoubts() {
 	if c.text("config") != "" && c.hasEnvironment() {
-		c.say(yellow, "note:", "TF_ENCRYPTION is set, and is merged over the settings of -config")
+		c.say(yellow, "note:", "TF_ENCRYPTION is set, and its settings override the same settings of -config")
 	}
 	for _, doubt := range c.doubts {
 		c.say(yellow, "note:", words.Doubt(doubt))
@@ -203,13 +204,13 @@ func (c *call) noteUnused() {
 		name, _, _ := strings.Cut(v.text, "=")
 		isOfFile := func(at setIn) bool { return at.file == v.text }
 		if c.Name == "wrap" && v.isFile && !slices.ContainsFunc(c.noted, isOfFile) { // Terraform has the same flag
-			c.say(yellow, "note:", "the settings use no variable that a -var-file sets"+c.behind("-var-file"))
+			c.say(yellow, "note:", "the settings use no variable of a -var-file"+c.behind("-var-file"))
 		}
 		if v.isFile || slices.Contains(c.used, "TF_VAR_"+name) {
 			continue
 		}
 		if c.text("config") == "" && c.hasEnvironment() {
-			c.say(yellow, "note:", "a -var is for the settings of -config, but TF_ENCRYPTION uses no variables")
+			c.say(yellow, "note:", "a -var has no effect, because the settings in TF_ENCRYPTION cannot use variables")
 			return
 		}
 		uses := "no variables"
@@ -226,7 +227,7 @@ func (c *call) behind(flag string) string {
 	if c.Name != "wrap" {
 		return ""
 	}
-	return ". For Terraform, put the flag after its subcommand, as in statecrypt wrap -- terraform SUBCOMMAND " + flag + " …"
+	return ". If the flag is for Terraform, put it after the subcommand: statecrypt wrap -- terraform SUBCOMMAND " + flag + " …"
 }
 
 // variables returns -var and -var-file as Terraform arguments. Its errors do not repeat any part of a value.
@@ -237,9 +238,9 @@ func (c *call) variables() (arguments []string, err error) {
 		case v.isFile:
 			arguments = append(arguments, "-var-file="+v.text)
 		case !ok || name == "":
-			return nil, usageError("-var requires NAME=VALUE, such as -var 'passphrase=…'")
+			return nil, usageError("a -var does not have the form NAME=VALUE; write, for example, -var 'passphrase=…'")
 		case strings.TrimSpace(name) != name:
-			return nil, usageError("-var requires NAME=VALUE, without a space beside the name")
+			return nil, usageError("the name in a -var has a space beside it; write -var NAME=VALUE without spaces around the name")
 		default:
 			arguments = append(arguments, "-var="+v.text)
 		}

@@ -50,13 +50,13 @@ func (c *call) checkShow() error {
 	values := c.on("values") || c.isGiven("attributes")
 	switch {
 	case c.on("backend") && len(c.args) > 0:
-		return usageError("show requires a file or -backend, but not both")
+		return usageError("the command show cannot combine a file with -backend; remove the file, or remove -backend")
 	case c.isGiven("output") && (values || c.on("json")):
 		return usageError("-output prints only one output; remove -values, -attributes and -json")
 	case c.on("raw") && !c.isGiven("output"):
-		return usageError("-raw requires -output NAME")
+		return usageError("-raw has no output to print; add -output NAME")
 	case c.on("sensitive") && !values && !c.isGiven("output"):
-		return usageError("-sensitive requires -values, -attributes NAMES or -output NAME; add one of them to choose the values")
+		return usageError("-sensitive does not choose any values; add -values, -attributes NAMES or -output NAME")
 	}
 	if err := c.checkAttributes(); err != nil || !c.on("sensitive") {
 		return err
@@ -151,7 +151,7 @@ func closed(state *overview.State, values bool, attributes []string, advice stri
 	return nil
 }
 
-var errUnmarked = errors.New("the state is in format version 1, which does not say which outputs are sensitive")
+var errUnmarked = errors.New("the state does not say which outputs are sensitive, because its format version is 1")
 
 // showOutput prints the value of one output.
 func (c *call) showOutput(state *overview.State) error {

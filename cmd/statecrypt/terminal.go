@@ -68,9 +68,10 @@ func (c *call) clearLine() {
 func (c *call) refuseTerminal() error {
 	if c.toStdout() && !c.on("force") && isTerminal(c.stdout) {
 		if !c.HasFlag("o") {
-			return usageError("standard output is a terminal; redirect it, or use -force to show secrets there")
+			return usageError("standard output is a terminal, and would show secrets; redirect the output. To show the secrets, add -force")
 		}
-		return usageError("standard output is a terminal; redirect it, use -o FILE, or add -force to show secrets there")
+		return usageError("standard output is a terminal, and would show secrets; use -o FILE, or redirect the output. To show the " +
+			"secrets, add -force")
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func shown(name string) string {
 	case name == stdinName:
 		return "standard input"
 	case recognize.IsContent(name):
-		return "what is given"
+		return "the argument"
 	}
 	return outside.Line(keyfile.Argument(name), maxName)
 }

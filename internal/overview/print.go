@@ -281,7 +281,7 @@ func (s *State) oddities() string {
 		what string
 	}{{tainted, "tainted"}, {deposed, "deposed"}, {failed, "failed checks"}} {
 		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+			parts = append(parts, fmt.Sprintf("%[2]s: %[1]d", part.n, part.what))
 		}
 	}
 	return strings.Join(parts, ", ")

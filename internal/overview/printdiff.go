@@ -74,7 +74,7 @@ func (d *Diff) onlySerialAndChecks() string {
 		}
 	}
 	if text += " changed"; failed > 0 {
-		text += fmt.Sprintf("; %d now failed", failed)
+		text += fmt.Sprintf("; new failures: %d", failed)
 	}
 	return text
 }

@@ -77,8 +77,8 @@ type reader struct {
 
 // errForm is the error for a state that Terraform and OpenTofu would not write.
 func errForm(member string) error {
-	return fault.With(fmt.Errorf("%q in the state does not have the form that Terraform and OpenTofu write: the state was edited or damaged",
-		member), "restore an intact copy")
+	return fault.With(fmt.Errorf("%q in the state does not have the form that Terraform and OpenTofu write, so the state was edited "+
+		"or damaged", member), "restore an intact copy")
 }
 
 func (r *reader) file() error {
@@ -196,7 +196,7 @@ func (r *reader) resource() error {
 		}
 		r.state.Marked = r.state.Marked && one.Marked
 		if r.left -= length; r.left < 0 {
-			return fault.With(fmt.Errorf("the addresses of the instances of %s are far longer than the state: the state was edited",
+			return fault.With(fmt.Errorf("the addresses of the instances of %s are far longer than the whole state, so the state was edited",
 				outside.Line(at.Resource(), 300)), "restore an intact copy")
 		}
 	}

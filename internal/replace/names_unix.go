@@ -15,7 +15,7 @@ func OtherNames(name string) string {
 		return ""
 	}
 	if file, ok := info.Sys().(*syscall.Stat_t); ok && file.Nlink > 1 {
-		return "it has another name (a hard link), under which it stays as it was; delete that one, too"
+		return "the old content remains under another name of the file (a hard link); delete that name, too"
 	}
 	return ""
 }

@@ -109,7 +109,7 @@ func (o original) expectUnchanged() error {
 	}
 	now, err := os.Stat(o.name)
 	if err == nil && (!os.SameFile(o.info, now) || now.Size() != o.info.Size() || !now.ModTime().Equal(o.info.ModTime())) {
-		err = errors.New("someone changed it meanwhile; try again")
+		err = errors.New("someone changed the file in the meantime; try again")
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func Place(name string) (string, error) {
 			return "", err
 		}
 		if strings.HasPrefix(dir, "/proc/") && filepath.Base(dir) == "fd" {
-			return "", errors.New("it is a file that a process has open, and cannot be replaced; -o - is standard output")
+			return "", errors.New("it is an open file of a process, and cannot be replaced; to write to standard output, use -o -")
 		}
 		link, err := os.Readlink(name)
 		if err != nil {
@@ -147,7 +147,7 @@ func Place(name string) (string, error) {
 			name = filepath.Join(dir, link)
 		}
 	}
-	return "", errors.New("there are too many links; name the file itself")
+	return "", errors.New("it leads through too many links; use the path of the file itself")
 }
 
 // mayWrite returns an error if the current user cannot write to the existing file base. It does not check links.
@@ -172,8 +172,8 @@ func mayWrite(dir folder, base string) error {
 }
 
 var (
-	errFolder    = errors.New("it is a directory; name a file")
-	errIrregular = errors.New("it is not a regular file; name another")
+	errFolder    = errors.New("it is a directory; use the path of a file")
+	errIrregular = errors.New("it is not a regular file; choose another file")
 )
 
 // temporary is a new file that will replace another. If the system allows it, the file has no name until it is
@@ -193,9 +193,10 @@ func newTemporary(dir folder, base string) (*temporary, error) {
 	name := hidden(base) + rand.Text()
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("its folder must be made first: %w", failed.Err)
+		return nil, fmt.Errorf("its folder must be created first: %w", failed.Err)
 	} else if ok {
-		err = fmt.Errorf("no file can be made in the folder %q: %w", dir.Name(), keyfile.Explain(dir.Name(), failed.Err)) // hides the random name
+		failure := keyfile.Explain(dir.Name(), failed.Err) // hides the random name
+		err = fmt.Errorf("no file can be created in the folder %q: %w", dir.Name(), failure)
 	}
 	if err != nil {
 		return nil, err

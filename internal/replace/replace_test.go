@@ -100,7 +100,7 @@ func TestChanged(t *testing.T) {
 	if err := os.Chtimes(name, time.Time{}, before.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if err := File(t.Context(), name, []byte("x"), before); err == nil || !strings.Contains(err.Error(), "changed it meanwhile") ||
+	if err := File(t.Context(), name, []byte("x"), before); err == nil || !strings.Contains(err.Error(), "changed the file in the meantime") ||
 		read(t, name) != "new" {
 		t.Errorf("got %v", err)
 	}

@@ -168,8 +168,8 @@ func (r *run) noteEarlier(context.Context) error {
 	files.NoteAbandoned(r.say)
 	emptied, err := r.module.EmptyLeft()
 	if emptied && err == nil {
-		r.say("warning: an init with -leave was killed before it finished. The state is still in wrap's backend, but its new place may also " +
-			"contain it, in plaintext; run init with -leave again, or delete the state in the new place")
+		r.say("warning: an init with -leave was killed before it finished. The state is still in wrap's backend, but a plaintext copy may be " +
+			"in its new place; run init with -leave again, or delete the state in the new place")
 	}
 	return err
 }
@@ -191,8 +191,8 @@ func (r *run) connect(ctx context.Context) error {
 		}
 	}
 	if r.backend.Keeps(filepath.Join(r.module.Dir, states.Errored)) {
-		return errors.New("the state cannot be stored in " + states.Errored + ", because Terraform saves states there that it could not write; " +
-			"set another path in the backend block")
+		return errors.New("the state cannot be stored in " + states.Errored + ", because Terraform uses this file for states that " +
+			"it could not write; set another path in the backend block")
 	}
 	r.guard = &states.Guard{
 		Target: o.Keys.State, Doubts: o.Keys.Doubts, Backend: r.backend, Pins: o.Wishes.Pins, Force: o.Wishes.Force, Changes: changes,
@@ -228,8 +228,8 @@ func (r *run) readModule(ctx context.Context) error {
 // checkDestination returns an error if the module has no new backend for its state.
 func (r *run) checkDestination(context.Context) error {
 	if r.module.CheckBackend() == nil {
-		return errors.New("-leave requires a destination, but the module has only wrap's empty backend block; replace it with the new " +
-			"backend block first")
+		return errors.New("-leave requires a destination, but the module has only wrap's empty backend block; replace that block with " +
+			"the new backend block first")
 	}
 	if file := r.module.LocalFile(); file != "" && r.backend.Keeps(files.Join(r.module.Dir, file)) {
 		return errors.New("the module's new backend would overwrite the file with the encrypted state; set another path in its backend block")
@@ -348,9 +348,9 @@ func (r *run) tellLeft(ctx context.Context) error {
 	case r.code == 0 && r.err == nil:
 		r.say("from now on, wrap does not encrypt the state of this module")
 	case copied:
-		r.say("init failed after the state had been copied to its new place, in plaintext")
+		r.say("init failed, but a plaintext copy of the state is already in its new place")
 	case r.code != 0 && !r.line.Has("force-copy") && (!asked || r.line.IsOff("input")):
-		r.say("Terraform cannot ask whether to copy the state without a terminal or with -input=false; add -force-copy")
+		r.say("without a terminal, or with -input=false, Terraform cannot ask whether to copy the state; add -force-copy")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	r := newRun(o, l, caught)
 	switch moves := o.Wishes.EncryptExisting || o.Wishes.Leave; {
 	case moves && (l.Name != "init" || l.Effect() == cmdline.Passes):
-		return 1, errors.New("-encrypt-existing and -leave require an init that uses the backend; remove them")
+		return 1, errors.New("-encrypt-existing and -leave work only with an init that uses the backend; remove these flags")
 	case o.Wishes.Leave && (o.Wishes.EncryptExisting || !l.Has("migrate-state")):
 		return 1, errors.New("-leave works only with init -migrate-state and without -encrypt-existing; run statecrypt wrap -config " +
 			"FILE -leave -- " +

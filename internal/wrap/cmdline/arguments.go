@@ -52,10 +52,10 @@ func (f flag) String() string {
 // flags only if leaves is true.
 func Read(words, environ []string, leaves bool) (*Line, error) {
 	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
-		return nil, errors.New("the program and its arguments are quoted together as one string; remove the quotation marks")
+		return nil, errors.New("the program and its arguments are quoted as one string; remove the quotation marks")
 	}
 	if len(words) == 0 || !isCLI(words[0]) {
-		return nil, errors.New("wrap runs only terraform and tofu; name one of them after the flags of wrap. " +
+		return nil, errors.New("wrap runs only terraform and tofu; write one of these names after the flags of wrap. " +
 			"In a script, call statecrypt wrap instead of terraform. Set environment variables before statecrypt")
 	}
 	l := &Line{Written: words}
@@ -76,7 +76,7 @@ func Read(words, environ []string, leaves bool) (*Line, error) {
 	}
 	err = l.parse(append(more, words...))
 	if err != nil && len(more) > 0 {
-		err = fmt.Errorf("%w; also check the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s", err, strings.ReplaceAll(l.Name, " ", "_"))
+		err = fmt.Errorf("%w. Also check the arguments in TF_CLI_ARGS and TF_CLI_ARGS_%s", err, strings.ReplaceAll(l.Name, " ", "_"))
 	}
 	return l, err
 }
@@ -140,7 +140,7 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		return nil, nil
 	}
 	if len(words) == 0 || words[0] == "" || words[0][0] == '-' {
-		return nil, errors.New("a subcommand such as plan is required; put only -chdir=DIR before it")
+		return nil, errors.New("the subcommand is missing; add a subcommand, for example plan. Only -chdir=DIR can come before it")
 	}
 	for n := min(2, len(words)); n > 0; n-- {
 		name := strings.Join(words[:n], " ")
@@ -163,7 +163,7 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 	}
 	near := syntax.Suggest(written, names)
 	if more := subcommands(written); len(more) > 0 {
-		return nil, fmt.Errorf("%s requires a subcommand: %s", written, strings.Join(more, ", "))
+		return nil, fmt.Errorf("the subcommand %s is incomplete; use one of: %s", written, strings.Join(more, ", "))
 	}
 	if near == "" {
 		if more := subcommands(words[0]); len(more) > 0 {
@@ -173,7 +173,7 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		}
 	}
 	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with the state%s", outside.Quoted(written, 100),
-		cmp.Or(near, "; if it does not use the state, run it without wrap"))
+		cmp.Or(near, "; if the subcommand does not use the state, run it without wrap"))
 }
 
 // words returns the words of the TF_CLI_ARGS variables in the order in which Terraform inserts them after the
@@ -185,8 +185,8 @@ func (l *Line) words(lookup func(string) (string, bool)) (words []string, err er
 	for _, variable := range []string{"TF_CLI_ARGS_" + strings.NewReplacer("-", "_", " ", "_").Replace(l.Name), "TF_CLI_ARGS"} {
 		text, _ := lookup(variable)
 		if !plainText.MatchString(text) {
-			return nil, fmt.Errorf("%s is refused: it may contain only letters, digits, spaces and the characters - _ . , : / = + @ %% ~ [ ]; "+
-				"write other arguments on the command line", variable)
+			return nil, fmt.Errorf("%s is refused: it contains characters other than letters, digits, spaces and - _ . , : / = + @ %% ~ [ ]; "+
+				"write such arguments on the command line", variable)
 		}
 		words = append(words, strings.Fields(text)...)
 	}
@@ -230,16 +230,17 @@ func (l *Line) checkArguments() error {
 		}
 	}
 	if len(l.Args) > l.Command.Max {
-		text := fmt.Sprintf("%s has %s, but the maximum is %d; put flags before arguments", l.Name, counted(len(l.Args)), l.Command.Max)
+		text := fmt.Sprintf("the subcommand %s has %s, but the maximum is %d; put flags before arguments",
+			l.Name, counted(len(l.Args)), l.Command.Max)
 		switch near := subcommands(l.Name); {
 		case l.Name == "plan":
-			text += ", and use -out=FILE to save the plan"
+			text += ". To save the plan, use -out=FILE"
 		case l.Name == "destroy":
-			text += ", and use apply for a saved plan"
+			text += ". To apply a saved plan, use apply"
 		case len(near) > 0:
-			text += ", and use one of: " + strings.Join(near, ", ")
+			text += ". For a subcommand, use one of: " + strings.Join(near, ", ")
 		case l.Command.Max == 0:
-			text += ", and use terraform -chdir=FOLDER " + l.Name + " to run in another folder"
+			text += ". To run in another folder, use terraform -chdir=FOLDER " + l.Name
 		}
 		return errors.New(text)
 	}

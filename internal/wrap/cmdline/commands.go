@@ -80,6 +80,9 @@ func commands() cli.Table[Effect] {
 	}
 }
 
+// moving names the flags of wrap that move a state.
+const moving = "to encrypt an existing state, use wrap -encrypt-existing. To move a state to a backend without wrap, use wrap -leave"
+
 // refusedCommands maps Terraform and OpenTofu commands to the reasons why wrap refuses them. A one-word name covers all
 // commands that begin with it.
 func refusedCommands() map[string]string {
@@ -88,11 +91,11 @@ func refusedCommands() map[string]string {
 		"cloud":         elsewhere,
 		"completion":    "it sets up shell completion; run it without wrap",
 		"env":           NoWorkspaces,
-		"push":          "Terraform and OpenTofu have removed it; use state push to write a state",
-		"rpcapi":        "it serves other programs, which could write a state elsewhere",
+		"push":          "Terraform and OpenTofu no longer have it; to write a state, use state push",
+		"rpcapi":        "it serves other programs, and they could write a state elsewhere; run it without wrap",
 		"stacks":        elsewhere,
-		"state migrate": "it would bypass the encryption; use wrap -encrypt-existing to move a state in, or wrap -leave to move a state out",
-		"test": "its runs have their own states, which it writes in plaintext if it cannot destroy a resource; " +
+		"state migrate": "it would bypass the encryption; " + moving,
+		"test": "it writes states of its own in plaintext if it cannot destroy a resource; " +
 			"run it without wrap, in a copy of the module without the state",
 		"workspace": NoWorkspaces,
 	}
@@ -141,13 +144,12 @@ func refused() []cli.Mistake {
 		{Flags: "backend-config", Meant: `it could bypass the encryption; set the address in a backend "http" block in the -config file, or in ` +
 			"STATECRYPT_HTTP_* variables"},
 		{Flags: "state state-out backup backup-out",
-			Meant: "it names a file for a plaintext state; remove it, because the state stays in the backend"},
-		{Flags: "migrate-state force-copy reconfigure",
-			Meant: "use wrap -encrypt-existing to move a state in, or wrap -leave to move a state out"},
+			Meant: "it names a file for a plaintext state; remove the flag, because the state stays in the backend"},
+		{Flags: "migrate-state force-copy reconfigure", Meant: "it could bypass the encryption; " + moving},
 		{Flags: "enable-pluggable-state-storage-experiment state-provider-lock-file",
 			Meant: "a provider would store the state, and wrap could not encrypt it; remove the flag"},
-		{Flags: "from-module", Meant: "it would fetch a module that wrap has not checked"},
-		{Flags: "chdir", Meant: "it belongs before the subcommand"},
-		{Flags: "config encrypt-existing leave", Meant: "wrap's flag of this name belongs before the program"},
+		{Flags: "from-module", Meant: "it would fetch a module that wrap has not checked; fetch the module without wrap first"},
+		{Flags: "chdir", Meant: "it must come before the subcommand"},
+		{Flags: "config encrypt-existing leave", Meant: "a flag of wrap must come before the program"},
 	}
 }

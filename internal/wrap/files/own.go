@@ -173,7 +173,7 @@ func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 	case <-locked:
 		return f, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s; wrap stopped waiting for it, and did nothing: %w", why, context.Cause(ctx))
+		return nil, fmt.Errorf("%s, so wrap waited, and was stopped before it did anything: %w", why, context.Cause(ctx))
 	}
 }
 
@@ -244,7 +244,7 @@ func NoteAbandoned(say func(text string)) {
 				_ = os.RemoveAll(path)
 				return
 			}
-			say("warning: a killed run of wrap left behind " + outside.Line(path, 300) + ", with plaintext files; delete it")
+			say("warning: a killed run of wrap left plaintext files in " + outside.Line(path, 300) + "; delete this folder")
 		})
 	}
 }

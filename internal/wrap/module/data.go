@@ -258,7 +258,7 @@ func (d *RunData) hash(run Asked) (uint64, error) {
 	if code != 0 {
 		said = strings.ReplaceAll(said, fmt.Sprint(d.Settings["password"]), "(the password of wrap)")
 		return 0, fault.With(fmt.Errorf("the program could not run init in an empty module (exit code %d): %s", code,
-			outside.End(said, 1000)), "check its installation and its settings, such as the file in TF_CLI_CONFIG_FILE")
+			outside.End(said, 1000)), "check the installation of the program, and its settings, for example the file in TF_CLI_CONFIG_FILE")
 	}
 	found, err := ReadRecord(filepath.Join(dir, data))
 	if errors.Is(err, fs.ErrNotExist) {

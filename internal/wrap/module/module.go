@@ -29,7 +29,7 @@ import (
 // fails.
 const ofBackendGit = "git_http_backend.auto.tf"
 
-const wanted = `wrap requires an empty block in the module: backend "http" {}`
+const wanted = `in the module, write an empty block: backend "http" {}`
 
 // Module is the folder in which Terraform runs.
 type Module struct {
@@ -56,7 +56,7 @@ func (m *Module) CheckBackend() error {
 			err = cmp.Or(err, checkBlock(b))
 		}
 		if err != nil && name == ofBackendGit {
-			err = errors.New("terraform-backend-git left this file behind, which names its own server as the backend; delete it")
+			err = errors.New("this file of terraform-backend-git sets its own server as the backend; delete the file")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", outside.Quoted(name, 100), err)
@@ -212,12 +212,12 @@ func checkBlock(b *hcl.Block) error {
 	case b.Type != "backend" || b.Labels[0] != "http":
 		name, instead := strings.Join(append([]string{b.Type}, b.Labels...), " "), ""
 		if b.Type == "backend" && slices.ContainsFunc(all.Kinds(), func(k store.Kind) bool { return k.Name == b.Labels[0] }) {
-			instead = ". Move this block to the -config file"
+			instead = ". Move the existing block to the -config file"
 		}
 		return fmt.Errorf("the block %s keeps the state elsewhere; %s%s", outside.Quoted(name, 100), wanted, instead)
 	}
 	if attrs, diags := b.Body.JustAttributes(); len(attrs) > 0 || diags.HasErrors() {
-		return fmt.Errorf(`the backend has arguments, which take precedence over wrap; %s. Move the arguments to a `+
+		return fmt.Errorf(`the arguments of the backend block would override wrap; %s. Move the arguments to a `+
 			`backend "http" block in the -config file, or to STATECRYPT_HTTP_* variables`, wanted)
 	}
 	return nil
@@ -235,7 +235,7 @@ func (m *Module) NoteVariables(withheld, environ []string, say func(text string)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(withheld))) {
 		if value, _ := world.Lookup(environ)(name); value != "" && declared[name] {
-			say(fmt.Sprintf("%s sets a variable of the encryption settings, so wrap hides it from the program. The module has a variable "+
+			say(fmt.Sprintf("%s sets a variable of the encryption settings, so wrap hides it from the program, but the module has a variable "+
 				"with the same name; rename one of the two variables", name))
 		}
 	}

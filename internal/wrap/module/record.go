@@ -127,7 +127,7 @@ func ReadRecord(data string) (Recorded, error) {
 
 func parseRecord(text []byte, err error) (r Recorded, _ error) {
 	if err == nil && json.Unmarshal(text, &r) != nil { // the JSON error may quote a password
-		err = errors.New("the backend record cannot be read; delete it, and run init again")
+		err = errors.New("the backend record (terraform.tfstate in the data directory) cannot be read; delete that file, and run init again")
 	}
 	return r, err
 }
@@ -140,7 +140,7 @@ func (r Record) Check() error {
 	case err != nil:
 		return err
 	case found.Backend.Type == "" || found.StateStore != nil:
-		return NotOurs("another kind")
+		return NotOurs("of another kind")
 	}
 	for name, value := range found.Backend.Config {
 		if value != nil && !r.Settings.Has(name, value) {

@@ -128,7 +128,7 @@ func (p *Files) opened(ctx context.Context, name string) ([]byte, error) {
 		err = cmp.Or(err, failed)
 	}
 	if len(p.Keys.Plan.Methods()) == 0 {
-		err = fmt.Errorf("%w; add a plan block to the settings to open a plan", err)
+		err = fmt.Errorf("%w; to open plans, add a plan block to the settings", err)
 	}
 	return nil, err
 }
@@ -272,7 +272,7 @@ func (p *Files) Finish(ctx context.Context) error {
 	if p.encryptOnly {
 		applies = "Neither the command above nor these settings can open it"
 	}
-	p.Say(fmt.Sprintf("the plan is in %s, %s. %s", p.destination, how, applies))
+	p.Say(fmt.Sprintf("the plan in %s is %s. %s", p.destination, how, applies))
 	return nil
 }
 

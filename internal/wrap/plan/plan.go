@@ -28,17 +28,17 @@ const maxPlan = math.MaxInt32
 func checkPlan(content []byte, allowed module.Settings) (*checked, error) {
 	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
-		return nil, errors.New("it is not a plan; run plan -out=FILE to create a plan")
+		return nil, errors.New("it is not a plan; to create a plan, run terraform plan -out=FILE with wrap")
 	}
 	plans := slices.DeleteFunc(slices.Clone(archive.File), func(f *zip.File) bool { return f.Name != "tfplan" })
 	switch len(plans) {
 	case 0:
-		return nil, errors.New("it is not a plan; run plan -out=FILE to create a plan")
+		return nil, errors.New("it is not a plan; to create a plan, run terraform plan -out=FILE with wrap")
 	case 1:
 		found, err := checkMember(plans[0], maxPlan, allowed)
 		return &checked{archive, plans[0], int64(len(content)), found}, err
 	}
-	return nil, errors.New("it contains more than one plan; run plan again") // all of them could share the same bytes of the archive
+	return nil, errors.New("it contains more than one plan; create the plan again") // all of them could share the same bytes of the archive
 }
 
 // fewer is the advice for a plan that is too large.
@@ -54,9 +54,9 @@ func checkMember(member *zip.File, limit int64, allowed module.Settings) (*walke
 	err = plan.walk()
 	switch {
 	case plan.left < 0:
-		return nil, fmt.Errorf("it unpacks to more than %d bytes, which is more than the program can read"+fewer, limit)
+		return nil, fmt.Errorf("it unpacks to more than the %d bytes that the program can read"+fewer, limit)
 	case err != nil:
-		return nil, errors.New("it cannot be read; run plan again")
+		return nil, errors.New("it cannot be read; create the plan again")
 	}
 	return plan, plan.checkBackend(allowed)
 }
@@ -182,7 +182,7 @@ func (w *walked) checkBackend(allowed module.Settings) error {
 	packed, errConfig := field(w.backend, fieldConfig, fieldMsgpack)
 	switch {
 	case errors.Join(errKind, errConfig) != nil:
-		return errors.New("it cannot be read; run plan again")
+		return errors.New("it cannot be read; create the plan again")
 	case string(kind) != "http" || w.hasStore:
 		return madeWithoutWrap(module.NotOurs("not http"))
 	}
@@ -190,7 +190,7 @@ func (w *walked) checkBackend(allowed module.Settings) error {
 	w.names = names
 	switch {
 	case err != nil:
-		return errors.New("it cannot be read; run plan again")
+		return errors.New("it cannot be read; create the plan again")
 	case other != "":
 		return madeWithoutWrap(module.HasSetting(other))
 	}
@@ -198,7 +198,7 @@ func (w *walked) checkBackend(allowed module.Settings) error {
 }
 
 func madeWithoutWrap(err error) error {
-	return fmt.Errorf("it was made without wrap: %w. Run plan again with wrap", err)
+	return fmt.Errorf("it was made without wrap: %w. Then create the plan again with wrap", err)
 }
 
 // settingsOf returns the names in a MessagePack object. If a value is neither null nor allowed, settingsOf stops there
@@ -264,7 +264,7 @@ func (c *checked) with(settings module.Settings) ([]byte, error) {
 		size += f.CompressedSize64
 	}
 	if size > uint64(c.size) { //nolint:gosec // several files share the same bytes
-		return nil, errors.New("it cannot be read; run plan again")
+		return nil, errors.New("it cannot be read; create the plan again")
 	}
 	backend, err := c.backendWith(settings)
 	if err != nil {

@@ -145,8 +145,8 @@ func (p *Proxy) Settle(ctx context.Context, code int) error {
 	}
 	const left = "the program ended without releasing the lock%s, so its changes may be missing from the state. Check the resources first"
 	if l.id == "" {
-		return fmt.Errorf(left+"; then remove the lock in the backend", "")
+		return fmt.Errorf(left+". Then remove the lock in the backend", "")
 	}
 	id := p.backend.NameOf(l.id)
-	return fmt.Errorf(left+"; then %s", " "+outside.Quoted(id, 100), store.Unlocking(id))
+	return fmt.Errorf(left+". Then %s", " "+outside.Quoted(id, 100), store.Unlocking(id))
 }

@@ -126,8 +126,8 @@ func (p *Proxy) ofWriter(handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p.used.Store(true)
 		if p.effect < cmdline.Writes {
-			p.fail(w, ours, "a program asked to change the state, but this command only reads it, so the state was not changed; check which "+
-				"providers and scripts the module runs")
+			p.fail(w, ours, "another program tried to change the state, but this command only reads it; check which providers and scripts "+
+				"the module runs")
 			return
 		}
 		handle(w, r)
@@ -361,8 +361,7 @@ func (p *Proxy) tell(text string) {
 // CheckUse returns an error if the child should have used the proxy but did not.
 func (p *Proxy) CheckUse(code int) error {
 	if !p.used.Load() && (p.lock.given || code == 0 && p.effect == cmdline.Changes) {
-		return errors.New("the program did not use wrap's backend, so any state that it wrote is elsewhere, and not encrypted; run " +
-			"init with wrap")
+		return errors.New("the program did not use wrap's backend, so a plaintext state may be elsewhere; run init with wrap")
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (b *Backend) mayEncrypt() error {
 		err = errors.New("with -lock=false, someone who works without wrap could write the state at the same time; remove -lock=false")
 	}
 	if err != nil {
-		err = fmt.Errorf("it is not encrypted, and was left as it is: %w", err)
+		err = fmt.Errorf("it is not encrypted, and was not changed: %w", err)
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
-		return errors.New("someone has since overwritten the state in the backend, in plaintext and without its lock; make sure that " +
+		return errors.New("someone overwrote the encrypted state in the backend with plaintext, without the lock; make sure that " +
 			"everybody uses wrap, then run statecrypt wrap -encrypt-existing -- terraform init again")
 	}
 	return nil
@@ -128,8 +128,8 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 // lineage.
 func (b *Backend) noteForm(sealed []byte) {
 	if b.kind.Looks && !isLabelled(sealed) {
-		b.say("note: sops and age also encrypt the serial and the lineage of the state; a server that requires them, such as Gitea, " +
-			"will refuse the new state and keep the old one")
+		b.say("note: sops and age also encrypt the serial and the lineage of the state. Gitea and other servers that require " +
+			"them will refuse the new state, and keep the old state")
 	}
 }
 
@@ -185,7 +185,7 @@ func (e *StuckError) Unwrap() error { return e.Err }
 func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	name := b.NameOf(id)
 	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not released; run force-unlock to release it: %w", name, err)
+		return fmt.Errorf("the lock %s was not released, and now requires force-unlock: %w", name, err)
 	}
 	return nil
 }

@@ -87,8 +87,7 @@ func (m *Existing) sealExisting(ctx context.Context) error {
 func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error) {
 	opened, err := m.Guard.Target.Decrypt(ctx, there)
 	if err != nil {
-		return nil, fmt.Errorf("the file in the backend is not a state, and the settings cannot open it; check the address, or, if another tool "+
-			"encrypted the file, add a fallback with a method for that tool: %w", err)
+		return nil, fmt.Errorf("the file in the backend is not a state, and no method in the settings opens it: %w", err)
 	}
 	for _, warning := range opened.Warnings {
 		m.Guard.Say(warning.Text)
@@ -103,13 +102,13 @@ func (m *Existing) sealOwn(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the state in %s: %w", place, err)
 	case len(content) == 0:
-		m.Guard.Say("there is no state yet, either in the backend or in " + place)
+		m.Guard.Say("there is no state yet in the backend or in " + place)
 		return nil
 	}
 	if err := m.seal(ctx, content, "the state in "+place, "encrypted"); err != nil {
 		return err
 	}
-	m.Guard.Say("the state in " + place + " is now in the backend, encrypted")
+	m.Guard.Say("the state in " + place + " is now encrypted in the backend")
 	m.Guard.Say("the old state in " + place + " is not encrypted; delete it and its backups")
 	return nil
 }
@@ -126,7 +125,7 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 	}
 	if file == "" {
 		if address, _ := world.Lookup(m.Process.Environ)("TF_HTTP_ADDRESS"); address == "" && r.LacksAddress() {
-			return place, nil, errors.New("TF_HTTP_ADDRESS is not set; set it and its credentials as before, or, if there is no state, delete " +
+			return place, nil, errors.New("TF_HTTP_ADDRESS is not set; set it, and the credentials, as before. If there is no state, delete " +
 				outside.Line(m.Unused.Module.Data, 300))
 		}
 		content, err = m.pull(ctx, r.Backend.Type, r.Backend.Config)
@@ -145,7 +144,7 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 // state.
 func (m *Existing) noWorkspace() error {
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
-		return errors.New("a workspace is selected, but wrap does not support workspaces; select the workspace default first")
+		return errors.New("a workspace is selected, but wrap does not support workspaces; select the default workspace first")
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
 		return nil
 	}
 	if err := rehearse(ctx, target); err != nil {
-		return fmt.Errorf("the program does not get it, because a changed state could not be written afterwards: %w", err)
+		return fmt.Errorf("the program was not given the state, because a changed state could not be written afterwards: %w", err)
 	}
 	g.sealable.Store(true)
 	return nil
@@ -126,8 +126,8 @@ func (g *Guard) warn(opened *encryption.Opened) {
 		g.Say("the state in the backend is not encrypted; wrap will encrypt the next state that is written")
 	case opened.UsedFallback:
 		g.oldKey.Do(func() {
-			g.Say("only the fallback " + opened.Method + " can open the state in the backend until the state is next written; before you " +
-				"delete the old key, run statecrypt rotate -again -to FILE -backend to give the state the new key")
+			g.Say("only the fallback " + opened.Method + " can open the state in the backend; before you delete the old key, give the state " +
+				"the new key with statecrypt rotate -again -to FILE -backend")
 		})
 	}
 	for _, warning := range opened.Warnings {
@@ -182,8 +182,9 @@ func (g *Guard) NoteLineage(of *label) {
 		return
 	}
 	g.nameless.Do(func() {
-		g.Say("warning: the state has no lineage, so wrap cannot detect if another state replaces it. To add a lineage, save the " +
-			"output of state pull in a file, set lineage to a UUID and serial to a higher number, then run state push with that file")
+		g.Say("warning: the state has no lineage, so wrap cannot detect whether another state replaces it. To add a lineage, save " +
+			"the output of state pull in a file. In that file, set lineage to a UUID, and serial to a higher number. Then run state push " +
+			"with that file")
 	})
 }
 

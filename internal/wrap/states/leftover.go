@@ -114,7 +114,7 @@ func (l *Leftover) Seal(ctx context.Context) {
 			return keyfile.Reason(err)
 		}
 		if _, _, err := store.Label(content); err != nil || !json.Valid(content) {
-			return errors.New("it is incomplete; the program may still be writing it")
+			return errors.New("the file is incomplete, perhaps because the program is still writing it")
 		}
 		sealed, _, err := Seal(ctx, l.target, content)
 		if err == nil {
@@ -162,7 +162,7 @@ func (l *Leftover) find() error {
 
 func asErrored(path, name string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > files.MaxState {
-		return fmt.Errorf("%s may contain the only copy of a state, in plaintext, but is larger than the %d bytes that wrap can write; keep the "+
+		return fmt.Errorf("%s may contain the only copy of a state, but is larger than the %d bytes that wrap can write; keep the "+
 			"file, and store the state without wrap", outside.Line(name, 300), files.MaxState)
 	}
 	content, err := files.ReadFile(path)
@@ -182,7 +182,7 @@ func asErrored(path, name string) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("move %s elsewhere, because a run that cannot write its state saves it in a file with this name: %w", name,
+		return fmt.Errorf("a run needs the file name %s for a state that it cannot write, so move the existing file elsewhere: %w", name,
 			keyfile.Reason(err))
 	case info.Kind != encryption.KindEmpty:
 		return fmt.Errorf("%s holds a state that could not be written; to write it to the backend, run %s", name, recovers)
@@ -208,12 +208,12 @@ func (l *Leftover) locate() (path, name string, err error) {
 	switch len(paths) {
 	case 0:
 		return "", "", fmt.Errorf("there is no %s in this folder, and no unwritten state of this module in the home directory; "+
-			"if the run reported another file, add its name", Errored)
+			"if the run reported another file, add the name of that file", Errored)
 	case 1:
 		return paths[0], names[0], nil
 	}
-	return "", "", fmt.Errorf("both %s and %s exist; compare their serials with statecrypt inspect, run recover with the name of the "+
-		"newer file, then delete both files", names[0], names[1])
+	return "", "", fmt.Errorf("both %s and %s exist; compare their serials with statecrypt inspect. Run this command with the name of the "+
+		"newer file. Then delete both files", names[0], names[1])
 }
 
 // CanLeave reports whether the module folder has room for a plaintext state of plain bytes from the child, and for the
@@ -292,8 +292,8 @@ func (l *Leftover) Follow(ctx context.Context) error {
 		kept := filepath.Ext(name) != ".backup" && l.backend.Keeps(path)
 		if name == Errored && files.IsLink(path) { // created during the run
 			to, _ := filepath.EvalSymlinks(path)
-			errs = append(errs, fmt.Errorf("%s is a link to %s, which may contain a plaintext state, and was left as it is; if it contains a "+
-				"state, replace the link with that file, then run %s to write the state to the backend", name, outside.Quoted(to, 300), recovers))
+			errs = append(errs, fmt.Errorf("%s is a link, and its target %s may contain a plaintext state; if the target contains a state, "+
+				"replace the link with that file. Then, to write the state to the backend, run %s", name, outside.Quoted(to, 300), recovers))
 			continue
 		}
 		if err != nil && kept { // another program may have locked it
@@ -310,8 +310,8 @@ func (l *Leftover) Follow(ctx context.Context) error {
 			continue
 		}
 		if kept {
-			errs = append(errs, fmt.Errorf("a program other than wrap wrote a state to %s, and did not encrypt it; run "+
-				"statecrypt wrap -encrypt-existing -- terraform init to encrypt it, or restore the encrypted state", name))
+			errs = append(errs, fmt.Errorf("another program wrote a plaintext state to %s; to encrypt that state, run "+
+				"statecrypt wrap -encrypt-existing -- terraform init. Otherwise, restore the encrypted state", name))
 			continue
 		}
 		if name != Errored {
@@ -342,9 +342,8 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	}
 	if err != nil {
 		l.memory.Leave(ctx, content)
-		return fmt.Errorf("%s contains the state in plaintext, and could not be encrypted: %w; fix that, then run %s to write the state to "+
-			"the backend", Errored,
-			keyfile.Reason(err), recovers)
+		return fmt.Errorf("%s contains the state in plaintext, and could not be encrypted: %w. Correct that mistake. Then, to write the "+
+			"state to the backend, run %s", Errored, keyfile.Reason(err), recovers)
 	}
 	l.memory.Leave(ctx, sealed)
 	l.tellSealed(where, others)

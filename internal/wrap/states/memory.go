@@ -146,16 +146,16 @@ func (m *Memory) accept(state *label) error {
 		was = m.find(seen)
 		return err
 	})
-	const look = "; restore the newest state, or check the backend, then accept what it contains with statecrypt wrap -accept"
+	const look = "; restore the newest state. If this change was intended, accept it with statecrypt wrap -accept"
 	_, isForeign := errors.AsType[*files.ForeignError](err)
 	switch {
 	case m.accepts && !isForeign || m.reverts && state != nil:
 		return nil
 	case isForeign:
-		return fmt.Errorf("the note about the state that an earlier run read cannot be read: %w", err)
+		return fmt.Errorf("the record of the last state cannot be read: %w", err)
 	case err != nil:
-		return fmt.Errorf("the note about the state that an earlier run read, in %s, cannot be read: %w; check "+
-			"the state, then accept it with statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
+		return fmt.Errorf("the record of the last state, %s, cannot be read: %w; check "+
+			"the state in the backend, then accept it with statecrypt wrap -accept", outside.Quoted(m.at.File(memoryName), 300), keyfile.Reason(err))
 	case was == nil:
 		return nil
 	case state == nil:
@@ -165,7 +165,7 @@ func (m *Memory) accept(state *label) error {
 		return fmt.Errorf("its lineage is %s, but an earlier run in this folder read lineage %s, so it is another state%s",
 			outside.Quoted(state.Lineage, 100), outside.Quoted(was.Lineage, 100), look)
 	case was.Serial != nil && state.Serial == nil:
-		return errors.New("it has no serial, but the state that an earlier run in this folder read had a serial" + look)
+		return errors.New("it has no serial, but an earlier run in this folder read a state with a serial" + look)
 	case was.Serial != nil && *state.Serial < *was.Serial:
 		return fmt.Errorf("its serial is %d, but an earlier run in this folder read serial %d, so it is an old copy%s",
 			*state.Serial, *was.Serial, look)

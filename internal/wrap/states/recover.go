@@ -91,7 +91,7 @@ func (m *recovery) find(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.path, err))
 	case m.Backend.Keeps(m.path):
-		return errors.New(m.name + " is the state in the backend; name the file that the run left behind")
+		return errors.New(m.name + " is the state in the backend; give the name of the file that the run left behind")
 	}
 	switch info, err := encryption.Inspect(content); {
 	case err != nil:
@@ -119,8 +119,8 @@ func (m *recovery) find(ctx context.Context) error {
 func (m *recovery) release(ctx context.Context, by *store.Lock) error {
 	switch {
 	case by == nil || by.ID == "":
-		return errors.New("the state is locked, but nothing says by whom; if the run that left " + m.name + " holds the lock and has ended, " +
-			"remove the lock in the backend")
+		return errors.New("the state is locked, but the backend does not say by whom; if the run that left " + m.name + " took the lock, " +
+			"and has ended, remove the lock in the backend")
 	case by.OfProcess:
 		return errors.New(by.Describe() + "; the lock is released when that process ends")
 	case m.asked.Unlock != "" && m.asked.Unlock != by.ID:
@@ -168,7 +168,7 @@ func (m *recovery) write(ctx context.Context) error {
 		if err := m.seal(ctx, m.plain, "the state in "+m.name, "written"); err != nil {
 			return err
 		}
-		m.Guard.Say("the state in " + m.name + " is now in the backend, encrypted")
+		m.Guard.Say("the state in " + m.name + " is now encrypted in the backend")
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (m *recovery) keepDamaged() error {
 		err = nil
 	}
 	if err != nil {
-		return fmt.Errorf("the file in the backend is not a state, and was not replaced, because it could not be saved in %s: %w", name,
+		return fmt.Errorf("the file in the backend is not a state. It was not replaced, because it could not be saved in %s: %w", name,
 			keyfile.Reason(err))
 	}
 	m.Guard.Say("the file in the backend is not a state, and was saved in " + name)
@@ -249,8 +249,8 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		m.Backend.open.Store(false) // nobody can use such a file, with or without wrap
 		return nil, nil
 	case err != nil && isNoState(there, err):
-		return nil, fmt.Errorf("the state in the backend: %s. To replace that file, check that nothing is lost, then add -force, which saves a "+
-			"copy of the file in the module's folder", words.State(err))
+		return nil, fmt.Errorf("the state in the backend: %s. To replace that file, add -force. A copy of the file "+
+			"is then saved in the module's folder", words.State(err))
 	case err != nil:
 		return nil, fmt.Errorf("the state in the backend: %s", words.State(err))
 	case there != nil && m.isThere(opened.Data, now):
@@ -277,7 +277,7 @@ func (m *recovery) isThere(there []byte, its *label) bool {
 // alone does not show this, because Terraform and OpenTofu increment it with each attempt. With -force, the last
 // condition does not apply.
 func (m *recovery) mayReplace(there *label, digest store.Version) error {
-	const stay = ". Both were left as they are"
+	const stay = ". Nothing was written"
 	base := m.Guard.Memory.base(m.content, m.asked.File != "")
 	switch {
 	case there.Lineage != m.label.Lineage:
@@ -291,9 +291,10 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 	case m.asked.Force, slices.Contains(base, digest), digest == "" && !m.Guard.Memory.knowsOthers(): // without a state, nothing can be lost
 		return nil
 	case base != nil:
-		return fmt.Errorf("the state in the backend has been changed, or encrypted with another key, since the run that left %s read it"+
+		return fmt.Errorf("the state in the backend was changed, or encrypted with another key, after the run that left %s had read it"+
 			stay+". Check that nothing is lost, then add -force", m.name)
 	}
 	return fmt.Errorf("this folder does not record which state the run that left %s had read, so the state in the backend may have changed "+
-		"since"+stay+". Run recover on the machine and in the folder of that run, or check that nothing is lost, then add -force", m.name)
+		"since"+stay+". Run this command in the folder of that run, on that machine. Otherwise, check that nothing is lost, then add -force",
+		m.name)
 }

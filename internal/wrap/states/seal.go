@@ -28,11 +28,12 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	case err != nil:
 		err = fmt.Errorf("the encrypted data could not be opened again: %w", err)
 	case !again.Encrypted:
-		err = errors.New("the primary method does not encrypt; use unencrypted only as a fallback")
+		err = errors.New("the primary method does not encrypt; use the method unencrypted only as a fallback")
 	case again.UsedFallback:
-		err = fmt.Errorf("the primary method cannot open its own file, but %s can; check the settings of the primary method", again.Method)
+		err = fmt.Errorf("the primary method cannot open the file that it encrypted, but %s can; check the settings of the primary method",
+			again.Method)
 	case !bytes.Equal(again.Data, plain):
-		err = errors.New("the encrypted data, opened again, differs from the original")
+		err = errors.New("the data differs from the original after encryption and decryption")
 	}
 	return sealed, again, err
 }

@@ -93,7 +93,7 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 				"backend \"http\" { address = \"https://HOST/PATH\" }", err)
 		}
 		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
-			err = fmt.Errorf("%w. TF_HTTP_ADDRESS is ignored, because runs without wrap would use it, too", err)
+			err = fmt.Errorf("%w. TF_HTTP_ADDRESS is ignored, because runs without wrap also use it", err)
 		}
 		return nil, err
 	}
@@ -230,8 +230,8 @@ func (w Where) CheckOneModule(module string) error {
 	if err != nil || folder == "" || folder == module || !setting.IsSet() || setting.Err != nil || names(setting.Value, unstable.Module) {
 		return err
 	}
-	err = fmt.Errorf("the settings file is not in the module's folder, so every module would share this state; write %s instead "+
-		"of the name of the module's folder, or move the file to that folder", unstable.Module)
+	err = fmt.Errorf("the settings file is not in the module's folder, so every module would share this state; use %s in "+
+		"this value, or move the settings file to the module's folder", unstable.Module)
 	return &attr.Error{Address: w.Backend.Address, Attr: named, Pos: setting.Pos, Err: err}
 }
 
@@ -246,9 +246,9 @@ func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry,
 	switch {
 	case err != nil:
 	case !filepath.IsLocal(name):
-		err = errors.New("the module is outside the folder")
+		err = errors.New("the module is outside that folder; move the settings file to a folder above the module")
 	case name == ".":
-		err = errors.New("the module is the folder itself")
+		err = errors.New("the module is that folder itself; write a value without ${module}")
 	}
 	filled := *block
 	filled.Settings = maps.Clone(block.Settings)
@@ -257,8 +257,8 @@ func forModule(block *unstable.Entry, settings, module string) (*unstable.Entry,
 			continue
 		}
 		if err != nil {
-			return nil, &attr.Error{Address: block.Address, Attr: attribute, Pos: s.Pos, Err: fmt.Errorf("%s is the path of the module "+
-				"relative to the folder of this file, but %s has no such path: %w", unstable.Module, outside.Quoted(module, 300), err)}
+			return nil, &attr.Error{Address: block.Address, Attr: attribute, Pos: s.Pos, Err: fmt.Errorf("%s stands for a path "+
+				"below the folder of the settings file, but the module %s has no such path: %w", unstable.Module, outside.Quoted(module, 300), err)}
 		}
 		s.Value = cty.StringVal(strings.ReplaceAll(s.Value.AsString(), unstable.Module, filepath.ToSlash(name)))
 		filled.Settings[attribute] = s

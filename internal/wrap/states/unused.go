@@ -29,22 +29,22 @@ type Unused struct {
 // Warn warns about a state that the module had without wrap. The child does not read that state, and would create all
 // its resources a second time. The init command shows more warnings than others.
 func (u *Unused) Warn(initializes bool) {
-	const advice = ", which wrap does not use; if that state is not in wrap's backend yet, run " + moves
+	const advice = "; if that state is not in wrap's backend yet, run " + moves
 	if initializes {
 		u.warnOfWorkspaces()
 	}
 	file, r, err := u.find()
 	if err == nil && file == "" && initializes { // only for init, because Terraform keeps the record
-		u.Say("warning: this module stored its state in the backend " + r.Name() + advice)
+		u.Say("warning: wrap does not use the state that this module stored in the backend " + r.Name() + advice)
 		return
 	}
 	switch u.kindOf(file) {
 	case encryption.KindState:
-		u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + advice + "; otherwise, delete it")
+		u.Say("warning: wrap does not use the plaintext state in " + outside.Line(file, 200) + advice + ". Otherwise, delete that file")
 	case encryption.KindEncrypted:
 		if initializes { // other commands need no warning, because the state is encrypted
-			u.Say("there is an encrypted state in " + outside.Line(file, 200) + ", which wrap does not use; if that state is not in " +
-				"wrap's backend yet, decrypt it, then run " + moves)
+			u.Say("wrap does not use the encrypted state in " + outside.Line(file, 200) + "; if that state is not in wrap's backend " +
+				"yet, decrypt it, then run " + moves)
 		}
 	}
 }
@@ -84,22 +84,23 @@ func (u *Unused) ExpectNone() error {
 		return err
 	}
 	if file == "" {
-		return fmt.Errorf("there is no state yet, but this module stored its state in the backend %s, which wrap does not use; run %s to move "+
-			"it, or delete %s", r.Name(), moves, outside.Line(u.Module.Data, 300))
+		return fmt.Errorf("wrap's backend has no state yet, but this module stored its state in the backend %s; to move that state, run %s. "+
+			"If that state is no longer needed, delete %s", r.Name(), moves, outside.Line(u.Module.Data, 300))
 	}
 	for _, found := range append([]string{file}, u.inWorkspaces(r)...) {
-		where := outside.Line(found, 200) + ", which wrap does not use"
+		where := outside.Line(found, 200)
 		first := ""
 		if found != file {
-			where += ", because it does not support workspaces"
-			first = "move it to " + outside.Line(file, 200) + ", then "
+			where += ", and wrap does not support workspaces"
+			first = "move that file to " + outside.Line(file, 200) + ", then "
 		}
 		switch u.kindOf(found) {
 		case encryption.KindState:
-			return fmt.Errorf("the backend has no state, but there is a plaintext state in %s; %srun %s, or delete that file", where, first, moves)
+			return fmt.Errorf("wrap's backend has no state yet, but there is a plaintext state in %s; %srun %s. If that state is no longer "+
+				"needed, delete that file", where, first, moves)
 		case encryption.KindEncrypted:
-			return fmt.Errorf("the backend has no state, but there is an encrypted state in %s; decrypt it, then %srun %s, or delete that file",
-				where, first, moves)
+			return fmt.Errorf("wrap's backend has no state yet, but there is an encrypted state in %s; decrypt the state, then %srun %s. If that "+
+				"state is no longer needed, delete that file", where, first, moves)
 		}
 	}
 	return nil
@@ -110,8 +111,8 @@ func (u *Unused) warnOfWorkspaces() {
 	_, r, _ := u.find() // ExpectNone returns the error for an unreadable record
 	for _, file := range u.inWorkspaces(r) {
 		if u.kindOf(file) == encryption.KindState {
-			u.Say("warning: there is a plaintext state of a workspace in " + outside.Line(file, 200) + ", which wrap does not use, " +
-				"because it does not support workspaces")
+			u.Say("warning: wrap does not use the plaintext state of a workspace in " + outside.Line(file, 200) + ", because wrap does " +
+				"not support workspaces")
 		}
 	}
 }
@@ -133,17 +134,18 @@ func (u *Unused) warnOfOthers() {
 	backups, _ := filepath.Glob(filepath.Join(u.Module.Dir, "*.backup"))
 	for _, path := range backups {
 		if file := filepath.Base(path); u.kindOf(file) == encryption.KindState {
-			u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + "; if it is an older version of this state, delete it")
+			u.Say("warning: there is a plaintext state in " + outside.Line(file, 200) + "; if that is only an older version of this state, " +
+				"delete that file")
 		}
 	}
 	switch file, r, err := u.find(); {
 	case err != nil:
 	case file == "":
-		u.Say("warning: this module also stored a state in the backend " + r.Name() + ", which wrap does not use; delete that state if it " +
-			"is an older version, but not if it is this same state at another address")
+		u.Say("warning: wrap does not use the state that this module stored in the backend " + r.Name() + "; delete that state only if it " +
+			"is an older version. It may also be the current state at another address")
 	case u.kindOf(file) == encryption.KindState:
-		u.Say("warning: there is also a plaintext state in " + outside.Line(file, 200) + ", which wrap neither uses nor deletes; " +
-			"if it is an older version of this state, delete it")
+		u.Say("warning: wrap does not use the plaintext state in " + outside.Line(file, 200) + "; if that is only an older version of this " +
+			"state, delete that file")
 	}
 }
 

@@ -36,11 +36,11 @@ func (c Command) Text(err error) string {
 	}
 	text += variableOfText(err)
 	if fault.Has[fault.NoValue](err) && c.VarBehind {
-		text += "\nA -var after the program is for Terraform. For the settings, put -var before it: " +
+		text += "\nA -var after the program is for Terraform. For the settings, put -var before the program: " +
 			"statecrypt wrap -var 'NAME=…' -- terraform …"
 	}
 	if fault.Has[fault.OnlyEnvironment](err) {
-		text += "\nTo run it, write the settings in a -config file."
+		text += "\nTo run the command, write the settings in a -config file."
 	}
 	// rotate has its own messages, and wrap refuses plans that it did not make.
 	if plain, ok := fault.Find[fault.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
@@ -49,7 +49,7 @@ func (c Command) Text(err error) string {
 			command += " -plan"
 		}
 		if c.Name == "decrypt" {
-			text += "\nThe file is not encrypted, so you can read it as it is; to encrypt it, run " + command + "."
+			text += "\nThe file is not encrypted, so you can read it as it is. To encrypt it, run " + command + "."
 		} else {
 			text += "\nTo encrypt it, run " + command + "."
 		}
@@ -119,7 +119,7 @@ func variableOfText(err error) string {
 	case variable.Name == "":
 		return ""
 	}
-	return fmt.Sprintf("\nSet it with the environment variable TF_VAR_%s, or with -var or -var-file of statecrypt.", variable.Name)
+	return fmt.Sprintf("\nSet the environment variable TF_VAR_%s, or use -var or -var-file of statecrypt.", variable.Name)
 }
 
 // keyOfText returns advice for a file for which no method has the key. It returns an empty string if a setting is
