@@ -182,7 +182,7 @@ func listKeys(ctx context.Context, identity azcore.TokenCredential, a azureauth.
 // limitedTransport hides two parts of responses from the SDK. One is the challenge, which would let a server choose
 // the audience of the next token. The other is the rest of an error body that is too long or too deeply nested.
 // limitedTransport also keeps net/http from decompressing without a limit; see [web.Decode]. If a request has GetBody,
-// each attempt gets its own body, because the SDK rewinds a body that the connection of the last attempt may still read.
+// each attempt gets its own body: the SDK rewinds a body that the connection of the last attempt may still read.
 type limitedTransport struct{ policy.Transporter }
 
 func (t limitedTransport) Do(request *http.Request) (*http.Response, error) {
