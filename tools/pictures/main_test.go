@@ -43,7 +43,7 @@ func TestTextsHaveRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	pictures, err := filepath.Glob(filepath.Join(dir, "*.svg"))
-	if err != nil || len(pictures) != 2 {
+	if err != nil || len(pictures) != 4 {
 		t.Fatal(pictures, err)
 	}
 	for _, name := range pictures {
