@@ -34,12 +34,12 @@ func table() attr.Table {
 			{Name: "key", Type: cty.String, Required: true,
 				Doc: "The name of the blob that holds the state of the default workspace."},
 			{Name: "version_id", Type: cty.String, Form: attr.Version,
-				Check: attr.Is(isVersion, "the ID of a version looks like 2026-01-31T12:00:00.0000000Z"),
+				Check: attr.Is(isVersion, "this is not the ID of a version; an ID looks like 2026-01-31T12:00:00.0000000Z"),
 				Doc: "Reads this version of the blob, if the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
 					"it, the current one is read."},
 			{Name: "resource_group_name", Type: cty.String,
-				Check: attr.Is(isGroup, "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, "+
-					"hyphens and dots, and does not end with a dot"),
+				Check: attr.Is(isGroup, "this is not the name of a resource group; use 1 to 90 letters, digits, underscores, parentheses, hyphens "+
+					"and dots, without a dot at the end"),
 				Doc: "The resource group of the storage account, to look up the access key as the backend does, which requires permission to " +
 					"list keys. Leave it out, and the identity itself reads the blob."},
 			{Name: "subscription_id", Type: cty.String,

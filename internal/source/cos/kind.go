@@ -29,9 +29,9 @@ func Vendor() object.Vendor {
 			Store: "Tencent Cloud COS", Short: "COS",
 			Read: "cos:GetObject",
 			Reasons: map[string]string{
-				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; remove accelerate",
+				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; remove the argument accelerate",
 				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
-				"ExpiredToken":               "the security token has expired",
+				"ExpiredToken":               "the security token has expired; set a new token",
 				"UserNetworkTooSlow":         "the connection is too slow",
 				"AccountArrears":             "the account has unpaid bills",
 				"UnavailableForLegalReasons": "the account or the bucket is closed",
@@ -47,13 +47,13 @@ func table() attr.Table {
 			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true,
-				Check: attr.Is(object.IsBucketLabel, "this is not a valid bucket name; use lowercase letters, digits and dashes, with "+
-					"the APPID at the end"),
+				Check: attr.Is(object.IsBucketLabel, "this is not a valid bucket name; use lowercase letters, digits and dashes, with the APPID at "+
+					"the end"),
 				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`."},
 			object.KeyAttr(),
 			{Name: "prefix", Type: cty.String, Check: object.Prefix(), Doc: "The folder of the states. Defaults to none."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
-				Check: attr.Is(syntax.IsLabel, "the name of a region is required, such as ap-guangzhou"),
+				Check: attr.Is(syntax.IsLabel, "this is not the name of a region; set a name like ap-guangzhou"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt`."},
 			{Name: "accelerate", Type: cty.Bool,
 				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},
@@ -103,7 +103,7 @@ func credentials() attr.Table {
 					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, `TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION`, `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID`.",
 				Attrs: []attr.Attr{
 					{Name: "role_arn", Type: cty.String, Required: true,
-						Check: attr.Is(func(arn string) bool { return arn != "" }, "the ARN of a role is required"),
+						Check: attr.Is(func(arn string) bool { return arn != "" }, "the ARN of the role is empty; check whether a variable is empty"),
 						Doc:   "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},
 					{Name: "session_name", Type: cty.String, Default: cty.StringVal(sessionName),
 						Doc: "What the role's session is called in logs. Defaults to `statecrypt`."},

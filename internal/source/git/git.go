@@ -42,7 +42,8 @@ func table() attr.Table {
 				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`. The default is " +
 					"`TF_BACKEND_GIT_GIT_STATE`."},
 			{Name: "on_locked", Type: cty.String,
-				Check: attr.Is(harmless.OneOf(string(lockIgnored), string(lockWarns), string(lockFails)), `"ignore", "warn" or "error" is required`),
+				Check: attr.Is(harmless.OneOf(string(lockIgnored), string(lockWarns), string(lockFails)),
+					`the value must be "ignore", "warn" or "error"`),
 				Doc: "What to do while terraform-backend-git has the state locked, which is while the branch `locks/<path>` exists: `ignore`, " +
 					"`warn` or `error`. Defaults to `ignore`."},
 		},
@@ -164,8 +165,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("path", "%w", err)
 	}
 	if strings.TrimPrefix(at.name, "refs/heads/") == "locks/"+path {
-		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s, and its copy of the state may be old; set ref "+
-			"to the branch with the state", shown(path))
+		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s, so its copy of the state may be old; set the "+
+			"argument ref to the branch with the state", shown(path))
 	}
 	locked := cmp.Or(onLocked(req.String("on_locked")), lockIgnored)
 	return &file{pin: r.pin(where, at), path: path, maxSize: req.MaxSize, onLocked: locked}, nil

@@ -103,7 +103,7 @@ func (x *exchange) receive(resp *http.Response) error {
 func (x *exchange) missing(answered string) error {
 	detail := "the server answered " + answered + x.redirected()
 	if sibling := x.credentials.OfSibling(x.asked); sibling != "" && !x.access.sends() {
-		detail += "; " + sibling + ofSibling
+		detail += ". " + sibling + ofSibling
 	}
 	return &source.MissingError{Detail: detail, CredentialsSent: x.access.sends()}
 }
@@ -141,9 +141,9 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case missed != "":
 		missed = ": " + missed
 	case elsewhere:
-		missed = "; if that server may receive credentials, add an http credentials block for it"
+		missed = "; if that server may receive credentials, add an http credentials block for its address"
 	case sibling != "":
-		missed = "; " + sibling + ofSibling
+		missed = ". " + sibling + ofSibling
 		arguments = nil
 	default:
 		missed = "; add them to {settings}"
@@ -155,8 +155,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	return web.Final("%w", refused)
 }
 
-const ofSibling = " is meant for another state on this server; to use it for this state too, add a block that covers this address, even " +
-	"without credentials"
+const ofSibling = " is meant for another state on this server; to use that variable here too, add a block that covers this address (the " +
+	"block may be without credentials)"
 
 func (x *exchange) redirected() string {
 	if to := source.Public(x.asked); to != x.String() {

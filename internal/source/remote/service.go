@@ -85,13 +85,13 @@ func (l *location) checkToken(service *url.URL) error {
 	if service.Host == l.host {
 		add := ", or add a token to {settings}"
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
-			add = "; " + missed
+			add = ". This host has no token in a block: " + missed
 		}
 		set := "set the variable " + variable(l.host) + ", or run"
 		if strings.Contains(l.host, ":") { // no shell allows a colon in a variable name
 			set = "run"
 		}
-		return fault.Known(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
+		return fault.Known(fmt.Errorf("there is no token for %s%s; %s terraform login or tofu login%s", l.host, l.tokens.trouble(), set, add),
 			l.noToken(service))
 	}
 	return fault.Known(fmt.Errorf("the API of %s is at %s, but a token for one host is not sent to another host; if this address is "+

@@ -50,7 +50,7 @@ func Backend() attr.Table {
 		{Name: "use_lockfile", Type: cty.Bool, Doc: "Lock with the object `<key>.tflock`. Defaults to `true` without `dynamodb_table`, and " +
 			"otherwise to `false`."},
 		{Name: "dynamodb_table", Type: cty.String, Doc: "The table that has the lock, and the digest of the state."},
-		{Name: "locks", Type: cty.String, Check: attr.Is(harmless.OneOf("unproven"), `"unproven" is the only possible value`),
+		{Name: "locks", Type: cty.String, Check: attr.Is(harmless.OneOf("unproven"), `the only possible value is "unproven"`),
 			Doc: "`unproven` allows a store on which two runs may get the lock at once."},
 	}...)
 	return t

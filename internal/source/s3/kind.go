@@ -67,7 +67,7 @@ const (
 	customerKeyAttr = "sse_customer_key"
 )
 
-const noEndpoint = "a URL such as https://s3.example.com is required, without user name, password or query"
+const noEndpoint = "this is not the URL of an endpoint; set a URL like https://s3.example.com, without a user name, a password or a query"
 
 func credentials() attr.Table {
 	return attr.Table{

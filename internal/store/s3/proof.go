@@ -158,6 +158,6 @@ func (s *state) hasRoom(ctx context.Context) error {
 type folderError struct{ below string } // an object below the key
 
 func (e *folderError) Error() string {
-	return fmt.Sprintf("the object %s is below the key of the state, but on this store, a key cannot be both an object and a folder; "+
+	return fmt.Sprintf("the key of the state conflicts with the object %s: on this store, an object and a folder cannot have the same name; "+
 		"choose another key", outside.Quoted(e.below, 300))
 }
