@@ -67,7 +67,7 @@ func (a *arguments) selection(r *remoteStateRequest) {
 		r.only = []string{}
 		for _, name := range v.AsValueSlice() {
 			if name.IsNull() {
-				a.fail(path.Root("only"), "a name must not be null; remove it, or set the variable that it comes from")
+				a.fail(path.Root("only"), "a name in the list is null; remove it, or set the variable that it comes from")
 				continue
 			}
 			r.only = append(r.only, name.AsString())
@@ -77,20 +77,20 @@ func (a *arguments) selection(r *remoteStateRequest) {
 	r.sensitiveDefaults = a.outputs("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
-			a.fail(path.Root("defaults"), "%s is also in sensitive_defaults; remove it from one of them", outside.Quoted(name, maxName))
+			a.fail(path.Root("defaults"), "%s is also in sensitive_defaults; remove it from one of the two arguments", outside.Quoted(name, maxName))
 		}
 	}
 	if keeps := a.block.Type().HasAttribute("store_sensitive"); len(r.sensitiveDefaults) > 0 && !r.keepSensitive && keeps &&
 		a.block.GetAttr("store_sensitive").IsKnown() {
-		a.fail(path.Empty(), "sensitive_defaults has no effect without store_sensitive = true, but would be stored; set store_sensitive, or "+
-			"use the ephemeral resource statecrypt_remote_state, which stores nothing")
+		a.fail(path.Empty(), "sensitive_defaults would be stored, but has no effect without store_sensitive = true; set store_sensitive, or "+
+			"use the ephemeral resource statecrypt_remote_state")
 	}
 	switch v, ok := given(a.block, "on_missing"); {
 	case !ok || v == "error":
 	case v == "defaults":
 		r.defaultsIfMissing = true
 	default:
-		a.fail(path.Root("on_missing"), `"error" or "defaults" is required`)
+		a.fail(path.Root("on_missing"), `the value must be "error" or "defaults"`)
 	}
 }
 
@@ -102,7 +102,7 @@ func (a *arguments) outputs(name string) map[string]cty.Value {
 		return nil
 	case !v.Type().IsObjectType() && !v.Type().IsMapType():
 		// The error has no path: given the path of an argument, Terraform prints its value.
-		a.fail(path.Empty(), "the argument %s must be an object that maps output names to values, such as { vpc_id = \"none\" }", name)
+		a.fail(path.Empty(), "the argument %s is not an object of output names and values; write it like { vpc_id = \"none\" }", name)
 		return nil
 	}
 	return v.AsValueMap()

@@ -58,7 +58,8 @@ func credentials() attr.Table {
 				Doc: "The agent or server: `host:port`, a URL, which may have a path for a proxy, or `unix://` with the path of a " +
 					"socket. Defaults to `localhost:8500`."},
 			{Name: "scheme", Type: cty.String, Group: "scheme",
-				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; `CONSUL_HTTP_SSL` makes it `https` if it is `true`."},
+				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; `CONSUL_HTTP_SSL` makes it `https` if it is " +
+					"`true`."},
 			{Name: "access_token", Type: cty.String, Form: attr.Token, Group: "token", Secrecy: attr.Secret, Harmless: harmless.Secret,
 				Env: []string{"CONSUL_HTTP_TOKEN"},
 				Doc: "The ACL token. It requires permission to read the key."},
@@ -67,7 +68,7 @@ func credentials() attr.Table {
 				Env:      []string{"CONSUL_HTTP_TOKEN_FILE"},
 				Doc:      "A file with the ACL token. Its variable takes precedence over that of `access_token`."},
 			{Name: "http_auth", Type: cty.String, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"CONSUL_HTTP_AUTH"},
-				Check: attr.Is(hasColon, "a user name and a password with a colon between them are required"),
+				Check: attr.Is(hasColon, "the value has no colon; write the user name and the password with a colon between them"),
 				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy " +
 					"before it may."},
 			{Name: "ca_file", Type: cty.String, Form: attr.OrEmpty, Env: []string{"CONSUL_CACERT"},

@@ -31,7 +31,7 @@ func table() attr.Table {
 			{Name: "bucket", Type: cty.String, Required: true, Check: attr.Text(checkBucket), Doc: "The name of the bucket."},
 			{Name: "prefix", Type: cty.String, Doc: "The folder of the states in the bucket. Defaults to none."},
 			{Name: "generation", Type: cty.String, Form: attr.Version,
-				Check: attr.Is(generationNumber.MatchString, `the number of a generation is required, in digits, such as "1712345678901234"`),
+				Check: attr.Is(generationNumber.MatchString, `this is not the number of a generation; write a number like "1712345678901234"`),
 				Doc:   "The generation of the object to read, in digits, if the bucket keeps old versions. Defaults to the live one."},
 			source.ChoiceAttr("credentials_name", "gcs", "that says who reads"),
 		},
@@ -54,7 +54,7 @@ func credentials() attr.Table {
 				Doc: "The URL of the JSON API in place of `https://storage.googleapis.com/storage/v1/`, such as that of a Private Service Connect " +
 					"endpoint. The access token goes there."},
 			{Name: "universe_domain", Type: cty.String, Env: []string{"GOOGLE_BACKEND_UNIVERSE_DOMAIN"},
-				Check:    attr.Is(syntax.IsDomain, "the name of a domain is required, such as googleapis.com"),
+				Check:    attr.Is(syntax.IsDomain, "this is not the name of a domain; write a name like googleapis.com"),
 				Harmless: "It is the default.", HarmlessIf: harmless.OneOf("googleapis.com"),
 				Doc: "The domain of the cloud, for clouds other than Google's own. Defaults to `googleapis.com`."},
 		}),

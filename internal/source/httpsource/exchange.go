@@ -92,8 +92,8 @@ func (x *exchange) receive(resp *http.Response) error {
 			return web.Final("the server answered with a web page (text/html), not with a file, because %s in the address leads to a "+
 				"page for browsers; use the address of the raw file, or the source git", part[0])
 		}
-		return web.Final("the server answered with a web page (text/html), probably a sign-in page, not with a file; check the address, " +
-			"and whether credentials are missing or have expired")
+		return web.Final("the server answered with a web page (text/html), probably a sign-in page, not with a file; check the address and the " +
+			"credentials")
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: source.Revision(resp.Header.Get("ETag")), Warnings: x.warnings}
 	return nil
@@ -146,7 +146,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 		missed = ". " + sibling + ofSibling
 		arguments = nil
 	default:
-		missed = "; add them to {settings}"
+		missed = "; add credentials to {settings}"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
 	if !elsewhere { // otherwise a server could redirect in order to choose the URL that the advice sends credentials to
@@ -186,7 +186,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 func checkMD5(header string, sent, unpacked []byte) error {
 	want, err := base64.StdEncoding.DecodeString(header)
 	if err != nil {
-		return web.Final("the server's Content-MD5 header is not base64; check what sets the header")
+		return web.Final("the server's Content-MD5 header is not base64; correct the server or proxy that sets the header")
 	}
 	sum := md5.Sum(unpacked) //nolint:gosec // see above
 	if !bytes.Equal(want, sent) && !bytes.Equal(want, sum[:]) {

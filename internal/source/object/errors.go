@@ -120,11 +120,11 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 	}
 	switch {
 	case text != "" && !aCode.MatchString(code): // the status alone has a meaning
-		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, text, status)
+		return s.Words.Store + ": " + answers.Coded(text, fmt.Sprintf("HTTP status %d", status))
 	case text != "":
-		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
+		return s.Words.Store + ": " + answers.Coded(text, fmt.Sprintf("%d %s", status, code))
 	case status/100 == 3:
-		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
+		return s.Words.Store + ": " + answers.Coded(s.elsewhere(region), fmt.Sprintf("HTTP status %d", status))
 	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's substitute for a missing code
 		return s.strange(status)
 	case code != "UnknownError" && aCode.MatchString(code): // another vendor's code, not the SDK's substitute

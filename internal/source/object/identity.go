@@ -131,7 +131,7 @@ func (n Network) Assume(
 	}
 	reason := fmt.Sprintf("the answer has the status %d", status)
 	if row := answers.Find(s.Reasons, status, *code, ""); row.Text != "" {
-		reason = fmt.Sprintf("%s (%s)", row.Text, *code)
+		reason = answers.Coded(row.Text, *code)
 	} else if strings.HasPrefix(*code, "InvalidParameter") || strings.HasPrefix(*code, "MissingParameter") {
 		reason = "the request is refused; check the assume_role arguments"
 	} else if status == http.StatusOK {

@@ -30,13 +30,14 @@ func table() attr.Table {
 			"The token is set in `credentials`, or is that of the CLIs.",
 		Attrs: []attr.Attr{
 			{Name: "hostname", Type: cty.String, Env: []string{"TF_CLOUD_HOSTNAME"}, Default: cty.StringVal("app.terraform.io"),
-				Check: attr.Is(isHost, "the name of a host is required, such as app.terraform.io or tfe.example.com:8443, without https:// and "+
-					"without a path"),
-				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
+				Check: attr.Is(isHost, "this is not the name of a host; write a name like app.terraform.io or tfe.example.com:8443, without https:// "+
+					"and without a path"),
+				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's " +
+					"backends " +
 					"have no default."},
 			{Name: "organization", Type: cty.String, Required: true, Env: []string{"TF_CLOUD_ORGANIZATION"},
-				Check: attr.Is(isName, "this is not a valid organization name; copy the name from the organization's address, such as "+
-					"acme in app.terraform.io/app/acme"),
+				Check: attr.Is(isName, "this is not a valid organization name; copy the name from the organization's address (acme in "+
+					"app.terraform.io/app/acme)"),
 				Doc: "The organization that the workspace belongs to."},
 			{
 				Name: "workspaces",
@@ -50,7 +51,7 @@ func table() attr.Table {
 				},
 			},
 			{Name: "state_version", Type: cty.String, Form: attr.Version,
-				Check: attr.Is(isVersion, "the ID of a state version is required, which begins with sv-, such as sv-g4rqST72reoHMM5a"),
+				Check: attr.Is(isVersion, "this is not the ID of a state version; write an ID like sv-g4rqST72reoHMM5a"),
 				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this " +
 					"workspace."},
 			{Name: "outputs_only", Type: cty.Bool, Excludes: []string{"state_version"},

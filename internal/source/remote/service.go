@@ -46,7 +46,7 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	case code == http.StatusNotFound:
 		return nil, fmt.Errorf("%s offers no Terraform services (404 Not Found); check hostname", x.origin())
 	case code != 0:
-		return nil, fmt.Errorf("could not discover the services of %s, which answered %s", x.origin(), web.Status(code))
+		return nil, fmt.Errorf("%s answered %s to the request for its list of services; check hostname", x.origin(), web.Status(code))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
@@ -94,8 +94,8 @@ func (l *location) checkToken(service *url.URL) error {
 		return fault.Known(fmt.Errorf("there is no token for %s%s; %s terraform login or tofu login%s", l.host, l.tokens.trouble(), set, add),
 			l.noToken(service))
 	}
-	return fault.Known(fmt.Errorf("the API of %s is at %s, but a token for one host is not sent to another host; if this address is "+
-		"correct, add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
+	return fault.Known(fmt.Errorf("the API of %s is at %s, but a token for one host is not sent to another host; if that host may receive a "+
+		"token, add one for it to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
 // noToken returns the error for a server for which no block has a token.
