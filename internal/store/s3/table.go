@@ -151,7 +151,8 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	what, common := "DynamoDB "+operation+": ", awsauth.CommonReason(code)
 	err = answers.Find([]answers.Row{
 		{Code: "ConditionalCheckFailedException", Wraps: errCondition},
-		{Code: "ResourceNotFoundException", Text: fmt.Sprintf("%sthere is no table %q in the region %s", what, t.name, t.server.Region)},
+		{Code: "ResourceNotFoundException", Text: fmt.Sprintf("%sthere is no table %q in the region %s; check dynamodb_table and the "+
+			"region", what, t.name, t.server.Region)},
 		{Code: "ProvisionedThroughputExceededException ThrottlingException RequestLimitExceeded",
 			Wraps: &store.UnansweredError{Err: errors.New(what + "too many requests, even after retries")}},
 		{Code: "AccessDeniedException",
