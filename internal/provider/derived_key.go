@@ -18,12 +18,12 @@ import (
 func derivedKey() reading {
 	return reading{
 		name: "statecrypt_derived_key",
-		doc: "Derives a key for another use from a key provider, with HKDF-SHA-256. The same arguments always give the " +
-			"same key. The key that opens states is never handed out, and nothing is stored.",
+		doc: "Derives a key for another use from a key provider, with HKDF-SHA-256. The same arguments always give the same key. The key that " +
+			"opens states is never returned, and nothing is stored.",
 		codec: newCodec([]field{
 			required(argument("key_provider", cty.String, "The address of the key provider, such as "+
 				"`key_provider.pbkdf2.main`. Its entry must set `exportable = true`.")),
-			required(argument("info", cty.String, "What the key is for. Another text gives another, independent key.")),
+			required(argument("info", cty.String, "The purpose of the key. Another text gives another, independent key.")),
 			argument("length", cty.Number, "The length of the key in bytes, 16 to 64. Defaults to `32`."),
 			argument("salt", cty.String, "At least 16 random bytes in standard base64. They need not be secret: keep them "+
 				"with the configuration to get the same key again. Required for `pbkdf2`."),

@@ -38,13 +38,12 @@ func (c kinds) remoteState(as role) reading {
 
 func outputFields() []field {
 	return []field{
-		argument("only", cty.List(cty.String), "The names of the outputs to give; an empty list gives none. A name that neither the "+
-			"state nor the defaults have is an error. Defaults to all."),
-		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give if the state has none of that name. It never "+
-			"replaces an output that the state has, not even a null or sensitive one."),
-		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`, which a data "+
-			"source gives only with `store_sensitive`. A data source stores its arguments in your state; an "+
-			"ephemeral resource stores nothing.")),
+		argument("only", cty.List(cty.String), "The names of the outputs to return; an empty list returns none. A name that neither the state "+
+			"nor the defaults have is an error. Defaults to all."),
+		argument("defaults", cty.DynamicPseudoType, "An object of outputs to return if the state has no output of that name. It never replaces "+
+			"an output that the state has, not even a null or sensitive one."),
+		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. A data source returns "+
+			"these only with `store_sensitive`. A data source stores its arguments in your state; an ephemeral resource stores nothing.")),
 		argument("on_missing", cty.String, "`error`, or `defaults` to continue with the defaults and a warning if there is no state. A "+
 			"refusal, a timeout or a failed decryption is always an error. Defaults to `error`."),
 

@@ -62,8 +62,8 @@ func (c kinds) stateFields() []field {
 			"methods are then used."),
 		argument("workspace", cty.String, "The workspace to read, on sources that have workspaces. Defaults to `default`."),
 		argument("expected_lineage", cty.String, "The lineage that the state must have. A missing state is then always an error."),
-		argument("minimum_serial", cty.Number, "The serial that the state must have reached, against old copies. A missing "+
-			"state is then always an error."),
+		argument("minimum_serial", cty.Number, "The lowest serial that the state may have, to refuse old copies. A missing state is then "+
+			"always an error."),
 		argument("max_size", cty.Number,
 			fmt.Sprintf("The maximum size of the file in bytes. Defaults to `%d` (512 MiB).", defaultMaxSize)),
 	)

@@ -40,8 +40,8 @@ func resourceFields() []field {
 		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; without "+
 			"the last index, all instances. Optional with `object` if the state has exactly one resource."),
 
-		computed("attributes", cty.DynamicPseudoType, "The attributes as an object, with null in place of what is sensitive. Without an "+
-			"index, a tuple of such objects for `count`, or an object of them by key for `for_each`."),
+		computed("attributes", cty.DynamicPseudoType, "The attributes as an object, with null for sensitive values. Without an index, a tuple "+
+			"of such objects for `count`, or an object of them by key for `for_each`."),
 		computed("provider_address", cty.String, "The address of the resource's provider, such as "+
 			"`registry.terraform.io/hashicorp/aws`."),
 		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null if the "+

@@ -31,8 +31,8 @@ func Kind() source.Kind {
 			Doc:  "Reads the state from a local file, as the `local` backend writes it. It must be a regular file, or a symbolic link to one.",
 			Attrs: []attr.Attr{
 				{Name: "path", Type: cty.String, Required: true, Check: attr.Text(CheckPath),
-					Doc: "The state file of the default workspace; it is not used for others. A relative path is relative to the working directory, " +
-						"which `${path.module}/` avoids. `~/` is your home directory."},
+					Doc: "The state file of the default workspace. A relative path begins at the working directory, or at the module with " +
+						"`${path.module}/` before it. `~/` is your home directory."},
 				{Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"), Check: attr.Text(CheckPath),
 					Doc: "The directory that holds the states of all workspaces but the default one. Defaults to `terraform.tfstate.d`, in the " +
 						"working directory."},

@@ -24,19 +24,19 @@ func Backend() attr.Table {
 		Doc:  "A branch of a git repository, as terraform-backend-git writes it.",
 		Attrs: []attr.Attr{
 			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
-				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path."},
+				Doc: "The address of the repository: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path."},
 			{Name: "ref", Type: cty.String,
 				Doc: "The branch, such as `main`. Defaults to `TF_BACKEND_GIT_GIT_REF`, and in the repository of " +
 					"`TF_BACKEND_GIT_GIT_REPOSITORY` to `master`."},
 			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
-				Doc: "The file inside the repository, from its root. It is locked by the branch `locks/<path>`, so its name must be one " +
-					"that git accepts in a branch."},
+				Doc: "The path of the file in the repository. The branch `locks/<path>` locks the state, so git must accept the path in the name of " +
+					"a branch."},
 			{Name: "create_ref", Type: cty.Bool, Default: cty.False,
-				Doc: "Make the branch if the repository does not have it. In an empty one it is made in any case."},
+				Doc: "Whether to create the branch if the repository does not have it. In an empty repository, the branch is always created."},
 			{Name: "author_name", Type: cty.String, RequiredWith: "author_email",
-				Doc: "Who makes the commits. Defaults to what git takes: `GIT_AUTHOR_NAME`, `user.name`."},
+				Doc: "The name of the author of the commits. Defaults to `GIT_AUTHOR_NAME`, then to `user.name` in the git configuration."},
 			{Name: "author_email", Type: cty.String, RequiredWith: "author_name",
-				Doc: "The address of who makes the commits. Defaults to `GIT_AUTHOR_EMAIL`, `user.email`."},
+				Doc: "The e-mail address of the author of the commits. Defaults to `GIT_AUTHOR_EMAIL`, then to `user.email` in the git configuration."},
 		},
 	}
 	for _, a := range credentialsTable().Without("url").Attrs { // the attribute repository replaces url

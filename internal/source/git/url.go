@@ -91,7 +91,7 @@ func parseRepository(text string) (remote, error) {
 	case strings.HasPrefix(text, "-"):
 		return remote{}, errors.New("the address starts with a dash; remove the dash")
 	case strings.ContainsAny(text, "<>"):
-		return remote{}, errors.New("the address contains < or >, as in a placeholder; replace the placeholder with its value")
+		return remote{}, errors.New("the address contains < or >, like a placeholder; replace the placeholder with its value")
 	case strings.HasPrefix(text, "git::"):
 		return remote{}, errors.New("git:: belongs in the source of a module, not in the address of a repository; remove git::. Move the part " +
 			"after the later // to the argument path, and the value of ?ref= to the argument ref")

@@ -50,7 +50,7 @@ func Doubts(err error, v attr.Values) error {
 		case value == "":
 			add("a header in headers is empty; check whether a variable is empty")
 		case strings.EqualFold(name, "Authorization") && !strings.Contains(value, " "):
-			add("the value of Authorization must begin with a scheme, such as Basic or Bearer")
+			add("the value of Authorization does not begin with a scheme like Basic or Bearer")
 		}
 	}
 	return err

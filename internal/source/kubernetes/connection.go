@@ -75,7 +75,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	return conn, nil
 }
 
-var errNoCluster = errors.New("no cluster is set; set host, config_path or in_cluster_config in {credentials}")
+var errNoCluster = errors.New("no cluster is set; set the argument host, config_path or in_cluster_config in {credentials}")
 
 // place returns the configuration for the cluster that the settings name. If they name none, it returns the
 // configuration that kubectl, or a program in a pod, would use.

@@ -63,7 +63,7 @@ func table() attr.Table {
 				Doc:   "The name of the bucket."},
 			{Name: "namespace", Type: cty.String, Required: true,
 				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace; use lowercase letters, digits and dashes"),
-				Doc:   "The Object Storage namespace of the tenancy. `oci os ns get` tells it."},
+				Doc:   "The Object Storage namespace of the tenancy. `oci os ns get` prints it."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
 				Check: attr.Is(syntax.IsLabel, "this is not the name of a region; set a name like eu-frankfurt-1"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt-1`."},
@@ -74,7 +74,7 @@ func table() attr.Table {
 				Check: attr.Is(isPrefix, "the value begins with a slash, or has two slashes in a row; correct the value"),
 				Doc:   "The folder of the states of workspaces other than `default`. Defaults to `tf-state-env`."},
 			object.VersionAttr(),
-			source.ChoiceAttr("credentials_name", "oci", "that says who reads"),
+			source.ChoiceAttr("credentials_name", "oci", "to sign in with"),
 		},
 	}
 }
@@ -82,9 +82,8 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "oci",
-		Doc: "Who reads from Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` " +
-			"makes. " +
-			"The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
+		Doc: "Credentials for Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` " +
+			"makes. The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"OCI_S3_ACCESS_KEY"},
@@ -95,7 +94,7 @@ func credentials() attr.Table {
 				Doc: "The Customer Secret Key itself."},
 			{Name: "sse_customer_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"OCI_sse_customer_key"},
 				Harmless: harmless.Secret, Check: source.CustomerKeyCheck(),
-				Doc: "The key that the object is encrypted with, 32 bytes in base64, if the backend has a key of this name."},
+				Doc: "The key of objects that are encrypted with your own key: 32 bytes in base64, as in the backend."},
 			{Name: "endpoint", Type: cty.String,
 				Doc: "The host of the S3 API, or its URL, without the namespace: required in realms other than the commercial one. Defaults to " +
 					"`compat.objectstorage.<region>.oraclecloud.com`."},

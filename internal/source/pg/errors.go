@@ -21,7 +21,7 @@ import (
 
 var (
 	errPatience    = errors.New("the server did not answer in time; check the network, and that PostgreSQL listens at this host and port")
-	errNotPostgres = errors.New("the server does not respond like PostgreSQL; check host and port")
+	errNotPostgres = errors.New("the server does not respond like PostgreSQL; check the host and the port")
 )
 
 // explain replaces error messages from the server, which may repeat any data, and from the driver, which
@@ -120,8 +120,8 @@ func (c *connection) meaning(l *location, code string) string {
 	return answers.Find([]answers.Row{
 		{Code: "28P01 28000", Unless: c.hasAccount,
 			Text: "the server refused the login, and no password is set; set a password in conn_str in {credentials}"},
-		{Code: "28P01 28000", Text: "the server refused the login; check user, password, database and sslmode in the connection settings, " +
-			"and the server's pg_hba.conf"},
+		{Code: "28P01 28000", Text: "the server refused the login; check the user, the password, the database and sslmode in the connection " +
+			"settings, and the server's pg_hba.conf"},
 		{Code: "3D000", Text: "the server has no such database; check the database name in the connection settings"},
 		{Code: "42P01 3F000", Unless: !strings.Contains(l.schema, "."), Text: "the database has no table " + name +
 			"; set schema_name to the part before the dot, and table_name to the part after it"},

@@ -105,7 +105,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-var errLong = errors.New("the answer is longer than any answer of the HCP Terraform API; check hostname")
+var errLong = errors.New("the answer is longer than any answer of the HCP Terraform API; check the argument hostname")
 
 // readJSON reads a document of at most limit bytes, decodes its JSON into *into, and returns the size of the
 // document. If the document is larger, it returns the error tooLarge.
@@ -115,7 +115,7 @@ func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64
 		return 0, web.Final("%w", tooLarge)
 	}
 	if err == nil && json.Unmarshal(data, into) != nil {
-		err = web.Final("the answer does not come from the HCP Terraform API; check hostname")
+		err = web.Final("the answer does not come from the HCP Terraform API; check the argument hostname")
 	}
 	return int64(len(data)), err
 }

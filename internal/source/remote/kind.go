@@ -45,9 +45,10 @@ func table() attr.Table {
 					"`tags`.",
 				Attrs: []attr.Attr{
 					{Name: "name", Type: cty.String, Required: true, Excludes: []string{"prefix"},
-						Doc: "The name of the workspace. `workspace` is then left out."},
+						Doc: "The name of the only workspace. The argument `workspace` is then left out."},
 					{Name: "prefix", Type: cty.String,
-						Doc: "What is put before `workspace`, unless that begins with it. There is no workspace `default` then."},
+						Doc: "The prefix of the names of the workspaces. It is put before `workspace`, unless that begins with it. There is no workspace " +
+							"`default` then."},
 				},
 			},
 			{Name: "state_version", Type: cty.String, Form: attr.Version,
@@ -70,8 +71,8 @@ func credentials(variables ...string) attr.Table {
 			"files of the CLIs, such as those that `terraform login` writes.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "What the block is for: `https://app.terraform.io/`, `…/app/acme/` for an organization, or `…/app/acme/workspaces/network` " +
-					"for a workspace. Of several blocks, the one with the longest path is used."},
+				Doc: "The URL that the block covers: `https://app.terraform.io/` for a host, `…/app/acme/` for an organization, or " +
+					"`…/app/acme/workspaces/network` for a workspace. Of several blocks, the one with the longest path is used."},
 			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`. Defaults to `TF_TOKEN_<host>`."},
 			{Name: "client_ca_certificate_pem", Type: cty.String, Check: attr.Text(web.CheckAuthorities),

@@ -44,9 +44,10 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	})
 	switch code := statusOf(err); {
 	case code == http.StatusNotFound:
-		return nil, fmt.Errorf("%s offers no Terraform services (404 Not Found); check hostname", x.origin())
+		return nil, fmt.Errorf("%s offers no Terraform services (404 Not Found); check the argument hostname", x.origin())
 	case code != 0:
-		return nil, fmt.Errorf("%s answered %s to the request for its list of services; check hostname", x.origin(), web.Status(code))
+		return nil, fmt.Errorf("%s answered %s to the request for its list of services; check the argument "+
+			"hostname", x.origin(), web.Status(code))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
@@ -57,7 +58,7 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 			return x.parseService(text)
 		}
 	}
-	return nil, fmt.Errorf("%s offers no service for states (tfe.v2 or state.v2); check hostname", x.origin())
+	return nil, fmt.Errorf("%s offers no service for states (tfe.v2 or state.v2); check the argument hostname", x.origin())
 }
 
 // parseService parses the URL of a service, which may be relative to the URL of the document.

@@ -98,7 +98,7 @@ func workspaceName(req source.Request) (string, error) {
 	case name != "":
 		return name, nil
 	case isDefault:
-		return "", req.Errorf("workspaces", "no workspace is set; set name in workspaces. With prefix, set the argument workspace")
+		return "", req.Errorf("workspaces", "no workspace is set; set name in workspaces. If prefix is set, set the argument workspace")
 	case strings.HasPrefix(req.Workspace, prefix): // the backend does not add the prefix twice
 		return req.Workspace, nil
 	default:
