@@ -102,8 +102,7 @@ var advice = []struct {
 			"rules for reading and for branches")},
 	{words(`dumb http transport does not support`),
 		say(`the server offers only plain files ("dumb http"); run git http-backend on the server`)},
-	{words(`returned error: 413`), say("the server, or a proxy in front of it, does not accept an upload of this size; raise that " +
-		"limit")},
+	{words(`returned error: 413`), say("the upload is too large for the server or a proxy in front of it; raise the size limit there")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or unavailable; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; free some space, or set TMPDIR " +
 		"to another folder")},

@@ -134,8 +134,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 	}
 	merged, err := rules.Load()
 	if err != nil { // err may quote the file
-		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is a kubeconfig file, not a "+
-			"directory", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s is not a kubeconfig; check the path and the content of the file", quoted(rules.Precedence))
 	}
 	context := s.String("config_context")
 	if _, ok := merged.Contexts[context]; !ok && context != "" {

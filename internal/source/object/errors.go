@@ -173,8 +173,8 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 }
 
 const (
-	noRoom   = "the store is full, or a quota is used up"
-	tooLarge = "the store, or a proxy in front of it, does not accept an object of this size; raise that limit"
+	noRoom   = "the store is full, or a quota is used up; free space, or raise the quota"
+	tooLarge = "the object is too large for the store or a proxy in front of it; raise the size limit there"
 )
 
 // refused adds advice to text for stores that do not support checksums.

@@ -43,7 +43,7 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	x.asked, x.tokenSent = from, false
 	asks := web.Wire{
 		Patience: x.patience, Transport: x, Redirects: true, Backoff: wait,
-		Trust: "set client_ca_certificate_pem in {credentials}, with this URL as its url",
+		Trust: "set client_ca_certificate_pem in {credentials} for this URL",
 	}
 	header := http.Header{"Accept": {accept}, "Accept-Encoding": {"identity"}}
 	return asks.Get(ctx, from, header, func(resp *http.Response) error {

@@ -478,8 +478,8 @@ func (s *state) noteLeft(ctx context.Context) {
 		return
 	}
 	left := s.inInfo()
-	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s for %s, but ended without releasing the lock, so its changes may be "+
-		"missing from the "+
+	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s for %s, but ended without releasing the lock, so changes of that run may "+
+		"be missing from the "+
 		"state", outside.Quoted(cmp.Or(left.Who, "someone"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
 		outside.Quoted(left.Operation, 100)))
 }

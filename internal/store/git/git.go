@@ -72,7 +72,8 @@ func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
 	if err == nil {
 		if err = gitsource.CheckBranch("locks/" + name); err != nil {
-			err = fmt.Errorf("the branch locks/%s would lock the state, but git does not allow its name: %w", outside.Line(name, 300), err)
+			err = fmt.Errorf("the branch locks/%s would lock the state, but git does not allow this name: %w; choose another "+
+				"path", outside.Line(name, 300), err)
 		}
 	}
 	if err != nil {

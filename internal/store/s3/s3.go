@@ -70,9 +70,9 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 	b := &bucket{Settings: s, server: server, lockfile: s.Bool("use_lockfile") || !s.Has("use_lockfile") && s.String("dynamodb_table") == ""}
 	switch {
 	case !s.Bool("encrypt") && s.Has("kms_key_id"):
-		return nil, s.Errorf("kms_key_id", "this argument has no effect without encrypt = true; set encrypt = true, as in the s3 backend")
+		return nil, s.Errorf("kms_key_id", "this argument has no effect without encrypt = true; set encrypt = true")
 	case !s.Bool("encrypt") && s.Has("sse_customer_key"):
-		return nil, s.Errorf("sse_customer_key", "this argument has no effect without encrypt = true; set encrypt = true, as in the s3 backend")
+		return nil, s.Errorf("sse_customer_key", "this argument has no effect without encrypt = true; set encrypt = true")
 	}
 	b.unproven = s.String("locks") != ""
 	if name := s.String("dynamodb_table"); name != "" {
