@@ -231,9 +231,9 @@ func (l location) mistake(path string) string {
 	folder, near := keyfile.Near(path)
 	switch {
 	case l.elsewhere:
-		return "; the argument path applies only to the default workspace. To read that file, remove the argument workspace. To read the " +
-			"workspace, set workspace_dir to the folder of all workspaces (by default terraform.tfstate.d, next to the configuration that writes " +
-			"them)"
+		return "; the argument path applies only to the default workspace. To read the file in path, remove the argument workspace. To read " +
+			"the workspace, set workspace_dir to the folder of all workspaces (by default terraform.tfstate.d, next to the configuration that " +
+			"writes them)"
 	case near != "":
 		return fmt.Sprintf(", but %q does", filepath.Join(folder, near))
 	case strings.Contains(l.path, "*"):

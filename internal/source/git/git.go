@@ -39,7 +39,7 @@ func table() attr.Table {
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
 					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
 			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
-				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`. The default is " +
+				Doc: "The path of the file in the repository, with `/` between folders, for example `envs/prod/terraform.tfstate`. The default is " +
 					"`TF_BACKEND_GIT_GIT_STATE`."},
 			{Name: "on_locked", Type: cty.String,
 				Check: attr.Is(harmless.OneOf(string(lockIgnored), string(lockWarns), string(lockFails)),

@@ -28,7 +28,7 @@ func Vendor() object.Vendor {
 				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
 				"SecurityTokenExpired":       "the security token has expired; set a new token",
 				"KmsServiceNotEnabled":       "the object's KMS key cannot be used",
-				"AccessForbidden":            "access is forbidden by a rule of the bucket",
+				"AccessForbidden":            "a rule of the bucket forbids the access; change the policy of the bucket",
 				"NoSuchVersionId":            "the object has no such version; check the ID of the version",
 				"InvalidVersionId":           "the ID of the version is not valid; copy the whole ID",
 				"SecondLevelDomainForbidden": "OSS refuses requests with the bucket in the path; check the endpoint in {credentials}",
