@@ -53,8 +53,8 @@ func credentials() attr.Table {
 		Doc:  "Credentials and connection settings for an HTTP server. They are used only for addresses and redirects that `url` covers.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "The URL that the block covers: addresses with the same scheme, host and port, and with this path or a path below it. Of " +
-					"several blocks, the one with the longest path is used."},
+				Doc: "The URL that the block covers. It covers addresses with the same scheme, host and port, and with this path or a path below it. " +
+					"Of several blocks, the one with the longest path is used."},
 			{Name: "username", Type: cty.String, UnlessGroup: "authorization", Env: []string{"TF_HTTP_USERNAME"},
 				Harmless: "A user name proves nothing, and the password beside it goes nowhere but where url says.",
 				Doc:      "The user name for basic authentication."},

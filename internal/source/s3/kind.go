@@ -47,7 +47,8 @@ func table() attr.Table {
 				Doc: "The region of the bucket, such as `eu-west-1`."},
 			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("env:"),
 				Check: attr.Is(func(prefix string) bool { return strings.Trim(prefix, "/") == prefix }, noSlash),
-				Doc:   "The first part of the keys of workspaces other than `default`: `<workspace_key_prefix>/<workspace>/<key>`. Defaults to `env:`."},
+				Doc: "The first part of the keys of workspaces other than `default`: `<workspace_key_prefix>/<workspace>/<key>`. " +
+					"Defaults to `env:`."},
 			{Name: "version_id", Type: cty.String, Form: attr.Version, Check: attr.Is(object.IsVersion, object.NoVersion),
 				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It requires " +
 					"`s3:GetObjectVersion`."},
