@@ -40,6 +40,17 @@ func isOne(words string, given ...string) bool {
 	return words == "" || slices.ContainsFunc(given, func(word string) bool { return slices.Contains(strings.Fields(words), word) })
 }
 
+// Coded returns a text with the code of the response, in parentheses, after its first clause: before any advice.
+func Coded(text, code string) string {
+	end := len(text)
+	for _, mark := range []string{"; ", ". "} {
+		if at := strings.Index(text, mark); at >= 0 {
+			end = min(end, at)
+		}
+	}
+	return text[:end] + " (" + code + ")" + text[end:]
+}
+
 // Err returns the error with the text and the advice of the row.
 func (r Row) Err() error {
 	err := r.Wraps

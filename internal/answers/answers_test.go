@@ -53,3 +53,18 @@ func TestErr(t *testing.T) {
 		t.Errorf("a row that does not wrap is %q", err)
 	}
 }
+
+// The code is beside the cause, before any advice.
+func TestCoded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"busy":                        "busy (503)",
+		"busy; wait":                  "busy (503); wait",
+		"busy. Some are not; wait":    "busy (503). Some are not; wait",
+		"v1.2 is busy; wait. Or stop": "v1.2 is busy (503); wait. Or stop",
+	} {
+		if got := Coded(text, "503"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -102,7 +102,8 @@ func (f *findings) conforms(block cty.Value, fields []field, at path.Path) bool 
 			f.fail(path.Empty(), "the attribute %s is a result of the read, and cannot be "+
 				"set%s", field.Name, cmp.Or(inPlaceOf(field.Name), "; remove it"))
 		default:
-			f.fail(at.AtName(field.Name), "this is a result of the read, and cannot be set%s", cmp.Or(inPlaceOf(field.Name), "; remove it"))
+			f.fail(at.AtName(field.Name), "this attribute is a result of the read, and cannot be set%s",
+				cmp.Or(inPlaceOf(field.Name), "; remove it"))
 		}
 		ok = false
 	}
@@ -131,7 +132,7 @@ func inPlaceOf(attribute string) string {
 	case "outputs", "sensitive_outputs":
 		return "; set the argument only to choose outputs"
 	case "type", "mode":
-		return "; set address to choose a resource, such as aws_vpc.main"
+		return "; set the argument address to choose a resource"
 	}
 	return ""
 }

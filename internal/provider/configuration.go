@@ -120,8 +120,8 @@ func (b providerBlock) settings() encryptionSettings {
 			return out
 		}
 		if !b.value.GetAttr("encryption_variables").IsNull() {
-			b.failAt(path.Root("encryption_variables"), fault.With(fmt.Errorf("these are values for the text of the argument encryption, but "+
-				"the encryption settings are in %s blocks, which can use var.NAME themselves", name), "remove this argument"))
+			b.failAt(path.Root("encryption_variables"), fault.With(fmt.Errorf("these variables are only for the text of the argument encryption, "+
+				"but the settings are in %s blocks", name), "remove this argument, and write var.NAME in the blocks"))
 		}
 		b.readBlocks(&out)
 		return out
@@ -196,7 +196,7 @@ func (b providerBlock) entries(
 						p = p.AtName("name")
 					}
 					b.failAt(p, fault.With(fmt.Errorf("%s is configured twice", entry.Address),
-						`give each a different name, such as name = "old"`))
+						`give one of them another name, for example with name = "old"`))
 				default:
 					places[entry.Address], out[entry.Address] = p, entry
 				}
@@ -217,7 +217,7 @@ func (b providerBlock) entry(what string, table attr.Table, block cty.Value, p p
 		name = onlyName
 	}
 	if !syntax.IsName(name) {
-		b.fail(p.AtName("name"), "a name of letters, digits, underscores and dashes is required")
+		b.fail(p.AtName("name"), "this is not a valid name; use only letters, digits, underscores and dashes")
 		return nil
 	}
 	values := blockValues(block)
@@ -260,12 +260,12 @@ func (f *findings) target(registry encryption.Registry, block cty.Value, p path.
 	case method == "" && only != nil:
 		method = only.Method
 	case method == "" && !p.Equal(path.Empty()):
-		f.fail(p.AtName("method"), "this argument is required; for example, method = \"method.aes_gcm.main\", unless exactly one configured "+
-			"method decrypts")
+		f.fail(p.AtName("method"), "this argument is required, unless exactly one configured method decrypts; set it, for example, to "+
+			"\"method.aes_gcm.main\"")
 		return nil
 	case method == "" && len(fallbacks) > 0:
-		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback also requires a method"),
-			`, such as method = "method.aes_gcm.main"; to use the fallbacks of the provider's default block, remove the fallback`))
+		f.failAt(p.AtName("method"), fault.With(errors.New("a fallback is set, but no method is"),
+			`set a method, for example method = "method.aes_gcm.main". To use the fallbacks of the provider's default block, remove the fallback`))
 		return nil
 	case method == "":
 		return nil

@@ -18,12 +18,12 @@ import (
 func derivedKey() reading {
 	return reading{
 		name: "statecrypt_derived_key",
-		doc: "Derives a key for another use from a key provider, with HKDF-SHA-256. The same arguments always give the " +
-			"same key. The key that opens states is never handed out, and nothing is stored.",
+		doc: "Derives a key for another use from a key provider, with HKDF-SHA-256. The same arguments always give the same key. The key that " +
+			"opens states is never returned, and nothing is stored.",
 		codec: newCodec([]field{
 			required(argument("key_provider", cty.String, "The address of the key provider, such as "+
 				"`key_provider.pbkdf2.main`. Its entry must set `exportable = true`.")),
-			required(argument("info", cty.String, "What the key is for. Another text gives another, independent key.")),
+			required(argument("info", cty.String, "The purpose of the key. Another text gives another, independent key.")),
 			argument("length", cty.Number, "The length of the key in bytes, 16 to 64. Defaults to `32`."),
 			argument("salt", cty.String, "At least 16 random bytes in standard base64. They need not be secret: keep them "+
 				"with the configuration to get the same key again. Required for `pbkdf2`."),
@@ -48,7 +48,7 @@ func derivedKeyFrom(_ kinds, block cty.Value, _ attr.LookupEnv) (request, []prob
 	out := derivedKeyRequest{derivation: encryption.Derivation{Info: text(block, "info"), Length: 32}}
 	if s, ok := given(block, "key_provider"); ok {
 		if out.keyProvider = s; !syntax.IsKeyProviderAddress(s) {
-			a.fail(path.Root("key_provider"), "the address of a key provider is required, such as key_provider.pbkdf2.main")
+			a.fail(path.Root("key_provider"), "this is not the address of a key provider; write an address like key_provider.pbkdf2.main")
 		}
 	}
 	if n, ok := a.number("length", 16, 64, " of bytes"); ok {
@@ -57,9 +57,9 @@ func derivedKeyFrom(_ kinds, block cty.Value, _ attr.LookupEnv) (request, []prob
 	if s, ok := given(block, "salt"); ok {
 		salt, err := base64.StdEncoding.DecodeString(s)
 		if _, notHex := hex.DecodeString(s); notHex == nil && len(s) >= 2*16 {
-			a.fail(path.Root("salt"), "this is hexadecimal, but base64 is required, as openssl rand -base64 32 prints it")
+			a.fail(path.Root("salt"), "this is hexadecimal, not base64; create a salt with openssl rand -base64 32")
 		} else if err != nil {
-			a.fail(path.Root("salt"), "this is not standard base64; use a value such as the output of openssl rand -base64 32")
+			a.fail(path.Root("salt"), "this is not standard base64; create a salt with openssl rand -base64 32")
 		}
 		out.derivation.Salt = salt
 	}
@@ -68,9 +68,9 @@ func derivedKeyFrom(_ kinds, block cty.Value, _ attr.LookupEnv) (request, []prob
 		switch out.derivation.Wrapped = json.RawMessage(s); {
 		case json.Valid(out.derivation.Wrapped):
 		case json.Valid(decoded):
-			a.fail(path.Root("wrapped_key"), "this is a JSON document in base64, as in the file; decode it with base64decode(…)")
+			a.fail(path.Root("wrapped_key"), "this is a JSON document in base64; decode it with base64decode(…)")
 		default:
-			a.fail(path.Root("wrapped_key"), "this is not a JSON document; set the metadata as the file stores it")
+			a.fail(path.Root("wrapped_key"), "this is not a JSON document; copy the metadata from the file")
 		}
 	}
 	return out, a.problems

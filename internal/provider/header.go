@@ -17,11 +17,11 @@ func headerFields() []field {
 		computed("terraform_version", cty.String, "The version of the program that wrote the state."),
 		computed("encrypted", cty.Bool, "Whether the file was encrypted."),
 		computed("decrypted_with", cty.String, "The address of the method that opened the file; null if it was not encrypted."),
-		computed("used_fallback", cty.Bool, "Whether a fallback opened the file. Its owner should then write it again."),
+		computed("used_fallback", cty.Bool, "Whether a fallback opened the file. Its owner should then write the state again."),
 		computed("revision", cty.String, "The revision that was read: a commit, an ETag or an object version; null if the "+
 			"source has none."),
-		computed("lock", lockType, "Who had the state locked when it was read (`git`, `azurerm` and `remote` see locks): an object with "+
-			"`id`, `who`, `operation` and `created`, each possibly null. Null if nobody had."),
+		computed("lock", lockType, "Who had the state locked when it was read (`git`, `azurerm` and `remote` see locks): an object with `id`, "+
+			"`who`, `operation` and `created`, each possibly null. Null if there was no lock."),
 	}
 }
 

@@ -47,11 +47,11 @@ func (c kinds) providerFields() []field {
 			entryBlocks(keyProviders)),
 		block("method", "How states are encrypted. The address of an entry is its path, such as `method.aes_gcm.main`.",
 			entryBlocks(withOnlyKey(methods))),
-		atMostOne(block("default", "The methods for sources that set no `method` of their own.", targetFields())),
+		atMostOne(block("default", "The methods for data sources without the argument `method`.", targetFields())),
 		block("credentials", "Secrets and connection settings for sources. A block is used for the addresses that its `url` covers; "+
 			"one that has no `url` is chosen by its name.", credentials),
-		argument("encryption", cty.String, "Encryption settings in OpenTofu's syntax, HCL or JSON: the inside of its `encryption` block, "+
-			"in place of the blocks here. `TF_ENCRYPTION` is merged over it."),
+		argument("encryption", cty.String, "Encryption settings in OpenTofu's syntax (HCL or JSON) instead of the blocks here: the content of "+
+			"its `encryption` block. `TF_ENCRYPTION` is merged over it."),
 		secret(argument("encryption_variables", cty.Map(cty.String), "The values of `var.*` in the `encryption` text.")),
 		argument("enforced", cty.Bool, "Whether unencrypted states are refused everywhere, whatever a data source says. Defaults to "+
 			"`false`."),
@@ -96,7 +96,8 @@ func withOnlyKey(methods []attr.Table) []attr.Table {
 func targetFields() []field {
 	return []field{
 		argument("method", cty.String, "The address of the method, such as `method.aes_gcm.main`, or `unencrypted`."),
-		block("fallback", "A method to try if those before it have no key for the file. Any number, tried in order.", []field{
+		block("fallback", "A method to try if the methods before it have no key for the file. There may be several fallbacks, which are tried "+
+			"in order.", []field{
 			required(argument("method", cty.String, "The address of the method, or `unencrypted`.")),
 		}),
 	}

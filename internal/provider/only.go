@@ -57,7 +57,7 @@ func (s encryptionSettings) writeOutKeys(table attr.Table, keys []string) {
 			case 1:
 				method.Settings[a.Name] = unstable.Setting{Value: cty.StringVal(keys[0])}
 			case 0:
-				s.failAt(place, fault.Known(errors.New("there is no key provider; add one, such as"), aBlock(aKeyProvider)))
+				s.failAt(place, fault.Known(errors.New("there is no key provider; add one, for example"), aBlock(aKeyProvider)))
 			default:
 				choices := make([]string, len(keys))
 				for i, key := range keys {

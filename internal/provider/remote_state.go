@@ -38,13 +38,12 @@ func (c kinds) remoteState(as role) reading {
 
 func outputFields() []field {
 	return []field{
-		argument("only", cty.List(cty.String), "The names of the outputs to give; an empty list gives none. A name that neither the "+
-			"state nor the defaults have is an error. Defaults to all."),
-		argument("defaults", cty.DynamicPseudoType, "An object of outputs to give if the state has none of that name. It never "+
-			"replaces an output that the state has, not even a null or sensitive one."),
-		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`, which a data "+
-			"source gives only with `store_sensitive`. A data source stores its arguments in your state; an "+
-			"ephemeral resource stores nothing.")),
+		argument("only", cty.List(cty.String), "The names of the outputs to return; an empty list returns none. A name that neither the state "+
+			"nor the defaults have is an error. Defaults to all."),
+		argument("defaults", cty.DynamicPseudoType, "An object of outputs to return if the state has no output of that name. It never replaces "+
+			"an output that the state has, not even a null or sensitive one."),
+		secret(argument("sensitive_defaults", cty.DynamicPseudoType, "The same as `defaults`, for `sensitive_outputs`. A data source returns "+
+			"these only with `store_sensitive`. A data source stores its arguments in your state; an ephemeral resource stores nothing.")),
 		argument("on_missing", cty.String, "`error`, or `defaults` to continue with the defaults and a warning if there is no state. A "+
 			"refusal, a timeout or a failed decryption is always an error. Defaults to `error`."),
 
@@ -67,7 +66,7 @@ func (a *arguments) selection(r *remoteStateRequest) {
 		r.only = []string{}
 		for _, name := range v.AsValueSlice() {
 			if name.IsNull() {
-				a.fail(path.Root("only"), "a name must not be null; remove it, or set the variable that it comes from")
+				a.fail(path.Root("only"), "a name in the list is null; remove it, or set the variable that it comes from")
 				continue
 			}
 			r.only = append(r.only, name.AsString())
@@ -77,20 +76,20 @@ func (a *arguments) selection(r *remoteStateRequest) {
 	r.sensitiveDefaults = a.outputs("sensitive_defaults")
 	for name := range r.defaults {
 		if _, both := r.sensitiveDefaults[name]; both {
-			a.fail(path.Root("defaults"), "%s is also in sensitive_defaults; remove it from one of them", outside.Quoted(name, maxName))
+			a.fail(path.Root("defaults"), "%s is also in sensitive_defaults; remove it from one of the two arguments", outside.Quoted(name, maxName))
 		}
 	}
 	if keeps := a.block.Type().HasAttribute("store_sensitive"); len(r.sensitiveDefaults) > 0 && !r.keepSensitive && keeps &&
 		a.block.GetAttr("store_sensitive").IsKnown() {
-		a.fail(path.Empty(), "sensitive_defaults has no effect without store_sensitive = true, but would be stored; set store_sensitive, or "+
-			"use the ephemeral resource statecrypt_remote_state, which stores nothing")
+		a.fail(path.Empty(), "sensitive_defaults would be stored, but has no effect without store_sensitive = true; set store_sensitive, or "+
+			"use the ephemeral resource statecrypt_remote_state")
 	}
 	switch v, ok := given(a.block, "on_missing"); {
 	case !ok || v == "error":
 	case v == "defaults":
 		r.defaultsIfMissing = true
 	default:
-		a.fail(path.Root("on_missing"), `"error" or "defaults" is required`)
+		a.fail(path.Root("on_missing"), `the value must be "error" or "defaults"`)
 	}
 }
 
@@ -102,7 +101,7 @@ func (a *arguments) outputs(name string) map[string]cty.Value {
 		return nil
 	case !v.Type().IsObjectType() && !v.Type().IsMapType():
 		// The error has no path: given the path of an argument, Terraform prints its value.
-		a.fail(path.Empty(), "the argument %s must be an object that maps output names to values, such as { vpc_id = \"none\" }", name)
+		a.fail(path.Empty(), "the argument %s is not an object of output names and values; write it like { vpc_id = \"none\" }", name)
 		return nil
 	}
 	return v.AsValueMap()

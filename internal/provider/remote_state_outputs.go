@@ -58,7 +58,7 @@ func (r remoteStateRequest) result(s *openedState) (*result, error) {
 	if s.missing != nil {
 		used := "The defaults are used instead of its outputs."
 		if len(plain)+len(sensitive) == 0 {
-			used = "There are no defaults, so there are no outputs; set defaults."
+			used = "There are no defaults, so there are no outputs; set the argument defaults."
 		}
 		got.warn(warnDefaults, "%s %s", readerOf(nil).tell(r.about(s.missing)), used)
 	}
@@ -84,7 +84,7 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 	}
 	decoded, err := state.Values(given...)
 	if errors.Is(err, tfstate.ErrCost) {
-		err = fmt.Errorf("%w; if the output is not needed, list the other outputs in the argument only", err)
+		err = fmt.Errorf("%w. If the output is not needed, list the other outputs in the argument only", err)
 	}
 	for name, v := range decoded {
 		into := plain
@@ -102,7 +102,7 @@ func (r remoteStateRequest) values(state *tfstate.State, wanted []string) (plain
 func (r remoteStateRequest) warnOfDefaults(got *result, stored map[string]tfstate.Output, wanted []string) {
 	for _, name := range wanted {
 		if place := r.elsewhere(stored, name); place != "" {
-			got.warn("Unused default of an output", "A default is set for %s, %s.", outside.Quoted(name, maxName), place)
+			got.warn("Unused default of an output", "A default is set for %s, but the state %s.", outside.Quoted(name, maxName), place)
 		}
 	}
 	missing := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { _, ok := stored[name]; return ok })
@@ -134,12 +134,12 @@ func (r remoteStateRequest) elsewhere(stored map[string]tfstate.Output, name str
 	_, sensitive := r.sensitiveDefaults[name]
 	switch {
 	case ok && plain && output.Sensitive && r.keepSensitive:
-		return "which the state marks as sensitive, so the output is in sensitive_outputs; set its default in sensitive_defaults"
+		return "marks this output as sensitive, so the output is in sensitive_outputs; set the default in sensitive_defaults"
 	case ok && plain && output.Sensitive:
-		return "which the state marks as sensitive, so neither the output nor the default is used; read it with the ephemeral resource " +
-			"statecrypt_remote_state, which stores nothing, or set store_sensitive = true and set the default in sensitive_defaults"
+		return "marks this output as sensitive, so neither the output nor the default is used; read it with the ephemeral resource " +
+			"statecrypt_remote_state, or set store_sensitive = true and move the default to sensitive_defaults"
 	case ok && sensitive && !output.Sensitive:
-		return "which the state does not mark as sensitive, so the output is in outputs; set its default in defaults"
+		return "does not mark this output as sensitive, so the output is in outputs; set the default in the argument defaults"
 	}
 	return ""
 }
@@ -191,8 +191,8 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 				outside.Quoted(name, maxName), nearOutputs(name, names))
 		}
 		if stored[name].Sensitive && !r.keepSensitive {
-			return nil, fmt.Errorf("`only` lists %s, which the state marks as sensitive; read it with the ephemeral resource "+
-				"statecrypt_remote_state, which stores nothing, or set store_sensitive = true", outside.Quoted(name, maxName))
+			return nil, fmt.Errorf("`only` lists %s, but the state marks this output as sensitive; read it with the ephemeral resource "+
+				"statecrypt_remote_state, or set store_sensitive = true", outside.Quoted(name, maxName))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil
@@ -207,8 +207,7 @@ func nearOutputs(name string, names []string) string {
 		return suggestion
 	}
 	if _, err := address.Parse(name); err == nil {
-		return "; this looks like the address of a resource, but the argument only is for outputs. Use the data source " +
-			"statecrypt_resource for resources"
+		return ". This looks like the address of a resource; read resources with the data source statecrypt_resource"
 	}
 	const most = 5
 	var shown []string
@@ -217,7 +216,7 @@ func nearOutputs(name string, names []string) string {
 	}
 	switch {
 	case len(names) == 0:
-		return ", and no outputs at all; check which state is read"
+		return ", or any other output; check which state is read"
 	case len(names) > most:
 		shown = append(shown, "others")
 	}

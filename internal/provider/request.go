@@ -62,8 +62,8 @@ func (c kinds) stateFields() []field {
 			"methods are then used."),
 		argument("workspace", cty.String, "The workspace to read, on sources that have workspaces. Defaults to `default`."),
 		argument("expected_lineage", cty.String, "The lineage that the state must have. A missing state is then always an error."),
-		argument("minimum_serial", cty.Number, "The serial that the state must have reached, against old copies. A missing "+
-			"state is then always an error."),
+		argument("minimum_serial", cty.Number, "The lowest serial that the state may have, to refuse old copies. A missing state is then "+
+			"always an error."),
 		argument("max_size", cty.Number,
 			fmt.Sprintf("The maximum size of the file in bytes. Defaults to `%d` (512 MiB).", defaultMaxSize)),
 	)
@@ -126,7 +126,7 @@ func (a *arguments) source(r *stateRequest) {
 	case r.kind.Name != "":
 		r.source.Values, _ = a.values(r.kind.Table, chosen)
 	case allKnown:
-		a.fail(path.Empty(), "exactly one of these blocks is required: %s", strings.Join(names, ", "))
+		a.fail(path.Empty(), "no source is set; add one of these blocks: %s", strings.Join(names, ", "))
 	}
 }
 
@@ -177,8 +177,7 @@ func (a *arguments) workspace(kind source.Kind) string {
 	case name == "":
 		a.fail(path.Root("workspace"), "the name of the workspace is empty; remove the argument, or write \"default\"")
 	case name != "default" && kind.Name != "" && !kind.Workspaces:
-		a.fail(path.Root("workspace"), "sources of type %s have no workspaces, because the block names a single state; remove this "+
-			"argument", kind.Name)
+		a.fail(path.Root("workspace"), "a block of the kind %s names a single state, so there are no workspaces; remove this argument", kind.Name)
 	case !workspacePattern.MatchString(name) || name == "." || name == "..":
 		a.fail(path.Root("workspace"), "this is not the name of a workspace; use only letters, digits, dots, dashes, underscores and "+
 			"tildes")
@@ -190,7 +189,7 @@ func (a *arguments) encryption(r *stateRequest) {
 	r.target = a.target(a.registry, a.block, path.Empty(), nil)
 	r.name = text(a.block, "name")
 	if r.name != "" && r.target != nil {
-		a.fail(path.Root("name"), "name and method are mutually exclusive, because a named target has its own methods; remove one of them")
+		a.fail(path.Root("name"), "name and method are both set, but a name already selects methods; remove one of the two arguments")
 	}
 }
 
@@ -231,9 +230,9 @@ func (a *arguments) number(name string, min, max int64, unit string) (int64, boo
 	case accuracy == big.Exact && min <= n && n <= max:
 		return n, true
 	case max == math.MaxInt64:
-		a.fail(path.Root(name), "a whole number of at least %d is required", min)
+		a.fail(path.Root(name), "the value must be a whole number of at least %d", min)
 	default:
-		a.fail(path.Root(name), "a whole number%s from %d to %d is required", unit, min, max)
+		a.fail(path.Root(name), "the value must be a whole number%s from %d to %d", unit, min, max)
 	}
 	return 0, false
 }

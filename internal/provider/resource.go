@@ -40,8 +40,8 @@ func resourceFields() []field {
 		argument("address", cty.String, "The address of the resource in the state, such as `module.net[\"a\"].aws_vpc.main[0]`; without "+
 			"the last index, all instances. Optional with `object` if the state has exactly one resource."),
 
-		computed("attributes", cty.DynamicPseudoType, "The attributes as an object, with null in place of what is sensitive. Without an "+
-			"index, a tuple of such objects for `count`, or an object of them by key for `for_each`."),
+		computed("attributes", cty.DynamicPseudoType, "The attributes as an object, with null for sensitive values. Without an index, a tuple "+
+			"of such objects for `count`, or an object of them by key for `for_each`."),
 		computed("provider_address", cty.String, "The address of the resource's provider, such as "+
 			"`registry.terraform.io/hashicorp/aws`."),
 		computed("schema_version", cty.Number, "The version of the provider's schema that the attributes follow; null if the "+
@@ -65,14 +65,14 @@ func (a *arguments) address(r *resourceRequest) {
 	switch {
 	case !text.IsKnown():
 	case !text.IsNull() && text.AsString() == "":
-		a.fail(path.Root("address"), "the address is empty; set a type and a name, such as aws_vpc.main")
+		a.fail(path.Root("address"), "the address is empty; set a type and a name, for example aws_vpc.main")
 	case !text.IsNull():
 		r.address = text.AsString()
 		if _, err := address.Parse(r.address); err != nil {
 			a.fail(path.Root("address"), "%w", err)
 		}
 	case known && len(objects) == 0:
-		a.fail(path.Empty(), "the argument address is required, unless object is set")
+		a.fail(path.Empty(), "neither the argument address nor an object block is set; set one of them")
 	}
 }
 
@@ -105,8 +105,8 @@ func (c *configured) allowsResource(req resourceRequest) error {
 	case !c.resourceReads.IsKnown():
 		return unknownError("allow_resource_reads")
 	case c.resourceReads.IsNull() || c.resourceReads.False():
-		return errors.New("reading resources is off, because any module of the configuration could use this provider's keys to read " +
-			"the secrets in any resource; if you trust all modules, set allow_resource_reads = true in the provider block")
+		return errors.New("reading resources is off, because any module could use this provider's keys to read the secrets of all resources; " +
+			"if you trust all modules, set allow_resource_reads = true in the provider block")
 	}
 	return nil
 }
@@ -118,8 +118,8 @@ func (r resourceRequest) result(s *openedState) (*result, error) {
 		return nil, err
 	}
 	if size := found.Size(); size > maxMessage {
-		return nil, fmt.Errorf("the attributes are %d bytes long, but Terraform's plugin protocol allows at most %d; "+
-			"name one instance", size, maxMessage)
+		return nil, fmt.Errorf("the attributes are %d bytes long, but Terraform's plugin protocol allows at most %d; set the argument address "+
+			"to one instance", size, maxMessage)
 	}
 	attributes, sensitive, err := found.Values()
 	if err != nil {

@@ -21,8 +21,8 @@ var (
 	errStopped       = fmt.Errorf("the read was stopped, because the run was interrupted: %w", context.Canceled)
 	errNotConfigured = errors.New("the provider has not been configured")
 	errUnknown       = &attr.Error{Unknown: true, Err: errors.New("an argument is not known yet")}
-	errMalformed     = errors.New("these arguments do not conform to the provider's schema, which is a bug in the CLI or " +
-		"in the provider; please report it")
+	errMalformed     = errors.New("these arguments do not conform to the provider's schema; this is a bug in the CLI or in the provider, so " +
+		"please report it")
 )
 
 // Server handles the CLI's protocol calls. It validates, configures and reads by itself. The embedded plugin

@@ -110,7 +110,7 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 }
 
 var errPlan = fault.With(errors.New("this is a plan, not a state"),
-	"name the state file, or use statecrypt decrypt -plan to see the content of a plan")
+	"set the path of the state file. To see the content of a plan, use statecrypt decrypt -plan")
 
 // file returns the state file. If the source returned a Kubernetes manifest, file extracts the state file
 // from it.
@@ -120,8 +120,8 @@ func (r stateRequest) file(ctx context.Context, fetched []byte) ([]byte, error) 
 	}
 	file, err := r.object.File(fetched, meter.For(ctx, len(fetched)))
 	if errors.Is(err, kubestate.ErrNoState) {
-		err = &source.MissingError{Detail: err.Error() + "; a manifest that was written to be applied has no state, so take the manifest " +
-			"from the cluster (kubectl get -o yaml)"}
+		err = &source.MissingError{Detail: err.Error() + ". A manifest that you wrote yourself contains no state; take the manifest from the " +
+			"cluster (kubectl get -o yaml)"}
 	}
 	return file, err
 }
@@ -157,7 +157,7 @@ func attempts(opened encryption.Opened) string {
 	if len(opened.Attempts) == 0 {
 		return ""
 	}
-	out := " Tried before:"
+	out := " These methods were tried before:"
 	for _, a := range opened.Attempts {
 		out += fmt.Sprintf("\n  - %s: %v", a.Method, a.Err)
 	}
@@ -169,18 +169,18 @@ func attempts(opened encryption.Opened) string {
 func (r stateRequest) acceptPins(s *openedState) error {
 	switch {
 	case s.missing != nil && (r.expectedLineage != "" || r.minimumSerial != nil):
-		return s.failed(stepFetch, fmt.Errorf("%w; expected_lineage or minimum_serial requires a state", s.missing))
+		return s.failed(stepFetch, fmt.Errorf("%w. A state is required, because expected_lineage or minimum_serial is set", s.missing))
 	case s.missing != nil:
 	case r.expectedLineage != "" && s.Lineage != r.expectedLineage:
-		err := fault.With(errors.New("this is another state"), "check where the state is read from, and the value of expected_lineage")
+		err := fault.With(errors.New("this is another state"), "check the source of the state and the value of expected_lineage")
 		if strings.EqualFold(strings.Trim(r.expectedLineage, "{} \n"), s.Lineage) {
-			err = fault.With(errors.New("this is the same lineage, but spelled in another way"), "spell it as in the state")
+			err = fault.With(errors.New("this is the same lineage in another spelling"), "write it as in the state")
 		}
 		return s.failed(stepCheck, fmt.Errorf("the state has lineage %s, but expected_lineage is %s: %w",
 			outside.Quoted(s.Lineage, maxName), outside.Quoted(r.expectedLineage, maxName), err))
 	case r.minimumSerial != nil && s.Serial < *r.minimumSerial:
 		return s.failed(stepCheck, fault.With(fmt.Errorf("the state has serial %d, but minimum_serial is %d", s.Serial, *r.minimumSerial),
-			"restore the newest copy if this is an old copy, or lower minimum_serial"))
+			"if this is an old copy, restore the newest one. Otherwise, lower minimum_serial"))
 	}
 	return nil
 }
@@ -198,10 +198,10 @@ func (r stateRequest) about(m *source.MissingError) error {
 	case !r.kind.Workspaces, r.object != nil:
 		return r.sent(m)
 	case r.source.Workspace == "default":
-		return fault.With(r.sent(m), `. This is the place of the workspace "default"; set workspace to read another workspace`)
+		return fault.With(r.sent(m), `. This is the place of the workspace "default"; set the argument workspace to read another workspace`)
 	}
-	return fault.With(r.sent(m), fmt.Sprintf(". This is the place of the workspace %q; run \"terraform workspace list\" in the configuration "+
-		"that writes the state to see the names", r.source.Workspace))
+	return fault.With(r.sent(m), fmt.Sprintf(". This is the place of the workspace %q; to see the names, run \"terraform workspace list\" "+
+		"in the configuration that writes the state", r.source.Workspace))
 }
 
 // sent returns the error for a missing state. It says whether credentials were sent, for sources that use
@@ -210,9 +210,9 @@ func (r stateRequest) sent(m *source.MissingError) error {
 	switch {
 	case m.Listed:
 	case m.CredentialsSent:
-		return fmt.Errorf("%w. Credentials were sent; some servers give the same answer if access is denied", m)
+		return fmt.Errorf("%w. Credentials were sent, but some servers give the same answer if access is denied", m)
 	case r.kind.Credentials.Name != "":
-		return fault.Known(fmt.Errorf("%w. No credentials were sent; some servers give the same answer if credentials are missing", m),
+		return fault.Known(fmt.Errorf("%w. No credentials were sent, and some servers give the same answer if credentials are missing", m),
 			fault.NoCredentials{})
 	}
 	return m

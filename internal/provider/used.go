@@ -62,7 +62,7 @@ func (b providerBlock) unread(areBlocks bool) environment {
 // needKind records a mistake if a group, such as method, contains no block.
 func (f *findings) needKind(group cty.Value, p path.Path, one fault.NoBlock) {
 	if group.IsKnown() && !group.IsNull() && isEmpty(group) {
-		f.failAt(p, fault.Known(errors.New("this block is empty; add a block in it, such as"), one))
+		f.failAt(p, fault.Known(errors.New("this block is empty; add a block to it, for example"), one))
 	}
 }
 
@@ -83,11 +83,11 @@ func (c *configured) checkName(name string) error {
 	case name == "", slices.Contains(c.names, name):
 		return nil
 	case c.blocks:
-		return fault.With(errors.New("a name selects a remote_state_data_source in the encryption text, but the provider block has blocks "+
-			"instead of that text"), "remove name, and set method if the default method is not the right one")
+		return fault.With(errors.New("a name selects a remote_state_data_source in the encryption text, but the provider block has no such "+
+			"text"), "remove the argument name. If the default method is not the right one, set the argument method")
 	case len(c.names) == 0:
-		return fault.With(fmt.Errorf("the encryption text has no remote_state_data_source %q, and no other", name),
-			"remove name to use the default")
+		return fault.With(fmt.Errorf("the encryption text has no remote_state_data_source, so the name %q selects nothing", name),
+			"remove the argument name to use the default")
 	}
 	return fmt.Errorf("the encryption text has no remote_state_data_source %q, but it has %s%s", name,
 		strings.Join(c.names, ", "), syntax.Suggest(name, c.names))

@@ -172,8 +172,8 @@ func (c *configured) use(methods ...string) error {
 func (f *findings) checkAddress(registry encryption.Registry, address string, p path.Path) {
 	isKind := func(b driver.Block[driver.Method]) bool { return b.Name == address }
 	if !syntax.IsMethodAddress(address) && !slices.ContainsFunc(registry.Methods, isKind) {
-		f.fail(p, "specify the address of a method, such as method.aes_gcm.main, or a type that needs no settings, "+
-			"such as sops or unencrypted")
+		f.fail(p, "this is not the address of a method; write an address like method.aes_gcm.main, or the name of a kind without settings, "+
+			"like sops or unencrypted")
 	}
 }
 

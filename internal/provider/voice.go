@@ -47,11 +47,11 @@ func (e environment) String() string {
 	case notWanted:
 		return "TF_ENCRYPTION is not read, because use_environment is false."
 	case noText:
-		return "encryption_variables is set, but it is only for var.* in encryption or TF_ENCRYPTION, and neither is set."
+		return "encryption_variables is set, but only the text in encryption or TF_ENCRYPTION can use these variables, and neither is set."
 	case besideText:
-		return "TF_ENCRYPTION is set but not read, because the provider block has its settings in blocks. To use TF_ENCRYPTION, " +
-			"remove the key_provider, method and default blocks, or write their settings as text in the argument " +
-			"encryption, over which TF_ENCRYPTION is merged."
+		return "TF_ENCRYPTION is set but not read, because the provider block has encryption blocks. To use TF_ENCRYPTION, remove the " +
+			"key_provider, method and default blocks, or replace them with text in the argument encryption. TF_ENCRYPTION is then merged over " +
+			"that text."
 	}
 	return ""
 }
@@ -66,8 +66,7 @@ func (r reader) say(f fault.Fact) string {
 		if f.Name == "" {
 			return "set the values of var.* in encryption_variables, in the provider block"
 		}
-		return fmt.Sprintf("set it in the provider block, as in encryption_variables = { %s = var.%[1]s }, where "+
-			"var.%[1]s is a variable of your configuration", f.Name)
+		return fmt.Sprintf("set it in the provider block with encryption_variables = { %s = var.%[1]s }", f.Name)
 	case fault.NotConfigured:
 		if f.IsUnencrypted() && !r.inText {
 			return fmt.Sprintf("write %q instead, because plaintext requires no block", syntax.Unencrypted)
@@ -89,8 +88,8 @@ func (r reader) tell(err error) string {
 	lacks := r.unread != heard && (noMethod || fault.Has[fault.NotConfigured](err))
 	if r.empty && (lacks || lacksCredentials(err)) {
 		paragraphs = append(paragraphs, "The provider block that was used is empty, or there is no provider block without an alias. If the "+
-			"settings are in a block with an alias, choose it with provider = statecrypt.ALIAS. In a module, pass the block where the module "+
-			"is called, with providers = { statecrypt = statecrypt.ALIAS }.")
+			"settings are in a block with an alias, choose it with provider = statecrypt.ALIAS. To pass it to a module, write providers = { "+
+			"statecrypt = statecrypt.ALIAS } in the module block.")
 	}
 	if noMethod && len(lacking.Selected) == 0 && len(r.names) > 0 {
 		paragraphs = append(paragraphs, fmt.Sprintf("The encryption text selects methods for states by name. To use them, set name = "+
@@ -132,7 +131,7 @@ func (r reader) next(err error) string {
 	}
 	settings := ""
 	if slices.ContainsFunc(failed.Attempts, func(a encryption.Attempt) bool { return a.Method == "sops" }) {
-		settings = " To set options of sops, configure method.sops.main, and name it instead of sops."
+		settings = " To set options of sops, add a method block of the kind sops, and select method.sops.main instead of sops."
 	}
 	return "Check the passphrase or key, and that this is the right file. If the key has changed since the file was written, " +
 		"add the old key as a fallback." + settings
@@ -143,22 +142,21 @@ func (r reader) method(e fault.NoMethod) string {
 	choice := syntax.Or(e.Methods, strconv.Quote)
 	switch {
 	case r.inText:
-		return notOfFiles(e) + "where the settings are (TF_ENCRYPTION, or encryption in the provider block), " + e.InText()
+		return notOfFiles(e) + e.InText() + ". The settings are the text in TF_ENCRYPTION or in the argument encryption of the provider block"
 	case len(e.Methods) > 0 && len(e.Selected) == 1:
-		return fmt.Sprintf("set method = %[2]s instead of %[1]q (on the data source, or in the default block), or, if a default block has "+
-			"that method, remove method from the data source", e.Selected[0], choice)
+		return fmt.Sprintf("set method = %[2]s instead of %[1]q, on the data source or in the default block. If a default block has that "+
+			"method already, remove the argument method from the data source", e.Selected[0], choice)
 	case len(e.Methods) > 0 && len(e.Selected) > 0:
-		return fmt.Sprintf("on the data source or in the default block, where the methods are set, set method = %s, or add a fallback "+
-			"with that method", choice)
+		return fmt.Sprintf("set method = %s on the data source or in the default block, or add a fallback with that method", choice)
 	case len(e.Methods) > 0:
 		return "add to the provider block: " + syntax.Or(e.Methods, func(method string) string {
 			return fmt.Sprintf("default { method = %q }", method)
 		})
 	case e.ByKind:
-		return fmt.Sprintf("%sset method = %q on the data source, or, if the method requires settings, set method = \"method.%[2]s.main\", "+
-			"and add its block to the provider block%s", notOfFiles(e), e.Format, inLines(aBlock("method."+e.Format)))
+		return fmt.Sprintf("%sset method = %q on the data source. If the method requires settings, set method = \"method.%[2]s.main\" "+
+			"instead, and add this block to the provider block%s", notOfFiles(e), e.Format, inLines(aBlock("method."+e.Format)))
 	case e.Format != "":
-		return fmt.Sprintf("%sset method = \"method.%s.main\" on the data source, and add its block, with its settings, to the "+
+		return fmt.Sprintf("%sset method = \"method.%s.main\" on the data source, and add this block, with your settings, to the "+
 			"provider block%s", notOfFiles(e), e.Format, inLines(aBlock("method."+e.Format)))
 	case len(e.KeyProviders) == 0:
 		return keyProvider(e)
@@ -176,7 +174,8 @@ func (r reader) method(e fault.NoMethod) string {
 func notOfFiles(e fault.NoMethod) string {
 	for _, address := range e.KeyProviders {
 		if strings.HasPrefix(address, "key_provider.age.") {
-			return fmt.Sprintf("%s is only for files in OpenTofu's format, so move its identities to a method; ", address)
+			return fmt.Sprintf("move the identities of %s to a method, because that key provider is only for files in OpenTofu's format. Then ",
+				address)
 		}
 	}
 	return ""
@@ -185,20 +184,21 @@ func notOfFiles(e fault.NoMethod) string {
 // keyProvider returns advice to add the key provider that the file's metadata names. If no method is
 // selected, adding its block is enough. The metadata is untrusted, and an alias in it does not name a kind.
 func keyProvider(e fault.NoMethod) string {
-	one, place := aBlock("key_provider."+e.StoredKind), " to the provider block"
+	const place = " to the provider block"
+	one, first, method := aBlock("key_provider."+e.StoredKind), "", ""
 	if one.Arguments == nil {
 		one = aBlock(aKeyProvider)
 	}
 	blocks := inLines(one)
 	if len(e.Selected) > 0 {
-		place = fmt.Sprintf(" and a method to the provider block, and set method = \"method.aes_gcm.main\" on the data source, because %s is "+
-			"not for this file", strings.Join(e.Selected, " or "))
+		first = fmt.Sprintf("set method = \"method.aes_gcm.main\" on the data source instead of %s, and ", strings.Join(e.Selected, " or "))
+		method = " and this method"
 		blocks += fault.NoBlock{Path: aMethod}.Lines()
 	}
 	if e.StoredKind == "age" { // OpenTofu uses an external program for age, so there the kind has another name
-		return ". An age recipient can open the file, so add a key provider of type age" + place + blocks
+		return ". An age identity can open the file; " + first + "add this key provider of the kind age" + method + place + blocks
 	}
-	return "add its key provider, with its settings," + place + blocks
+	return first + "add this key provider, with your settings," + method + place + blocks
 }
 
 // inLines returns the lines of a block, to append to an error message.

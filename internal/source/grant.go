@@ -146,8 +146,8 @@ func (c Credentials) For(target *url.URL) (Grant, error) {
 		if len(c.Home.Vars) > 0 {
 			or = "set " + c.Home.Vars[0] + ", or "
 		}
-		err := fmt.Errorf("%s is set, but no setting says that it is for %s; unset the variable or, if it is for this server, %sadd this "+
-			"to {settings}", name,
+		err := fmt.Errorf("%s is set, but no setting says that the variable is for %s; unset the variable. If it is for this server, %sadd "+
+			"this to {settings}", name,
 			origin, or)
 		return g, fault.Known(err, NoCredentials(c.Table.Name, target))
 	}
@@ -168,7 +168,7 @@ func (c Credentials) Uncovered(target *url.URL) string {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Others)) {
 		if slices.ContainsFunc(c.Others[kind], covers) {
-			return fmt.Sprintf("the %s credentials block for this address applies only to the source %[1]s; add a block for the source %s",
+			return fmt.Sprintf("the %s credentials block for this address applies only to the source %[1]s; add a %s credentials block",
 				kind, c.Table.Name)
 		}
 	}
@@ -185,9 +185,12 @@ func (c Credentials) Uncovered(target *url.URL) string {
 			if len(bases) > most {
 				bases = append(bases[:most], "others")
 			}
-			return fmt.Sprintf("no %s credentials block covers %s; yours covers %s (the %s differs); correct the address or the block, "+
-				"or add another block", c.Table.Name, outside.Line(Public(target), maxPlace),
-				strings.Join(bases, " and "), what)
+			blocks := "block for " + bases[0] + " has"
+			if len(bases) > 1 {
+				blocks = "blocks for " + strings.Join(bases, " and ") + " have"
+			}
+			return fmt.Sprintf("no %s credentials block covers %s, because the %s another %s; correct the address or the block, or add "+
+				"another block", c.Table.Name, outside.Line(Public(target), maxPlace), blocks, what)
 		}
 	}
 	return ""
@@ -357,7 +360,7 @@ func (c Credentials) covering(target *url.URL) (*unstable.Entry, error) {
 			best, length = e, n
 		case n == length:
 			// Choosing one of the two could send the wrong secret.
-			return nil, fail(e, "url", errors.New("another block has the same url; one block is enough"))
+			return nil, fail(e, "url", errors.New("another block has the same url; remove one of the two blocks"))
 		}
 	}
 	return best, nil
@@ -378,10 +381,10 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 		case own != name:
 			others = append(others, strconv.Quote(own))
 		case chosen != nil && name == "":
-			return nil, fail(e, "name", fmt.Errorf("another block also has no name; give one of the blocks a name, and select it with "+
+			return nil, fail(e, "name", fmt.Errorf("another block also has no name; give one of the two blocks a name, and select that block with "+
 				"%s", choice))
 		case chosen != nil:
-			return nil, fail(e, "name", errors.New("another block has the same name; one block is enough"))
+			return nil, fail(e, "name", errors.New("another block has the same name; remove one of the two blocks"))
 		default:
 			chosen = e
 		}
@@ -390,12 +393,15 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
 	case name != "":
-		return nil, fmt.Errorf("no %s credentials block has the name %q; the existing blocks are: %s", c.Table.Name, name,
-			cmp.Or(strings.Join(others, ", "), "none"))
+		err := fmt.Errorf("no %s credentials block has the name %q", c.Table.Name, name)
+		if len(others) == 0 {
+			return nil, fault.With(err, "add a block with this name")
+		}
+		return nil, fmt.Errorf("%w, only %s; correct the name, or add a block", err, strings.Join(others, " and "))
 	}
 	slices.Sort(others)
-	return nil, fmt.Errorf("all %s credentials blocks are named; set %s to one of %s", c.Table.Name, choice,
-		strings.Join(slices.Compact(others), ", "))
+	return nil, fmt.Errorf("all %s credentials blocks have names, so one must be chosen; set %s to %s", c.Table.Name, choice,
+		strings.Join(slices.Compact(others), " or "))
 }
 
 // textOf returns the string value of one attribute. Errors in other attributes are reported only if the block

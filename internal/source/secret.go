@@ -10,7 +10,8 @@ import (
 
 // CustomerKeyCheck returns the check for an attribute that holds a customer-supplied encryption key.
 func CustomerKeyCheck() attr.Check {
-	return attr.Is(func(text string) bool { return CustomerKey(text) != nil }, "a key of 32 bytes in base64 (44 characters) is required")
+	return attr.Is(func(text string) bool { return CustomerKey(text) != nil }, "this is not a key of 32 bytes in base64 (44 characters); "+
+		"copy the whole key")
 }
 
 // CustomerKey decodes a base64 AES-256 key. It returns nil if text is not such a key.

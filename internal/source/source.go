@@ -144,7 +144,7 @@ func checkNames(v attr.Values, attrs []attr.Attr) error {
 				return err
 			}
 		} else if a.Type == cty.String && recognize.IsDocument(v.String(a.Name)) {
-			return v.Errorf(a.Name, "a name or an address is required, but this is the content of a file; remove file(…)")
+			return v.Errorf(a.Name, "this is the content of a file, not a name or an address; remove file(…)")
 		}
 	}
 	return nil
@@ -155,8 +155,8 @@ func checkNames(v attr.Values, attrs []attr.Attr) error {
 func NameAttr(choice string) attr.Attr {
 	return attr.Attr{
 		Name: "name", Type: cty.String,
-		Doc: "What `" + choice + "` in a data source calls this block. " +
-			"One block may go without a name; it is for data sources without `" + choice + "`.",
+		Doc: "The name of this block, for `" + choice + "` in a data source. One block may have no name: data sources without `" +
+			choice + "` use that block.",
 	}
 }
 
@@ -219,7 +219,7 @@ func (b bounded) Fetch(ctx context.Context) (*Snapshot, error) {
 	snapshot, err := b.Source.Fetch(limited)
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("could not read the state within %s, including all of its requests; try again later", b.patience)
+		return nil, fmt.Errorf("could not read the state within %s; try again later", b.patience)
 	case err == nil && int64(len(snapshot.Data)) > b.limit:
 		return nil, meter.TooLarge(b.limit)
 	}

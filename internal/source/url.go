@@ -92,28 +92,28 @@ func asURL(raw string) string {
 	if strings.Contains(raw, "://") || !strings.Contains(raw, "@") {
 		return ""
 	}
-	return "; in a git credentials block, write git@HOST:PATH as ssh://HOST/PATH"
+	return ". In a git credentials block, write git@HOST:PATH as ssh://HOST/PATH"
 }
 
-var errPath = errors.New("the path must not contain dot segments, backslashes or encoded characters")
+var errPath = errors.New("the path contains a dot segment (. or ..), a backslash or an encoded character")
 
 // ParseBase parses the url of a credentials block. It may have a scheme, a host, a port, a path and, for ssh,
 // a user. Anything else, in particular a password, is an error.
 func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("a URL is required, such as " + aBase + asURL(raw)) // err would repeat the URL
+		return nil, errors.New("this is not a URL; write a URL like " + aBase + asURL(raw)) // err would repeat the URL
 	}
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "" || u.Hostname() == "":
-		return nil, errors.New("a URL with scheme and host is required, such as " + aBase + asURL(raw))
+		return nil, errors.New("the URL has no scheme or no host; write a URL like " + aBase + asURL(raw))
 	case hasPassword:
-		return nil, errors.New("a password does not belong in this URL; set the credentials in other arguments")
+		return nil, errors.New("the URL contains a password; remove it, and set the credentials in other arguments")
 	case u.User != nil && u.Scheme != "ssh", u.RawQuery != "", u.Fragment != "":
-		return nil, errors.New("only scheme, host, port and path belong in this URL")
+		return nil, errors.New("the URL has more parts than a scheme, a host, a port and a path; remove the other parts")
 	case !isASCII(u.Hostname()):
-		return nil, errors.New("write an international host name in its ASCII form, which begins with xn--")
+		return nil, errors.New("the host name is not ASCII; write its xn-- form")
 	case !isPlain(u) || escapes(u.Path):
 		return nil, errPath
 	}

@@ -12,8 +12,8 @@ import (
 // These errors may come from any store. Users see their wording.
 var (
 	ErrChanged = errors.New("someone else changed the state after it was read, so it was not overwritten")
-	ErrLost    = errors.New("the lock was lost, so nothing more is written; someone removed the lock, or replaced the locked file or " +
-		"object, or the store never kept the lock")
+	ErrLost    = errors.New("the lock was lost, so nothing more is written: someone removed the lock or replaced the locked file, or the " +
+		"store did not keep the lock")
 	ErrMissing       = errors.New("nobody holds this lock; it was released already")
 	ErrDenied        = errors.New("access is denied")
 	ErrHolderUnknown = errors.New("the server names the lock holder only to a program that requests the lock")
@@ -25,7 +25,7 @@ var (
 	ErrUnremoved = errors.New("the store confirmed the removal, but the state is still there")
 
 	// ErrUnlisted means that this kind of store cannot list states.
-	ErrUnlisted = errors.New("the http backend cannot list states, because it knows only one state; name files instead")
+	ErrUnlisted = errors.New("the http backend cannot list states, because it knows only one state; give the paths of files instead")
 
 	// ErrNoVersion means that the store has no version of the state with the given ID.
 	ErrNoVersion = errors.New("the store has no such version of the state; run statecrypt history to list the versions")
@@ -94,7 +94,7 @@ func (l *Lock) Describe() string {
 
 // Unlocking returns a text with the command that releases an abandoned lock.
 func Unlocking(id string) string {
-	return "release the lock with " + Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID")
+	return "release the lock with " + Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock and its ID")
 }
 
 // Proposed returns the command followed by the lock ID, or the text in otherwise if the ID is unsafe in a shell. An

@@ -43,7 +43,7 @@ func Backend() attr.Table {
 			Harmless: "It chooses a key of the same storage account.",
 			Doc:      "The encryption scope of the account that the service encrypts the blob with."},
 		{Name: "snapshot", Type: cty.Bool, Env: []string{"ARM_SNAPSHOT"}, Harmless: "It has the same storage account keep more.",
-			Doc: "Have the service keep a snapshot of the state that a write replaces. Defaults to `false`."},
+			Doc: "Whether the service keeps a snapshot of the state that a write replaces. Defaults to `false`."},
 	}...)
 	return t
 }

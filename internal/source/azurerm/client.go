@@ -105,7 +105,7 @@ func (l *location) identity(ctx context.Context, a azureauth.Access) (azcore.Tok
 		identity, err := a.Open(ctx)
 		switch {
 		case fault.Has[fault.NoCredentials](err):
-			err = web.Final("access_key and sas_token are not set in an azurerm credentials block, and %w", err)
+			err = web.Final("neither access_key nor sas_token is set in an azurerm credentials block, and %w", err)
 		case err != nil:
 			err = web.Final("%w", err)
 		}

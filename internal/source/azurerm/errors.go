@@ -27,10 +27,10 @@ const Frozen = "an immutability policy or a legal hold prevents changes to the b
 	"written; keep the state in another container"
 
 var (
-	errNoSAS = errors.New("a shared access signature for blobs is required, such as sv=...&sp=r&sig=..., as the portal shows it, not a " +
-		"URL or a connection string")
-	errEndpoint  = errors.New("an https URL is required, except for this machine")
-	errNoStorage = web.Final("the answer does not come from Azure Storage; check any proxy and blob_endpoint")
+	errNoSAS = errors.New("this is not a shared access signature for blobs; copy the SAS token from the portal (sv=…&sp=r&sig=…), not the " +
+		"URL or the connection string")
+	errEndpoint  = errors.New("the URL does not begin with https://; use https. Only a server on this machine may use http")
+	errNoStorage = web.Final("the answer does not come from Azure Storage; check the proxy settings and blob_endpoint")
 	errBrokeOff  = errors.New(netfail.BrokeOff)
 )
 
@@ -61,12 +61,12 @@ func (l *location) explain(limited context.Context, err error) error {
 	case answered:
 		return l.refused(refused)
 	case isDNS && !lookup:
-		return fmt.Errorf("%s: there is no account %s in this cloud, or it can only be reached from a private "+
+		return fmt.Errorf("%s. The account %s does not exist in this cloud, or can only be reached from a private "+
 			"network", azureauth.Reason(err), l.account.name)
 	case errors.Is(err, errBrokeOff):
 		return fmt.Errorf("%w (after %d tries); try again", errBrokeOff, maxTries)
 	default:
-		return fmt.Errorf("no usable answer from the %s: %s", asked, azureauth.Reason(err))
+		return fmt.Errorf("the %s gave no usable answer: %s", asked, azureauth.Reason(err))
 	}
 }
 
@@ -80,7 +80,7 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 		}
 		detail := fmt.Sprintf("the container %s contains no blob %q (404 BlobNotFound)", l.container, l.blob)
 		if strings.HasPrefix(l.blob, "/") {
-			detail += "; the slash at the beginning is part of the blob's name"
+			detail += "; remove the slash at the beginning of the key, because it is part of the blob's name"
 		}
 		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	}
@@ -102,10 +102,10 @@ func (l *location) refused(answered *azcore.ResponseError) error {
 
 func (l *location) advice(code string) string {
 	isSAS, isKey := l.grant.sas != "", l.grant.accessKey != "" || l.looksUp()
-	act, acting, permission, role := "read", "reading", "permission r", "Reader"
+	act, acting, permission, role := "read", "reading", "permission r for blobs", "Reader"
 	if l.writes {
 		act, acting, role = "read and write", "reading and writing", "Contributor"
-		permission = "permissions r and w (t for a blob with index tags, l to list)"
+		permission = "permissions r and w for blobs (also t if a blob has index tags, and l to list states)"
 	}
 	return answers.Find([]answers.Row{
 		{Code: "ContainerNotFound", Text: "there is no container " + l.container + "; check container_name and storage_account_name"},
@@ -115,12 +115,12 @@ func (l *location) advice(code string) string {
 		{Code: "AccountIsDisabled AccountBeingCreated", Text: "the account is disabled, or does not exist yet"},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions", Unless: !isSAS,
 			Text: "the shared access signature does not allow " + acting + " blobs; create a signature with the " +
-				permission + " for blobs"},
+				permission},
 		{Code: "AuthorizationPermissionMismatch InsufficientAccountPermissions",
 			Text: "the identity is not allowed to " + act + " blobs; give it the role " +
-				"Storage Blob Data " + role + " on the container; a new role takes effect after some minutes"},
-		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature is expired, not yet valid, or not of this account; " +
-			"check sas_token in {credentials}, and the clock of this machine"},
+				"Storage Blob Data " + role + " on the container. A new role takes effect after some minutes"},
+		{Code: "AuthenticationFailed", Unless: !isSAS, Text: "the shared access signature has expired, is not valid yet, or belongs to another " +
+			"account; check sas_token in {credentials}, and the clock of this machine"},
 		{Code: "AuthenticationFailed", Unless: !isKey,
 			Text: "the access key does not belong to this account; check access_key in {credentials}, and the clock of this machine"},
 		{Code: "AuthenticationFailed", Text: "the identity's token is not accepted; check tenant_id and environment in {credentials}"},
@@ -128,31 +128,32 @@ func (l *location) advice(code string) string {
 			Text: "the identity's token is not accepted here; check tenant_id, environment and blob_endpoint in {credentials}"},
 		{Code: "AuthorizationFailure", Text: "the account's network rules block this machine, or the credentials do not allow " +
 			acting + " blobs; allow this machine's address, or run inside the network"},
-		{Code: "AuthorizationSourceIPMismatch", Text: "the shared access signature is not valid for the address of this machine"},
+		{Code: "AuthorizationSourceIPMismatch", Text: "the shared access signature is not valid for the address of this machine; create a " +
+			"signature that allows this address"},
 		{Code: "AuthorizationProtocolMismatch AuthorizationResourceTypeMismatch AuthorizationServiceMismatch",
 			Text: "the shared access signature is for another purpose; create a signature for objects (srt=o) of the blob service " +
 				"(ss=b), or for the container (sr=c)"},
 		{Code: "KeyBasedAuthenticationNotPermitted", Text: "the account does not accept access keys, or signatures made with them; set " +
 			"use_azuread_auth in {credentials}, and give the identity the role Storage Blob Data " + role},
-		{Code: "PublicAccessNotPermitted", Text: "the account requires credentials"},
+		{Code: "PublicAccessNotPermitted", Text: "the account requires credentials; set them in {credentials}"},
 		{Code: "BlobArchived BlobBeingRehydrated",
-			Text: "the blob is in the archive tier, which cannot be read; move the blob to another tier"},
+			Text: "the blob cannot be read, because it is in the archive tier; move the blob to another tier"},
 		{Code: "BlobUsesCustomerSpecifiedEncryption BlobCustomerSpecifiedEncryptionMismatch",
 			Text: "the blob is encrypted with a customer-provided key; set customer_provided_key in {credentials} to that key"},
 		{Code: "BlobDoesNotUseCustomerSpecifiedEncryption",
 			Text: "the blob is not encrypted with a customer-provided key; remove customer_provided_key"},
 		{Code: "UnauthorizedBlobOverwrite",
-			Text: "the shared access signature only allows new blobs; create a signature with the " + permission + " for blobs"},
+			Text: "the shared access signature allows only new blobs; create a signature with the " + permission},
 		{Code: "BlobImmutableDueToPolicy BlobImmutableDueToLegalHold", Text: Frozen},
 		{Code: "InvalidQueryParameterValue InvalidUri InvalidResourceName OutOfRangeInput",
-			Text: "the container name, the key or the version is not valid"},
+			Text: "the name of the container, the key or the version is not valid; correct it"},
 		{Code: "ServerBusy OperationTimedOut InternalError", Text: "the service is overloaded or has failed; try again later"},
 	}, 0, code, "").Text
 }
 
 // lookupRefused translates a resource manager error.
 func (l *location) lookupRefused(status int) error {
-	instead := "remove resource_group_name, so that " + l.itself()
+	instead := l.itself()
 	what := fmt.Sprintf("could not look up the access key of the storage account %s (%s)", l.account.name, web.Status(status))
 	return answers.Find([]answers.Row{
 		{Status: "403", Text: what + "; grant the identity the permission Microsoft.Storage/storageAccounts/listKeys/action, or " + instead},
@@ -167,7 +168,7 @@ func (l *location) lookupRefused(status int) error {
 // itself returns advice for using an identity directly, without looking up a key.
 func (l *location) itself() string {
 	if l.writes {
-		return "the identity itself writes the blob (role Storage Blob Data Contributor)"
+		return "remove resource_group_name and give the identity the role Storage Blob Data Contributor"
 	}
-	return "the identity itself reads the blob (role Storage Blob Data Reader)"
+	return "remove resource_group_name and give the identity the role Storage Blob Data Reader"
 }

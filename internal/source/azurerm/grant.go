@@ -66,7 +66,7 @@ func newGrant(v source.Grant, env attr.LookupEnv) (g grant, err error) {
 		return grant{}, v.Errorf("sas_token", "%w", err)
 	}
 	if end := expired(g.sas); end != "" {
-		return grant{}, v.Errorf("sas_token", "the token was valid until %s; create a new token", outside.Quoted(end, 40))
+		return grant{}, v.Errorf("sas_token", "this shared access signature expired at %s; create a new one", outside.Quoted(end, 40))
 	}
 	g.customerKey = customerKey(v.String("customer_provided_key"))
 	if text := v.String("blob_endpoint"); text != "" {
@@ -74,8 +74,8 @@ func newGrant(v source.Grant, env attr.LookupEnv) (g grant, err error) {
 			return grant{}, err
 		}
 		if g.endpoint.Scheme == "http" && g.accessKey == "" && g.sas == "" {
-			return grant{}, v.Errorf("blob_endpoint", "the token of an identity is not sent without TLS; set access_key or sas_token, or "+
-				"use https")
+			return grant{}, v.Errorf("blob_endpoint", "the token of the identity would be sent without TLS; use https, or set access_key or "+
+				"sas_token")
 		}
 	}
 	if g.access, err = azureauth.New(v.Values, world.For(env, false)); err != nil {
@@ -104,7 +104,7 @@ func checkAccessKey(text string) error {
 		return errors.New("this is a connection string; use only the part after AccountKey=")
 	}
 	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-		return errors.New("this is not standard base64, unlike access keys; copy the whole key")
+		return errors.New("this is not standard base64, but access keys are; copy the whole key")
 	}
 	return nil
 }

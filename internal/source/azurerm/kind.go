@@ -34,17 +34,17 @@ func table() attr.Table {
 			{Name: "key", Type: cty.String, Required: true,
 				Doc: "The name of the blob that holds the state of the default workspace."},
 			{Name: "version_id", Type: cty.String, Form: attr.Version,
-				Check: attr.Is(isVersion, "the ID of a version looks like 2026-01-31T12:00:00.0000000Z"),
+				Check: attr.Is(isVersion, "this is not the ID of a version; an ID looks like 2026-01-31T12:00:00.0000000Z"),
 				Doc: "Reads this version of the blob, if the storage account keeps versions, such as `2026-01-31T12:00:00.0000000Z`. Without " +
 					"it, the current one is read."},
 			{Name: "resource_group_name", Type: cty.String,
-				Check: attr.Is(isGroup, "the name of a resource group has 1 to 90 letters, digits, underscores, parentheses, "+
-					"hyphens and dots, and does not end with a dot"),
-				Doc: "The resource group of the storage account, to look up the access key as the backend does, which requires permission to " +
-					"list keys. Leave it out, and the identity itself reads the blob."},
+				Check: attr.Is(isGroup, "this is not the name of a resource group; use 1 to 90 letters, digits, underscores, parentheses, hyphens "+
+					"and dots, without a dot at the end"),
+				Doc: "The resource group of the storage account, to look up the access key as the backend does. This requires the permission to list " +
+					"keys. Without this argument, the identity itself reads the blob."},
 			{Name: "subscription_id", Type: cty.String,
-				Doc: "The ID of the subscription of `resource_group_name`. Without it, `subscription_id` of the credentials is used, or that of the " +
-					"Azure CLI if it signs in."},
+				Doc: "The ID of the subscription of `resource_group_name`. Defaults to `subscription_id` of the credentials, or to the subscription " +
+					"of the Azure CLI if it signs in."},
 			{Name: "timeout_seconds", Type: cty.Number, Default: cty.NumberIntVal(defaultTimeout), Env: []string{"ARM_TIMEOUT_SECONDS"},
 				Check: attr.Between(1, math.MaxInt32),
 				Doc:   "How many seconds the read may take, with signing in and further tries. Defaults to 300."},
@@ -71,13 +71,13 @@ func credentials() attr.Table {
 				Doc: "A shared access signature, with the permission to read blobs (`sp=r`)."},
 			{Name: "use_azuread_auth", Type: cty.Bool, Group: "key", Env: []string{"ARM_USE_AZUREAD"},
 				Harmless: "It chooses between ways to prove to the same storage account who asks.",
-				Doc:      "Has the identity itself read the blob, also if `resource_group_name` is set. Defaults to `false`."},
+				Doc:      "Whether the identity itself reads the blob, even if `resource_group_name` is set. Defaults to `false`."},
 			{Name: "customer_provided_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"ARM_CUSTOMER_PROVIDED_KEY"},
 				Harmless: harmless.Secret, Check: source.CustomerKeyCheck(),
 				Doc: "The AES-256 key that the blob was encrypted with on the server, in base64, if the writer provides one."},
 			{Name: "blob_endpoint", Type: cty.String, Check: attr.Text(checkEndpoint),
-				Doc: "The URL of the account's blob service in a private cloud, a DNS zone endpoint or Azurite. It must be that of the account, " +
-					"and `https`, unless it is on this machine."},
+				Doc: "The URL of the blob service, for a private cloud, a DNS zone endpoint or Azurite. It must belong to the storage account, and " +
+					"begin with `https` unless the service is on this machine."},
 			{Name: "ado_service_connection_id", Type: cty.String, UnlessGroup: "client", Env: []string{"ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
 				"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 				Harmless: "It is a name that the address of Azure Pipelines is asked with.",

@@ -73,9 +73,9 @@ func isVersion(s string) bool { return len(s) <= 64 && versionID.MatchString(s) 
 func checkAccount(name string) error {
 	switch {
 	case strings.Contains(name, "."):
-		return errors.New("only the name of the storage account is required; remove the dot and everything after it")
+		return errors.New("this is the host of the storage account, not its name; remove the dot and everything after it")
 	case !accountName.MatchString(name):
-		return errors.New("the name of a storage account has 3 to 24 lowercase letters and digits")
+		return errors.New("this is not the name of a storage account; use 3 to 24 lowercase letters and digits")
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func checkAccount(name string) error {
 func checkContainer(name string) error {
 	switch {
 	case strings.Contains(name, "/"):
-		return errors.New("the name of a container has no slash; move the part after the slash to the beginning of key")
+		return errors.New("the name of a container cannot contain a slash; move the part after the slash to the beginning of the argument key")
 	case len(name) < 3 || len(name) > 63 || !containerName.MatchString(name):
-		return errors.New("the name of a container has 3 to 63 lowercase letters, digits and single hyphens, and begins " +
-			"and ends with a letter or a digit")
+		return errors.New("this is not the name of a container; use 3 to 63 lowercase letters, digits and single hyphens, with a letter or a " +
+			"digit at both ends")
 	}
 	return nil
 }
@@ -118,15 +118,15 @@ func (r *run) locate(req source.Request, name string, choose func() (grant, erro
 	case w == "":
 		return nil, req.Errorf("key", "%w", err)
 	default:
-		return nil, req.Errorf("key", "with the workspace: %w", err)
+		return nil, req.Errorf("key", "for this workspace, %w", err)
 	}
 	var err error
 	if l.grant, err = choose(); err != nil {
 		return nil, err
 	}
 	if e := l.grant.endpoint; e != nil && !serves(e, l.account.name) {
-		return nil, req.Errorf("storage_account_name", "blob_endpoint in the credentials is %s, which does not belong to the storage "+
-			"account %s; correct the endpoint or the account", e,
+		return nil, req.Errorf("storage_account_name", "the endpoint in the credentials, %s, does not belong to the storage account %s; "+
+			"correct blob_endpoint or storage_account_name", e,
 			l.account.name)
 	}
 	return l, l.checkLookup(req)
@@ -141,10 +141,10 @@ func (l *location) checkLookup(req source.Request) error {
 	switch {
 	case l.account.subscription == "" && l.grant.access.UsesCLI(): // the CLI knows the subscription
 	case l.account.subscription == "":
-		return req.Errorf("subscription_id", "resource_group_name requires the ID of the subscription, to look up an access key; set "+
-			"subscription_id, or remove resource_group_name, so that %s", l.itself())
+		return req.Errorf("subscription_id", "the access key cannot be looked up, because resource_group_name is set, but subscription_id is "+
+			"not; set subscription_id, or %s", l.itself())
 	case len(l.account.subscription) > 64 || !subscription.MatchString(l.account.subscription):
-		return req.Errorf("subscription_id", "an ID of letters, digits and hyphens is required")
+		return req.Errorf("subscription_id", "this is not the ID of a subscription; use only letters, digits and hyphens")
 	}
 	return nil
 }
@@ -155,8 +155,8 @@ func CheckBlobName(name string) error {
 	parts := strings.Split(name, "/")
 	if name == "" || slices.Contains(parts, ".") || slices.Contains(parts, "..") || len(name) > 1024 || !utf8.ValidString(name) ||
 		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.Contains(name, `\`) {
-		return fmt.Errorf("%s is not a valid blob name; use 1 to 1024 characters, with no control characters or backslashes, and no part "+
-			"that is . or .. alone", outside.Quoted(name, 100))
+		return fmt.Errorf("%s is not a valid blob name; use at most 1024 characters, without control characters and backslashes. The "+
+			"parts . and .. between slashes are not allowed", outside.Quoted(name, 100))
 	}
 	return nil
 }

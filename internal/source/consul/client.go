@@ -48,7 +48,7 @@ func (r *run) newClient(s settings) (*client, error) {
 		// Like Consul's own programs, it ignores an empty file.
 		token = cmp.Or(strings.TrimSpace(string(text)), token)
 		if !recognize.IsWord(token) {
-			return nil, errors.New("the file in token_file has more than one line; a token has only one line")
+			return nil, errors.New("the file in token_file has more than one line; keep only the line with the token")
 		}
 	}
 	if token != "" {
@@ -116,7 +116,8 @@ func (s settings) tlsConfig() (*tls.Config, error) {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, errors.New("the files in cert_file and key_file must contain a certificate and its unencrypted key in PEM format")
+		return nil, errors.New("the files in cert_file and key_file are not a certificate and its unencrypted key in PEM format; correct the " +
+			"two arguments")
 	}
 	c.Certificates = []tls.Certificate{pair}
 	return c, nil

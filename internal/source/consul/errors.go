@@ -19,20 +19,21 @@ func (x *exchange) refusal(resp *http.Response) error {
 	code, status, isPlain := resp.StatusCode, web.Status(resp.StatusCode), x.where.namespace == "" && x.where.partition == ""
 	return web.Final("%w", answers.Find([]answers.Row{
 		{Status: "403", Said: "ACL not found",
-			Text: "Consul does not know the token (403 Forbidden, ACL not found); it may be wrong, expired or deleted"},
+			Text: "Consul does not know the token (403 Forbidden, ACL not found); check whether the token is wrong, expired or deleted"},
 		{Status: "403", Unless: x.sends, Text: fmt.Sprintf("Consul does not allow reading the key %q without a token (403 Forbidden); "+
 			"set access_token in {credentials}", x.key)},
 		{Status: "403", Text: fmt.Sprintf("Consul does not allow reading the key %q (403 Forbidden); give the token a policy with "+
 			"%s", x.key, x.rule())},
 		{Status: "401", Text: "the server did not accept the user name and password (401 Unauthorized); check http_auth in {credentials}"},
-		{Said: "invalid key name", Text: fmt.Sprintf("Consul refuses the name of the key %q (%s), which must not begin or end with a "+
-			"space. Consul 1.21.5 also refuses the colon in the keys of workspaces; use another version", x.key, status)},
+		{Said: "invalid key name", Text: fmt.Sprintf("Consul refuses the name of the key %q (%s); remove any space at its beginning or end. "+
+			"Consul 1.21.5 also refuses the colon in the keys of workspaces, so use another version", x.key, status)},
 		{Status: "400", Unless: isPlain,
-			Text: "Consul did not accept the request (" + status + "); namespaces and partitions require Consul Enterprise"},
-		{Said: "No path to datacenter", Text: fmt.Sprintf("Consul knows no datacenter %q, or cannot reach it (%s); check datacenter",
+			Text: "Consul did not accept the request (" + status + "); if this is not Consul Enterprise, remove the arguments namespace and " +
+				"partition"},
+		{Said: "No path to datacenter", Text: fmt.Sprintf("Consul knows no datacenter %q, or cannot reach it (%s); check the argument datacenter",
 			x.where.datacenter, status)},
 		{Said: "No cluster leader", Text: "the Consul cluster has no leader at the moment (" + status + "); try again later"},
-		{Status: "3xx", Text: "the server redirects to another address, unlike Consul, so nothing was sent there; check the address"},
+		{Status: "3xx", Text: "the server redirects to another address, but Consul never does; check the address"},
 		{Wraps: web.Unexpected("the server", code)},
 	}, code, "", string(text)).Err())
 }

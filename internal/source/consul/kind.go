@@ -32,7 +32,7 @@ func table() attr.Table {
 			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "path", Type: cty.String, Required: true, Form: attr.Path, Check: attr.Text(checkPath),
-				Doc: "The key of the state. That of a workspace other than `default` is this one with `-env:` and the name of the workspace after it."},
+				Doc: "The key of the state. For a workspace other than `default`, `-env:` and the name of the workspace follow it."},
 			{Name: "datacenter", Type: cty.String, Doc: "The datacenter to ask. Defaults to that of the agent."},
 			{Name: "namespace", Type: cty.String,
 				Doc: "The namespace of the key, in Consul Enterprise. Defaults to that of the token, or to `CONSUL_NAMESPACE` if the " +
@@ -58,7 +58,7 @@ func credentials() attr.Table {
 				Doc: "The agent or server: `host:port`, a URL, which may have a path for a proxy, or `unix://` with the path of a " +
 					"socket. Defaults to `localhost:8500`."},
 			{Name: "scheme", Type: cty.String, Group: "scheme",
-				Doc: "`http` or `https`, for an `address` that does not say it. Defaults to `http`; `CONSUL_HTTP_SSL` makes it `https` if it is `true`."},
+				Doc: "`http` or `https`, for an `address` without a scheme. Defaults to `http`, or to `https` if `CONSUL_HTTP_SSL` is `true`."},
 			{Name: "access_token", Type: cty.String, Form: attr.Token, Group: "token", Secrecy: attr.Secret, Harmless: harmless.Secret,
 				Env: []string{"CONSUL_HTTP_TOKEN"},
 				Doc: "The ACL token. It requires permission to read the key."},
@@ -67,9 +67,8 @@ func credentials() attr.Table {
 				Env:      []string{"CONSUL_HTTP_TOKEN_FILE"},
 				Doc:      "A file with the ACL token. Its variable takes precedence over that of `access_token`."},
 			{Name: "http_auth", Type: cty.String, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"CONSUL_HTTP_AUTH"},
-				Check: attr.Is(hasColon, "a user name and a password with a colon between them are required"),
-				Doc: "The user name and password for basic authentication, with a colon between them. Consul itself has none; a proxy " +
-					"before it may."},
+				Check: attr.Is(hasColon, "the value has no colon; write the user name and the password with a colon between them"),
+				Doc:   "The user name and password for basic authentication, with a colon between them. Only a proxy before Consul uses them."},
 			{Name: "ca_file", Type: cty.String, Form: attr.OrEmpty, Env: []string{"CONSUL_CACERT"},
 				Doc: "A file with the certificates in PEM format that the server's certificate is verified with, instead of those of the system."},
 			{Name: "cert_file", Type: cty.String, Group: "certificate", RequiredWith: "key_file", Env: []string{"CONSUL_CLIENT_CERT"},
@@ -79,7 +78,7 @@ func credentials() attr.Table {
 				Harmless: harmless.Secret, Env: []string{"CONSUL_CLIENT_KEY"},
 				Doc: "A file with the private key of `cert_file` in PEM format."},
 			{Name: "tls_server_name", Type: cty.String, Form: attr.OrEmpty, Env: []string{"CONSUL_TLS_SERVER_NAME"},
-				Doc: "The name that the server's certificate must be for, in place of the host's."},
+				Doc: "The name that the server's certificate must have, instead of the name of the host."},
 			{Name: "ssl_verify", Type: cty.Bool, Env: []string{"CONSUL_HTTP_SSL_VERIFY"},
 				Harmless: "Certificates are then verified, as they are without it.", HarmlessIf: harmless.True,
 				Doc: "Whether to verify the server's certificate. Without it anyone on the network path can read the token and replace the " +

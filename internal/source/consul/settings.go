@@ -58,8 +58,8 @@ func near(home, asked string) source.Match {
 	return source.SameServerIf(errA == nil && errB == nil && strings.EqualFold(a.base.Host, b.base.Host) && a.socket == b.socket)
 }
 
-var errAddress = errors.New("address must be host:port, an http or https URL without user name, password and query, or unix:// with " +
-	"the path of a socket")
+var errAddress = errors.New("the address is not valid; write host:port, an http or https URL without user name, password and query, or " +
+	"unix:// with the path of a socket")
 
 // parsePlace parses an address as Consul's own programs do: https is used if the address or the scheme says
 // so.

@@ -42,7 +42,7 @@ func checkPath(path string) error {
 	case strings.HasPrefix(path, "v1/kv/"):
 		return errors.New("v1/kv/ belongs to the address of Consul's API, not to the key; remove it")
 	case strings.HasPrefix(path, "/") || strings.HasSuffix(path, "//"): // Consul would redirect to another path
-		return errors.New("the path of a key must not begin with a slash, or end with two slashes")
+		return errors.New("the path begins with a slash, or ends with two slashes; remove them")
 	}
 	return nil
 }
@@ -102,8 +102,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	snapshot, err := l.read(ctx, c)
 	if errors.Is(err, errTorn) {
 		if snapshot, err = l.read(ctx, c); errors.Is(err, errTorn) {
-			err = fmt.Errorf("%w, which two reads confirmed; try again if the state is being written, otherwise restore an intact "+
-				"copy", err)
+			err = fmt.Errorf("%w; if the state is being written, try again. Otherwise, restore an intact copy", err)
 		}
 	}
 	if err != nil {
@@ -158,7 +157,7 @@ func (l *location) collect(ctx context.Context, c *client, index *index) ([]byte
 	var data []byte
 	for i, name := range index.chunks {
 		if key := prefix + strconv.Itoa(i); name != key {
-			return nil, fmt.Errorf("the key %q lists parts of the state at places that the backend does not use", l.key)
+			return nil, fmt.Errorf("the key %q lists parts of the state at places that the backend does not use; restore an intact copy", l.key)
 		}
 		part, err := c.get(ctx, l.where, name, limit-int64(len(data)))
 		switch {
@@ -240,7 +239,7 @@ func readIndex(value []byte) (*index, error) {
 	var x index
 	if json.Unmarshal(members[hash], &x.hash) != nil || json.Unmarshal(members["chunks"], &x.chunks) != nil ||
 		!md5Pattern.MatchString(x.hash) {
-		return nil, errors.New("the value is neither a state nor a list of state chunks written by the consul backend; check the path")
+		return nil, errors.New("the value is neither a state nor a list of state chunks from the consul backend; check the path")
 	}
 	return &x, nil
 }

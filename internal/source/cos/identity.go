@@ -46,8 +46,8 @@ const (
 	externalVar = "TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID"
 )
 
-var errNoKeys = errors.New("no keys for COS are set; set secret_id and secret_key, profile or cam_role_name in {credentials}, or the " +
-	"variables TENCENTCLOUD_*")
+var errNoKeys = errors.New("no keys for COS are set; set secret_id and secret_key, or profile, or cam_role_name in {credentials}, or set " +
+	"the variables TENCENTCLOUD_*")
 
 func newIdentity(g source.Grant) (i identity, err error) {
 	own := object.Identity(g, "cam_role_name", "secret_id", "profile")
@@ -125,7 +125,7 @@ func (i *identity) readProfile() error {
 	trim := strings.TrimSpace
 	i.keys = object.Keys(trim(p.SecretID), trim(p.SecretKey), trim(p.Token))
 	if i.keys.AccessKeyID == "" || i.keys.SecretAccessKey == "" {
-		return fmt.Errorf("%s has no secretId or no secretKey; set both", path)
+		return fmt.Errorf("%s lacks secretId or secretKey; set both", path)
 	}
 	if i.role.arn == "" && p.RoleARN != "" && p.SessionName != "" {
 		i.role = role{arn: trim(p.RoleARN), session: trim(p.SessionName), seconds: usualSession}

@@ -29,9 +29,9 @@ func Vendor() object.Vendor {
 			Store: "Tencent Cloud COS", Short: "COS",
 			Read: "cos:GetObject",
 			Reasons: map[string]string{
-				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; remove accelerate",
+				"BucketAccelerateNotEnabled": "global acceleration is not enabled for the bucket; remove the argument accelerate",
 				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
-				"ExpiredToken":               "the security token has expired",
+				"ExpiredToken":               "the security token has expired; set a new token",
 				"UserNetworkTooSlow":         "the connection is too slow",
 				"AccountArrears":             "the account has unpaid bills",
 				"UnavailableForLegalReasons": "the account or the bucket is closed",
@@ -47,18 +47,18 @@ func table() attr.Table {
 			"set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true,
-				Check: attr.Is(object.IsBucketLabel, "this is not a valid bucket name; use lowercase letters, digits and dashes, with "+
-					"the APPID at the end"),
+				Check: attr.Is(object.IsBucketLabel, "this is not a valid bucket name; use lowercase letters, digits and dashes, with the APPID at "+
+					"the end"),
 				Doc: "The name of the bucket with the APPID at its end, such as `states-1258798060`."},
 			object.KeyAttr(),
 			{Name: "prefix", Type: cty.String, Check: object.Prefix(), Doc: "The folder of the states. Defaults to none."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"TENCENTCLOUD_REGION"},
-				Check: attr.Is(syntax.IsLabel, "the name of a region is required, such as ap-guangzhou"),
+				Check: attr.Is(syntax.IsLabel, "this is not the name of a region; set a name like ap-guangzhou"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt`."},
 			{Name: "accelerate", Type: cty.Bool,
-				Doc: "Asks the endpoint for global acceleration, which must be enabled for the bucket. Defaults to `false`."},
+				Doc: "Whether to use global acceleration. It must be enabled for the bucket. Defaults to `false`."},
 			object.VersionAttr(),
-			source.ChoiceAttr("credentials_name", "cos", "that says who reads"),
+			source.ChoiceAttr("credentials_name", "cos", "to sign in with"),
 		},
 	}
 }
@@ -66,18 +66,18 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "cos",
-		Doc: "Who reads from Tencent Cloud COS, with the arguments of the `cos` backend: one of `secret_id`, `profile` and " +
-			"`cam_role_name`. The variables `TENCENTCLOUD_*` fill only the block without a name.",
+		Doc: "Credentials for Tencent Cloud COS, with the arguments of the `cos` backend: one of `secret_id`, `profile` and `cam_role_name`. " +
+			"The variables `TENCENTCLOUD_*` fill only the block without a name.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "secret_id", Type: cty.String, Group: "identity", Excludes: []string{"cam_role_name"}, Env: []string{"TENCENTCLOUD_SECRET_ID"},
-				Doc: "The ID of an API key. It needs `secret_key`."},
+				Doc: "The ID of an API key. It requires `secret_key`."},
 			{Name: "secret_key", Type: cty.String, Secrecy: attr.Secret, Group: "identity", RequiredWith: "secret_id",
 				Env: []string{"TENCENTCLOUD_SECRET_KEY"},
 				Doc: "The key of `secret_id`."},
 			{Name: "security_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "identity", RequiredWith: "secret_id",
 				Env: []string{"TENCENTCLOUD_SECURITY_TOKEN"},
-				Doc: "The token that belongs to `secret_id` if that is a temporary one of STS."},
+				Doc: "The session token, if `secret_id` is a temporary key of STS."},
 			{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, Group: "identity", EntryInFiles: []string{"shared_credentials_dir"},
 				Excludes: []string{"cam_role_name", "secret_id"}, Env: []string{"TENCENTCLOUD_PROFILE"},
 				Check: attr.Is(func(name string) bool { return !strings.ContainsAny(name, `/\`) },
@@ -103,14 +103,14 @@ func credentials() attr.Table {
 					"`TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME`, `TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION`, `TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID`.",
 				Attrs: []attr.Attr{
 					{Name: "role_arn", Type: cty.String, Required: true,
-						Check: attr.Is(func(arn string) bool { return arn != "" }, "the ARN of a role is required"),
+						Check: attr.Is(func(arn string) bool { return arn != "" }, "the ARN of the role is empty; check whether a variable is empty"),
 						Doc:   "The ARN of the role, such as `qcs::cam::uin/100000000001:roleName/state-reader`."},
 					{Name: "session_name", Type: cty.String, Default: cty.StringVal(sessionName),
-						Doc: "What the role's session is called in logs. Defaults to `statecrypt`."},
+						Doc: "The name of the role's session in logs. Defaults to `statecrypt`."},
 					{Name: "session_duration", Type: cty.Number, Check: attr.Between(1, mostSession),
 						Doc: "How long the session lasts, from `1` to `43200` seconds. Defaults to `7200`."},
 					{Name: "policy", Type: cty.String, Doc: "A policy in JSON that further limits what the session may do."},
-					{Name: "external_id", Type: cty.String, Doc: "The external ID that the role asks for."},
+					{Name: "external_id", Type: cty.String, Doc: "The external ID that the role requires."},
 				},
 			},
 		},

@@ -27,9 +27,9 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	}
 	switch {
 	case g.String("endpoint") == "" && !withAccount.MatchString(l.Bucket):
-		return l, req.Errorf("bucket", "the name of a COS bucket ends with the APPID of its account, as in states-1258798060")
+		return l, req.Errorf("bucket", "the name does not end with the APPID of the account; a COS bucket has a name like states-1258798060")
 	case req.Bool("accelerate") && g.String("endpoint") != "":
-		return l, req.Errorf("accelerate", "accelerate and the endpoint in the credentials conflict; remove one of them")
+		return l, req.Errorf("accelerate", "accelerate cannot be used with an endpoint in the credentials; remove one of them")
 	}
 	endpoint, err := object.Endpoint(g, "endpoint", host)
 	if err != nil {

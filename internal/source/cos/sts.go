@@ -35,7 +35,7 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 			{Code: "ResourceNotFound.RoleNotFound InternalError.GetRoleError InvalidParameter.RoleNotExist", Text: "there is no such role"},
 			{Code: "AuthFailure.SecretIdNotFound AuthFailure.SignatureFailure AuthFailure.InvalidSecretId", Text: "the keys are not valid"},
 			{Code: "AuthFailure.TokenFailure", Text: "the security token is not valid"},
-			{Code: "AuthFailure.SignatureExpire", Text: "the clock is wrong"},
+			{Code: "AuthFailure.SignatureExpire", Text: "the clock of this machine is wrong; correct the clock"},
 			{Code: "RequestLimitExceeded", Text: "too many requests; try again later"},
 		},
 	}

@@ -31,8 +31,8 @@ func Kind() source.Kind {
 			Doc:  "Reads the state from a local file, as the `local` backend writes it. It must be a regular file, or a symbolic link to one.",
 			Attrs: []attr.Attr{
 				{Name: "path", Type: cty.String, Required: true, Check: attr.Text(CheckPath),
-					Doc: "The state file of the default workspace; it is not used for others. A relative path is relative to the working directory, " +
-						"which `${path.module}/` avoids. `~/` is your home directory."},
+					Doc: "The state file of the default workspace. A relative path begins at the working directory, or at the module with " +
+						"`${path.module}/` before it. `~/` is your home directory."},
 				{Name: "workspace_dir", Type: cty.String, Default: cty.StringVal("terraform.tfstate.d"), Check: attr.Text(CheckPath),
 					Doc: "The directory that holds the states of all workspaces but the default one. Defaults to `terraform.tfstate.d`, in the " +
 						"working directory."},
@@ -53,7 +53,7 @@ func open(req source.Request) (source.Source, error) {
 		attr, rest = "workspace_dir", filepath.Join(w, "terraform.tfstate")
 	}
 	if req.String(attr) == "" {
-		return nil, req.Errorf(attr, "a path is required; check whether a variable is empty")
+		return nil, req.Errorf(attr, "the path is empty; check whether a variable is empty")
 	}
 	path, err := world.ExpandHome(req.String(attr))
 	if err != nil {
@@ -78,17 +78,17 @@ func Backend() attr.Table {
 // user's home directory.
 func CheckPath(path string) error {
 	if path == "-" {
-		return errors.New("a path is required, because standard input is not read; write ./- for a file with this name")
+		return errors.New("standard input is not read here; set the path of a file. If the name of the file is -, write ./-")
 	}
 	if strings.HasPrefix(path, "file://") {
-		return errors.New("a path is required, not a URL; remove file://")
+		return errors.New("this is a URL, not a path; remove file://")
 	}
 	if scheme := recognize.Scheme(path); scheme != "" {
-		return fmt.Errorf("a path is required, but this is the address of a server (%s); use the block of another source, such as http, "+
+		return fmt.Errorf("this is the address of a server (%s), not the path of a file; use the block of another source, for example http, "+
 			"git or s3", outside.Quoted(scheme, 20))
 	}
 	if first, _, _ := strings.Cut(filepath.ToSlash(path), "/"); first != "~" && strings.HasPrefix(first, "~") {
-		return errors.New("~ can only be used for your own home directory; if the file name itself begins with ~, write ./~")
+		return errors.New("~ stands only for your own home directory; if the name of the file begins with ~, write ./~")
 	}
 	return nil
 }
@@ -204,23 +204,22 @@ func (l location) explain(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		mistake := l.mistake(path)
 		if odd := recognize.Text(l.path, recognize.Value).Said(""); odd != "" {
-			mistake += "; the path " + odd
+			mistake += ". The path " + odd
 		}
 		missing := fmt.Sprintf("%q does not exist%s", path, mistake)
 		if _, err := os.Lstat(path); err == nil {
 			missing, mistake = fmt.Sprintf("%q is a symbolic link to a file that does not exist", path), ""
 		} else if folder, _ := keyfile.Near(path); mistake == "" && folder != filepath.Dir(path) {
-			missing += fmt.Sprintf("; check the path, which exists only as far as %q", folder)
+			missing += fmt.Sprintf(", but %q does; check the rest of the path", folder)
 		}
 		if mistake == "" && !filepath.IsAbs(l.path) {
-			missing += "; a relative path is resolved from the working directory; add ${path.module}/ before it to resolve it from " +
-				"the module"
+			missing += ". A relative path begins at the working directory; to begin at the module, write ${path.module}/ before the path"
 		}
 		return &source.MissingError{Detail: missing, Mistaken: mistake != ""}
 	}
 	for above := filepath.Dir(path); above != filepath.Dir(above); above = filepath.Dir(above) {
 		if info, err := os.Stat(above); err == nil && !info.IsDir() {
-			return fmt.Errorf("%q is a file, but a directory is required; check path or workspace_dir", above)
+			return fmt.Errorf("%q is a file, not a directory; check the arguments path and workspace_dir", above)
 		}
 	}
 	return fmt.Errorf("reading %q: %w", path, keyfile.Reason(err))
@@ -232,14 +231,15 @@ func (l location) mistake(path string) string {
 	folder, near := keyfile.Near(path)
 	switch {
 	case l.elsewhere:
-		return "; path applies only to the default workspace. Remove workspace to read path, or set workspace_dir to the folder of all " +
-			"workspaces, such as terraform.tfstate.d next to the configuration that writes them"
+		return "; the argument path applies only to the default workspace. To read the file in path, remove the argument workspace. To read " +
+			"the workspace, set workspace_dir to the folder of all workspaces (by default terraform.tfstate.d, next to the configuration that " +
+			"writes them)"
 	case near != "":
-		return fmt.Sprintf(", and %q does", filepath.Join(folder, near))
+		return fmt.Sprintf(", but %q does", filepath.Join(folder, near))
 	case strings.Contains(l.path, "*"):
-		return "; the path looks like a pattern, but patterns are not expanded; set the path of one file"
+		return ", and patterns are not expanded; set the path of one file"
 	case recognize.IsOfWindows(l.path), strings.Contains(l.path, `\`) && filepath.Separator == '/':
-		return "; this is a Windows path, but this machine does not run Windows; set the path of the file on this machine"
+		return ": this is a Windows path, but this machine does not run Windows; set the path of the file on this machine"
 	}
 	return ""
 }

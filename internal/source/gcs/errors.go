@@ -101,17 +101,17 @@ func (c complaint) isNoObject(bucket, object string) bool {
 func (o Object) notFound(c complaint) error {
 	switch {
 	case c.isNoObject(o.Bucket, o.Name) && o.Generation != "":
-		return errors.New("there is no such generation of the object, or no object at all (404 Not Found); check generation")
+		return errors.New("the object has no such generation, or does not exist (404 Not Found); check the argument generation")
 	case c.isNoObject(o.Bucket, o.Name):
 		detail := "Cloud Storage has no such object (404 Not Found)"
 		if strings.HasSuffix(path.Dir(o.Name), ".tfstate") {
-			detail += "; set prefix to the folder, without the name of the object"
+			detail += "; set the argument prefix to the folder, without the name of the object"
 		}
 		return &source.MissingError{Detail: detail, CredentialsSent: true}
 	case strings.TrimSuffix(c.message, ".") == "The specified bucket does not exist":
-		return errors.New("the bucket does not exist (404 Not Found); check the bucket argument")
+		return errors.New("the bucket does not exist (404 Not Found); check the argument bucket")
 	}
-	return errors.New("the service answered 404 Not Found without saying that the object does not exist; check that the bucket exists, and " +
+	return errors.New("the service answered 404 Not Found, but did not say that the object does not exist; check the bucket, and " +
 		"storage_custom_endpoint in {credentials}")
 }
 
@@ -119,13 +119,11 @@ func (o Object) notFound(c complaint) error {
 func (c complaint) refusal(code int, does, right string) error {
 	words, status := c.explain(), web.Status(code)
 	return answers.Find([]answers.Row{
-		{Unless: words == "", Text: words + " (" + status + ")"},
-		{Status: "401", Text: "Cloud Storage does not accept the access token (" + status + "), which may have expired or be for another " +
-			"service; log in again, or create new credentials"},
+		{Unless: words == "", Text: answers.Coded(words, status)},
+		{Status: "401", Text: "Cloud Storage does not accept the access token (" + status + "); log in again, or create new credentials"},
 		{Status: "403", Text: "Cloud Storage does not allow " + does + " (" + status + "); grant " + right},
 		{Status: "3xx", Text: "the service redirects to another address " +
-			"(" + status + "), unlike Cloud Storage, so nothing was sent there; " +
-			"check storage_custom_endpoint"},
+			"(" + status + "), but Cloud Storage never does; check storage_custom_endpoint"},
 		{Status: "429", Text: "Cloud Storage gets too many requests (" + status + "); try again later"},
 		{Wraps: web.Unexpected("the service", code)},
 	}, code, "", "").Err()
@@ -140,21 +138,21 @@ func (c complaint) explain() string {
 		{"resourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key",
 			"the object is not encrypted with a customer-supplied key; remove encryption_key from the gcs credentials block"},
 		{"customerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect",
-			"encryption_key is not the key that the object is encrypted with"},
-		{"cloudKmsDisabledKey", "Cloud KMS key is disabled", "the object's Cloud KMS key is disabled or destroyed"},
+			"encryption_key is not the key that the object is encrypted with; correct the key"},
+		{"cloudKmsDisabledKey", "Cloud KMS key is disabled", "the object's Cloud KMS key is disabled or destroyed; enable or restore the key"},
 		{"cloudKmsDecryptionKeyNotFound", "Cloud KMS decryption key not found",
 			"the object's Cloud KMS key no longer exists"},
 		{"", "Permission denied on Cloud KMS key", "Cloud Storage is not allowed to use the object's Cloud KMS key; grant its service agent " +
 			"roles/cloudkms.cryptoKeyEncrypterDecrypter on the key"},
-		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "requests to this bucket are paid by " +
-			"the requester; set GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays, or quota_project_id in the credentials"},
+		{"userProjectMissing", "Bucket is a requester pays bucket but no user project provided", "the requester pays for requests to this " +
+			"bucket; set GOOGLE_CLOUD_QUOTA_PROJECT, or quota_project_id in the credentials, to the project that pays"},
 		{"retentionPolicyNotMet", "retention policy", "the object cannot be replaced or deleted yet, because the bucket has a retention " +
 			"policy; keep states in a bucket without a retention policy"},
 		{"objectUnderActiveHold", "-Based hold", "the object cannot be replaced or deleted, because it has a hold; release the hold, and " +
 			"keep states in a bucket without a default hold"},
 		{"accountDisabled", "", "the billing account of the project is closed"},
 		{"userProjectAccountProblem", "", "there is a problem with the billing account of the project that pays"},
-		{"", "vpcServiceControlsUniqueIdentifier", "a VPC Service Controls perimeter blocks access to the object from here"},
+		{"", "vpcServiceControlsUniqueIdentifier", "a VPC Service Controls perimeter blocks access to the object from this machine"},
 		{"rateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
 		{"userRateLimitExceeded", "", "Cloud Storage gets too many requests; try again later"},
 		{"quotaExceeded", "", "a quota of the project is used up; try again later"},

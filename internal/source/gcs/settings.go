@@ -60,8 +60,7 @@ func newSettings(v source.Grant, lookup attr.LookupEnv, named bool, scope string
 	followed := world.Attribute{IsFollowed: true, IsWritten: s.access.Credentials != "" || s.access.Token != ""}
 	_, set := lookup.Get(fileVar)
 	if set && world.Decide(fileVar, followed, world.Beside{Withholds: named}).Answer == world.Refused {
-		return settings{}, v.Errorf("credentials", "%s does not apply to a block with a name; set credentials or access_token in the "+
-			"block", fileVar)
+		return settings{}, v.Errorf("credentials", "a block with a name does not use %s; set credentials or access_token in the block", fileVar)
 	}
 	var err error
 	if s.endpoint, err = parseEndpoint(v.String("storage_custom_endpoint"), s.universe); err != nil {
@@ -83,7 +82,7 @@ func parseEndpoint(text, universe string) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
-		return nil, errors.New("a URL that begins with https is required, such as https://storage.googleapis.com/storage/v1/")
+		return nil, errors.New("this is not a URL with https; write a URL like https://storage.googleapis.com/storage/v1/")
 	}
 	return u, nil
 }
@@ -127,7 +126,8 @@ func (s settings) keyHeader() (http.Header, error) {
 	}
 	key := source.CustomerKey(strings.TrimSpace(string(text)))
 	if key == nil {
-		return nil, errors.New("encryption_key: 32 bytes in base64 are required, or the path of a file with these bytes in base64")
+		return nil, errors.New("encryption_key: this is neither a key of 32 bytes in base64 nor the path of a file with such a key; copy the " +
+			"whole key")
 	}
 	sum := sha256.Sum256(key)
 	h.Set("X-Goog-Encryption-Algorithm", "AES256")

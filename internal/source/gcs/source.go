@@ -67,7 +67,8 @@ var (
 func checkBucket(name string) error {
 	switch {
 	case strings.Contains(name, "/"):
-		return errors.New("the name of a bucket has no slash; remove gs://, and move the part after the name of the bucket to prefix")
+		return errors.New("the name of a bucket cannot contain a slash; remove gs://, and move the part after the name of the bucket to the " +
+			"argument prefix")
 	case len(name) > 222 || !bucketName.MatchString(name):
 		return errors.New("this is not a valid bucket name; use 3 to 222 lowercase letters, digits, dashes, underscores and dots")
 	}
@@ -80,7 +81,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		object: ObjectName(req.String("prefix"), req.Workspace), limit: req.MaxSize,
 	}
 	if !IsObjectName(l.object) {
-		return nil, req.Errorf("prefix", "with the workspace, it is not a valid object name; use at most 1024 bytes of printable UTF-8")
+		return nil, req.Errorf("prefix", "prefix and workspace together are not a valid object name; use at most 1024 bytes of printable UTF-8")
 	}
 	var err error
 	if l.settings, err = choose(r.credentials, l.name); err != nil {
@@ -163,7 +164,7 @@ func (l *location) receive(resp *http.Response, transport *http.Transport) (*sou
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if !generationNumber.MatchString(generation) {
-		return nil, web.Final("the answer does not come from Cloud Storage, because it does not name the object's generation; check " +
+		return nil, web.Final("the answer does not come from Cloud Storage: it does not contain the object's generation; check " +
 			"storage_custom_endpoint in {credentials}")
 	}
 	if l.generation != "" && generation != l.generation {

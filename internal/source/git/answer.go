@@ -38,7 +38,7 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 	if missing, ok := source.IsMissing(err); ok {
 		missing.Lock = lock
 		if notice != "" {
-			missing.Detail += "; " + notice
+			missing.Detail += ". " + sentence(notice)
 		}
 	}
 	if err != nil {
@@ -63,10 +63,13 @@ func (d *repository) snapshot(list *tree, blobs map[string]blob, w *want) (*sour
 		if lock == nil {
 			title = "Unknown lock"
 		}
-		warnings = append(warnings, source.Warning{Title: title, Text: strings.ToUpper(notice[:1]) + notice[1:] + "."})
+		warnings = append(warnings, source.Warning{Title: title, Text: sentence(notice) + "."})
 	}
 	return &source.Snapshot{Data: data, Revision: list.commit, Lock: lock, Warnings: warnings}, nil
 }
+
+// sentence returns text with a capital letter at its beginning.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // content returns the content of an entry, or an error if the entry is not a file.
 func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, error) {
@@ -75,15 +78,15 @@ func content(e entry, path string, maxSize int64, blobs map[string]blob) (blob, 
 		return blob{}, errors.New("git did not deliver the file")
 	}
 	if e.mode == modeSymlink {
-		return blob{}, fmt.Errorf("%s is a symbolic link to %s, which is not followed; set path to the file itself",
+		return blob{}, fmt.Errorf("%s is a symbolic link to %s, and links are not followed; set the argument path to the file itself",
 			shown(path), outside.Line(string(b.data), 200))
 	}
 	if b.size > maxSize {
 		return blob{}, meter.TooLarge(maxSize)
 	}
 	if isLFSPointer(b.data) {
-		return blob{}, fmt.Errorf("%s is stored in Git LFS, which is not supported: the repository contains only a pointer to the "+
-			"file", shown(path))
+		return blob{}, fmt.Errorf("%s is stored in Git LFS, so the repository contains only a pointer to it; commit the file without Git "+
+			"LFS", shown(path))
 	}
 	return b, nil
 }

@@ -24,19 +24,19 @@ func Backend() attr.Table {
 		Doc:  "A branch of a git repository, as terraform-backend-git writes it.",
 		Attrs: []attr.Attr{
 			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
-				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path."},
+				Doc: "The address of the repository: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path."},
 			{Name: "ref", Type: cty.String,
 				Doc: "The branch, such as `main`. Defaults to `TF_BACKEND_GIT_GIT_REF`, and in the repository of " +
 					"`TF_BACKEND_GIT_GIT_REPOSITORY` to `master`."},
 			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
-				Doc: "The file inside the repository, from its root. It is locked by the branch `locks/<path>`, so its name must be one " +
-					"that git accepts in a branch."},
+				Doc: "The path of the file in the repository. The branch `locks/<path>` locks the state, so git must accept the path in the name of " +
+					"a branch."},
 			{Name: "create_ref", Type: cty.Bool, Default: cty.False,
-				Doc: "Make the branch if the repository does not have it. In an empty one it is made in any case."},
+				Doc: "Whether to create the branch if the repository does not have it. In an empty repository, the branch is always created."},
 			{Name: "author_name", Type: cty.String, RequiredWith: "author_email",
-				Doc: "Who makes the commits. Defaults to what git takes: `GIT_AUTHOR_NAME`, `user.name`."},
+				Doc: "The name of the author of the commits. Defaults to `GIT_AUTHOR_NAME`, then to `user.name` in the git configuration."},
 			{Name: "author_email", Type: cty.String, RequiredWith: "author_name",
-				Doc: "The address of who makes the commits. Defaults to `GIT_AUTHOR_EMAIL`, `user.email`."},
+				Doc: "The e-mail address of the author of the commits. Defaults to `GIT_AUTHOR_EMAIL`, then to `user.email` in the git configuration."},
 		},
 	}
 	for _, a := range credentialsTable().Without("url").Attrs { // the attribute repository replaces url
@@ -64,10 +64,11 @@ func Connect(v attr.Values) (*Server, error) {
 	where, err := parseRepository(v.String("repository"))
 	switch {
 	case errors.Is(err, errSecretForSSH):
-		err = errors.New("a password does not belong in the address, and ssh would not use it; remove the password, and set " +
-			"ssh_private_key_file in this block unless an ssh agent has the key")
+		err = errors.New("the address contains a password, but ssh does not use passwords; remove it. If no ssh agent has the key, set " +
+			"ssh_private_key_file in this block")
 	case errors.Is(err, errSecretInURL):
-		err = errors.New("a password or token does not belong in the address; set password in this block, or GIT_PASSWORD")
+		err = errors.New("the address contains a password or token; move it to the argument password in this block, or to the variable " +
+			"GIT_PASSWORD")
 	}
 	if err != nil {
 		return nil, v.Errorf("repository", "%w", err)
@@ -82,14 +83,14 @@ func Connect(v attr.Values) (*Server, error) {
 		branch = r.defaults.ref(where)
 	}
 	if branch == "" {
-		return nil, v.Errorf("ref", "the branch with the state is required, such as main")
+		return nil, v.Errorf("ref", "no branch is set; set the argument ref to the branch with the state, for example to main")
 	}
 	at, err := parseRef(branch)
 	if err == nil && (at.isID || branch == "HEAD" || strings.HasPrefix(branch, "refs/")) {
-		err = errors.New("the name of a branch is required, such as main; only branches can be written")
+		err = errors.New("this is not the name of a branch, but only branches can be written; set a name like main")
 	}
 	if err == nil && strings.HasPrefix(branch+"/", "locks/") {
-		err = errors.New("the branch locks, and the branches below it, are reserved for locks; use another branch")
+		err = errors.New("the branch locks and the branches below it are reserved for locks; use another branch")
 	}
 	if err != nil {
 		return nil, v.Errorf("ref", "%w", err)
@@ -229,7 +230,7 @@ func (t *tree) room(name string) error {
 	t = t.toward(name)
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
 		if e, ok := t.find(parent); ok && e.mode != modeDirectory {
-			return fmt.Errorf("%s is a file, so it cannot also be a folder", shown(parent))
+			return fmt.Errorf("%s is a file, so no state can be written below it; change the argument path", shown(parent))
 		}
 	}
 	return nil
@@ -244,7 +245,7 @@ func (t *tree) isExact(name string) error {
 		return !exact
 	})
 	if !exact {
-		return fmt.Errorf("the repository has %s with other code points for the same characters; rename that file", shown(name))
+		return fmt.Errorf("the repository has a file %s whose name looks the same but has other code points; rename that file", shown(name))
 	}
 	return nil
 }

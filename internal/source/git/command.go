@@ -196,12 +196,12 @@ func (r *run) checkVersion(ctx context.Context) error {
 func checkVersionText(text []byte) error {
 	m := versionLine.FindSubmatch(text)
 	if m == nil {
-		return fmt.Errorf(`"git version" answered %s; git 2.31 or newer is required`, outside.Line(string(text), 100))
+		return fmt.Errorf(`"git version" answered %s; install git 2.31 or newer`, outside.Line(string(text), 100))
 	}
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))
 	if major < 2 || major == 2 && minor < 31 {
-		return fmt.Errorf("git %d.%d is too old; git 2.31 or newer is required", major, minor)
+		return fmt.Errorf("git %d.%d is too old; install git 2.31 or newer", major, minor)
 	}
 	return nil
 }

@@ -134,8 +134,8 @@ func (r *run) httpAccess(where remote, grant source.Grant) (*access, error) {
 	}
 	a.username = cmp.Or(a.username, named.user())
 	if a.password != "" && a.username == "" {
-		return nil, grant.Errorf("username", "a password requires a username (GIT_USERNAME); for a token, most hosts accept any "+
-			`username, such as "git"`)
+		return nil, grant.Errorf("username", "a password is set, but no username is; set username (GIT_USERNAME). For a token, "+
+			`most hosts accept any username, for example "git"`)
 	}
 	exposed := netfail.IsExposed(where.url, nil)
 	a.local = a.password != "" && where.protocol == "http" && !exposed
@@ -206,7 +206,8 @@ func (a *access) check(where remote, exposed bool) error {
 	case words != nil:
 		return words
 	case strings.Contains(a.username, ":"):
-		return errors.New("a git username cannot contain a colon; if this is user:password, move the second part to password")
+		return errors.New("a git username cannot contain a colon; if this is user:password, move the part after the colon to the argument " +
+			"password")
 	case exposed:
 		return fmt.Errorf("credentials are not sent to %s over plain http; "+
 			"use https, or set allow_plain_http in {credentials}", where.url.Host)
@@ -226,7 +227,7 @@ func secretFile(variable, path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(content))
 	if secret == "" {
-		return "", fmt.Errorf("the environment variable %s: the file is empty; check its path", variable)
+		return "", fmt.Errorf("the environment variable %s: the file is empty; check the path", variable)
 	}
 	return secret, nil
 }
@@ -248,12 +249,12 @@ func (r *run) sshAccess(grant source.Grant, where remote, agent bool) (*access, 
 			"(strict_host_key_checking, or StrictHostKeyChecking in the environment, is \"no\"), so the state may come from someone " +
 			"else's server."}}
 	default:
-		return nil, grant.Errorf(hostKeysAttr, `"yes", "accept-new" or "no" is required`)
+		return nil, grant.Errorf(hostKeysAttr, `the value must be "yes", "accept-new" or "no"`)
 	}
 	var err error
 	a.sshKeyFile, err = readableFile(keyFile, grant)
 	if err == nil && strings.Contains(a.sshKeyFile, "${") {
-		err = grant.Errorf(keyFile, `ssh would treat the "${" in this path as a variable`)
+		err = grant.Errorf(keyFile, `ssh would treat the "${" in this path as a variable; use another path`)
 	}
 	if err == nil && a.sshKeyFile != "" {
 		if content, unread := keyfile.Read(a.sshKeyFile); unread == nil {
@@ -273,10 +274,10 @@ func notPrivateKey(content []byte) string {
 	case err == nil:
 		return ""
 	case protected:
-		return "the private key has a passphrase, and nobody can be asked for it here; load the key into the ssh agent, or remove the " +
-			"passphrase with ssh-keygen -p"
+		return "the private key has a passphrase, but nobody can enter it here; load the key into the ssh agent, or remove the passphrase with " +
+			"ssh-keygen -p"
 	case notPublic == nil && public != nil:
-		return "the file contains a public key; use the private key, which has the same name without .pub"
+		return "the file contains a public key; use the private key from the file of the same name without .pub"
 	}
 	return cmp.Or(recognize.NoSSHKey(content),
 		"the private key is truncated, or its type is not supported; check it with ssh-keygen -y -f FILE")
@@ -290,7 +291,7 @@ func readableFile(name string, grant source.Grant) (string, error) {
 		return "", nil
 	}
 	if recognize.IsContent(path) {
-		return "", grant.Errorf(name, "the path of a file is required, not its content")
+		return "", grant.Errorf(name, "this is the content of a file, not its path; set the path")
 	}
 	path, err := world.ExpandHome(path)
 	if err == nil {
@@ -303,7 +304,7 @@ func readableFile(name string, grant source.Grant) (string, error) {
 	case err != nil:
 		return "", grant.Errorf(name, "%s cannot be read: %w", shownFile(grant.String(name), path), keyfile.Explain(path, err))
 	case !info.Mode().IsRegular():
-		return "", grant.Errorf(name, "this is not a regular file")
+		return "", grant.Errorf(name, "this is not a regular file; set the path of a regular file")
 	}
 	return path, nil
 }

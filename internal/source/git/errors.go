@@ -59,16 +59,18 @@ var advice = []struct {
 	{words(`\Afatal: fetch-pack: invalid index-pack output\s*\z`, `died of signal 24\b`), // git prints no message of its own: SIGXCPU
 		say("git was stopped, because unpacking the server's answer took more than " + maxWork.String() + " of processor time; " +
 			"for a large repository, use a server that supports partial clones")},
-	{tooLarge, say("the server sent more data than requested, or the repository is too large to read without partial clones")},
+	{tooLarge, say("the server sent too much data, or the repository is too large to read without partial clones; use a server that " +
+		"supports partial clones")},
 	{noSuchRef, refAdvice},
-	{otherFormat, say("ref and the repository's object IDs differ in length (SHA-1: 40 digits, SHA-256: 64)")},
+	{otherFormat, say("the commit ID in the argument ref does not have the length of the IDs in the repository; write all digits (40 of " +
+		"SHA-1, or 64 of SHA-256)")},
 	{notOurRef, func(_ *repository, at ref) error {
 		if at.isID {
-			return fmt.Errorf("the server has no commit %s; check the ID, and that a branch or tag that contains the commit was pushed", at)
+			return fmt.Errorf("the server has no commit %s; check the ID, and push a branch or tag that contains the commit", at)
 		}
 		return errors.New("the server no longer has the commit that was just read, probably because the branch was rewritten; try again")
 	}},
-	{unadvertised, say("the server offers only branches and tags, not single commits; set ref to a branch or tag")},
+	{unadvertised, say("the server offers only branches and tags, not single commits; set the argument ref to a branch or tag")},
 	{words(`Host key verification failed`, `REMOTE HOST IDENTIFICATION HAS CHANGED`, `No .* host key is known`),
 		say("ssh does not trust the server's host key; compare it with the key that the server's owner publishes, then add it to " +
 			"known_hosts")},
@@ -76,14 +78,14 @@ var advice = []struct {
 		keyAdvice},
 	{words(`Authentication failed`, `could not read (Username|Password)`, `unable to get password from user`, `returned error: 40[13]`,
 		`HTTP Basic: Access denied`), deniedAdvice},
-	{redirect, say("the server redirects to an address to which credentials are not sent; set repository to that address")},
+	{redirect, say("the server redirects to an address to which credentials are not sent; set the argument repository to that address")},
 	{words(`unable to update url base from redirection`, `not valid: is this a git repository`),
 		say("the server did not respond like a git server, and may have sent a sign-in page; check the address and the credentials")},
-	{words(`strange hostname`, `strange pathname`), say("git refuses the address")},
+	{words(`strange hostname`, `strange pathname`), say("git refuses the address, because its host or path is unusual; correct the address")},
 	{words(`transport '.*' not allowed`, `[Pp]rotocol "?.*"? .*(not supported|disabled)`),
-		say("a redirect, or url.<base>.insteadOf in the git configuration, leads to another transport; set repository to the final " +
-			"address")},
-	{words(`dubious ownership`), say("the repository belongs to another user; see safe.directory in git-config(1)")},
+		say("a redirect, or url.<base>.insteadOf in the git configuration, leads to another transport; set the argument repository to the " +
+			"final address")},
+	{words(`dubious ownership`), say("the repository belongs to another user; add its folder to safe.directory in your git configuration")},
 	{words(`repository '.*' not found`, `[Rr]epository not found`, `does not appear to be a git repository`, `could not be found`,
 		`invalid gitfile format`,
 		`returned error: 404`), notFoundAdvice},
@@ -96,12 +98,11 @@ var advice = []struct {
 		say("the server cannot be reached; check the address, the network and the proxy settings")},
 	{words(`Operation too slow`, `Operation timed out`, `Timeout, server`), say("the server stopped sending; try again")},
 	{words(noRights...),
-		say("the server's rules deny this user access to the repository, or there is no such repository; check repository, and the rules " +
-			"for reading and for branches")},
+		say("the server's rules deny this user access to the repository, or there is no such repository; check the address, and the server's " +
+			"rules for reading and for branches")},
 	{words(`dumb http transport does not support`),
-		say(`the server only serves files ("dumb http"), which is not supported; run git http-backend on the server`)},
-	{words(`returned error: 413`), say("the server, or a proxy in front of it, does not accept an upload of this size; raise that " +
-		"limit")},
+		say(`the server offers only plain files ("dumb http"); run git http-backend on the server`)},
+	{words(`returned error: 413`), say("the upload is too large for the server or a proxy in front of it; raise the size limit there")},
 	{words(`returned error: (429|5\d\d)`), say("the server is busy or unavailable; try again")},
 	{words(`No space left on device`, `Disk quota exceeded`), say("the disk for temporary files is full; free some space, or set TMPDIR " +
 		"to another folder")},
@@ -121,20 +122,20 @@ var shortID = lazyregexp.New(`^[0-9A-Fa-f]{4,63}$`)
 func refAdvice(d *repository, at ref) error {
 	page := "" // git mistakes a page without line breaks for a repository without branches
 	if strings.HasPrefix(d.remote.protocol, "http") && !d.access.sent() {
-		page = "; the server may also have sent a sign-in page, because no credentials were sent"
+		page = ". Perhaps the server sent a sign-in page, because no credentials were sent"
 	}
 	if at.name == "HEAD" {
-		return errors.New("the repository has no HEAD: it is empty, or its default branch does not exist; set ref to a branch, tag or " +
-			"commit" + page)
+		return errors.New("the repository has no HEAD: it is empty, or its default branch does not exist; set the argument ref to a branch, " +
+			"tag or commit" + page)
 	}
 	if d.others != nil && len(d.others) == 0 {
-		return errors.New("the repository has no branches or tags: it is empty, or this is not the address of a repository" + page +
+		return errors.New("the repository has no branches or tags: it is empty, or the address is wrong; check the address" + page +
 			d.remote.ofPage())
 	}
 	short := d.remote.ofPage()
 	switch {
 	case at.isBranch() && slices.Contains(d.others, at.name):
-		return fmt.Errorf("the repository has no branch %s, only a tag with that name; a branch is required", at)
+		return fmt.Errorf("the repository has no branch %s, only a tag with that name; set the argument ref to a branch", at)
 	case len(d.others) > 0:
 		short, page = syntax.Configured(shortName(at.name), d.others), ""
 	}
@@ -142,7 +143,7 @@ func refAdvice(d *repository, at ref) error {
 		short = "; if this is a commit ID, write all of its digits (40 or 64)"
 	}
 	if branch, ok := strings.CutPrefix(at.name, "origin/"); ok {
-		short = fmt.Sprintf("; write %s without origin/, which is the name of the server in a clone", shown(branch))
+		short = fmt.Sprintf("; remove origin/ (the name of the server in a clone), and write %s", shown(branch))
 	}
 	err := fmt.Errorf("there is no branch, tag or ref %s in the repository%s%s", at, short, page)
 	if near := syntax.Suggest(shortName(at.name), d.others); near != "" && short == near {
@@ -156,10 +157,10 @@ type question struct{ error }
 
 func certificateAdvice(d *repository, _ ref) error {
 	if d.access.caFile != "" {
-		return d.access.grant.Blame(errors.New("the server's certificate was not accepted, because ca_file does not contain the " +
-			"certificate of the authority that signed it"))
+		return d.access.grant.Blame(errors.New("the server's certificate was not accepted, because ca_file does not contain the certificate of " +
+			"the authority that signed it; add that certificate to the file"))
 	}
-	return errors.New("the server's certificate was not accepted; for a private authority, set ca_file in {credentials}")
+	return errors.New("the server's certificate was not accepted; if a private authority signed it, set ca_file in {credentials}")
 }
 
 func keyAdvice(d *repository, _ ref) error {
@@ -167,8 +168,8 @@ func keyAdvice(d *repository, _ ref) error {
 	case a.keyMistake != "":
 		return a.grant.Blame(errors.New("the ssh server accepted no key: " + a.keyMistake))
 	case a.sshKeyFile != "":
-		return a.grant.Blame(errors.New("the ssh server did not accept the private key; add its public key to the server, and check the " +
-			"user in the address, which is usually git"))
+		return a.grant.Blame(errors.New("the ssh server did not accept the private key; add the public key to the server, and check the user " +
+			"in the address (usually git)"))
 	case a.passwordUnused:
 		return a.grant.Blame(errors.New("the ssh server accepted no key, and a password applies only to https:// addresses; set " +
 			"ssh_private_key_file, or use the https address"))
@@ -183,7 +184,7 @@ func deniedAdvice(d *repository, _ ref) error {
 	case a.password != "":
 		return a.grant.Blame(errors.New(rejected))
 	case a.username != "":
-		return errors.New("the server requires a password, but only the user name is set; set password, usually to a token, in " +
+		return errors.New("the server requires a password, but only the user name is set; set the argument password (usually to a token) in " +
 			"{credentials}")
 	case a.grant.Found:
 		return errors.New("the server requires credentials, but there are none; set up a git credential helper, or set username and " +
@@ -192,7 +193,7 @@ func deniedAdvice(d *repository, _ ref) error {
 	err := errors.New("the server requires credentials, but there are none; set up a git credential helper, or add the credentials to " +
 		"{settings}")
 	if missed := d.uncovered(); missed != "" {
-		err = errors.New("the server requires credentials: " + missed)
+		err = errors.New("the server requires credentials, but " + missed)
 	}
 	return fault.Known(err, source.NoCredentials("git", d.remote.url, "username = var.git_username", "password = var.git_password"))
 }
@@ -204,7 +205,7 @@ func (d *repository) uncovered() string {
 	case d.remote.url == nil || d.remote.url.Scheme != "https" && d.remote.url.Scheme != "http":
 		return ""
 	case d.access.grant.Found:
-		return "there are none in {credentials}"
+		return "no credentials are set in {credentials}; complete the block"
 	}
 	return d.run.http.Uncovered(d.remote.url)
 }
@@ -214,14 +215,14 @@ func notFoundAdvice(d *repository, _ ref) error {
 		return errors.New(whyNoRepository(folder))
 	}
 	if d.access.sent() {
-		return errors.New("there is no such repository, or these credentials have no access to it; check repository and the credentials")
+		return errors.New("there is no such repository, or these credentials have no access to it; check the address and the credentials")
 	}
 	if page := d.remote.ofPage(); page != "" {
 		return errors.New("there is no such repository" + page)
 	}
-	hidden := "there is no such repository, or it is not public and requires credentials; check repository"
+	hidden := "there is no such repository, or it requires credentials; check the address"
 	if missed := d.uncovered(); missed != "" {
-		return errors.New(hidden + "; " + missed)
+		return errors.New(hidden + ". The server got no credentials: " + missed)
 	}
 	return errors.New(hidden)
 }
@@ -232,7 +233,7 @@ func (d *repository) explain(err error, at ref) error {
 		return err
 	}
 	if errors.Is(err, errNoCommit) {
-		return fmt.Errorf("%s is not a commit; specify a branch, a tag that points to a commit, or a commit ID", at)
+		return fmt.Errorf("%s is not a commit; set the argument ref to a branch, a tag of a commit, or the ID of a commit", at)
 	}
 	failed, ok := errors.AsType[*commandError](err)
 	if !ok {
@@ -249,7 +250,7 @@ func (d *repository) explain(err error, at ref) error {
 		}
 	}
 	if d.access.elsewhere {
-		what = fmt.Errorf("%w; url.<base>.insteadOf in the git configuration does not apply if a block sets a password, so set "+
+		what = fmt.Errorf("%w. If a block sets a password, url.<base>.insteadOf in the git configuration does not apply; set the argument "+
 			"repository to the final address", what)
 	}
 	said := oneLine(d.access.redact(failed.said))

@@ -27,11 +27,11 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "git",
-		Doc: "Reads one file of a git repository with the `git` command (2.31 or later). Only the wanted files are downloaded, if the " +
-			"server can do that, and nothing stays on disk.",
+		Doc: "Reads one file of a git repository with the `git` command (2.31 or later). If the server supports it, only the wanted files are " +
+			"downloaded. Nothing stays on disk.",
 		Attrs: []attr.Attr{
 			{Name: "repository", Type: cty.String, Required: true, Env: []string{repositoryVar},
-				Doc: "Where the repository is: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path, without a password. " +
+				Doc: "The address of the repository: an `https`, `ssh` or `file` URL, `git@host:path` or an absolute local path, without a password. " +
 					"Defaults to `TF_BACKEND_GIT_GIT_REPOSITORY`."},
 			// [defaults.ref] reads the variable for this attribute, which applies only to the repository that
 			// the environment names.
@@ -39,12 +39,13 @@ func table() attr.Table {
 				Doc: "A branch (`main`), a tag (`v1.2.0`), a full ref (`refs/pull/7/head`) or a full commit id. Defaults to " +
 					"`TF_BACKEND_GIT_GIT_REF`, then to the remote's `HEAD`."},
 			{Name: "path", Type: cty.String, Required: true, Env: []string{stateVar},
-				Doc: "The file inside the repository, from its root, with `/` between folders: `envs/prod/terraform.tfstate`. The default is " +
+				Doc: "The path of the file in the repository, with `/` between folders, for example `envs/prod/terraform.tfstate`. The default is " +
 					"`TF_BACKEND_GIT_GIT_STATE`."},
 			{Name: "on_locked", Type: cty.String,
-				Check: attr.Is(harmless.OneOf(string(lockIgnored), string(lockWarns), string(lockFails)), `"ignore", "warn" or "error" is required`),
-				Doc: "What to do while terraform-backend-git has the state locked, which is while the branch `locks/<path>` exists: `ignore`, " +
-					"`warn` or `error`. Defaults to `ignore`."},
+				Check: attr.Is(harmless.OneOf(string(lockIgnored), string(lockWarns), string(lockFails)),
+					`the value must be "ignore", "warn" or "error"`),
+				Doc: "What to do if the branch `locks/<path>` exists, because terraform-backend-git has locked the state: `ignore`, `warn` or " +
+					"`error`. Defaults to `ignore`."},
 		},
 	}
 }
@@ -56,27 +57,27 @@ func credentialsTable() attr.Table {
 			"credential helpers, `.netrc`, ssh keys and the ssh agent.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "What the block covers: `https://git.example.com/acme/` is every repository below `/acme`, on this scheme, host and port. " +
-					"For `git@git.example.com:…`, write `ssh://git.example.com/…`."},
+				Doc: "The URL that the block covers: `https://git.example.com/acme/` covers all repositories below `/acme` with the same scheme, " +
+					"host and port. For `git@git.example.com:…`, write `ssh://git.example.com/…`."},
 			{Name: "username", Type: cty.String, UnlessGroup: "authorization", Env: []string{"GIT_USERNAME"},
 				Harmless: "A user name proves nothing, and goes only where url says.",
-				Doc: "For http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the repository's URL, " +
-					"then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
+				Doc: "The user name for http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the " +
+					"repository's URL, then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
 			{Name: "password", Type: cty.String, Secrecy: attr.Secret, Group: "authorization", Env: []string{"GIT_PASSWORD"},
 				Harmless: harmless.Secret,
 				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
 					"`GITHUB_TOKEN_FILE` that is set, then to git's own setup."},
 			{Name: keyFileAttr, Type: cty.String, Secrecy: attr.NamesSecret, Group: "key",
-				Doc: "The path of a private key without a passphrase, for ssh: the only key that is offered. One in `SSH_PRIVATE_KEY` is " +
-					"offered after those of the agent. The default is what ssh uses."},
+				Doc: "The path of a private key without a passphrase, for ssh. Only this key is offered. A key in `SSH_PRIVATE_KEY` is offered after " +
+					"the keys of the agent. Defaults to the keys that ssh itself uses."},
 			{Name: hostKeysAttr, Type: cty.String, Form: attr.OrEmpty, Env: []string{"StrictHostKeyChecking"},
 				Harmless: "Only known hosts are then accepted.", HarmlessIf: harmless.OneOf("yes"),
-				Doc: "For ssh: `yes` accepts known hosts only, `accept-new` also unknown ones, which ssh adds to `known_hosts`, and `no` any, " +
-					"with a warning. Defaults to ssh's own setting, then to `yes`."},
+				Doc: "Which hosts ssh accepts: `yes` means only known hosts, `accept-new` means also unknown hosts (ssh adds them to `known_hosts`), " +
+					"and `no` means any host, with a warning. Defaults to ssh's own setting, then to `yes`."},
 			{Name: "ca_file", Type: cty.String,
 				Doc: "The path of a PEM file with the certificates to trust instead of the system's, for https."},
 			{Name: "allow_plain_http", Type: cty.Bool, Default: cty.False,
-				Doc: "Send credentials over plain http. Without it they go over https, or to this machine itself."},
+				Doc: "Whether to send credentials over plain http. Without this, they are sent only over https, or to this machine."},
 		},
 		Variables: []attr.Attr{
 			{Name: passwordFileVar, Type: cty.String, Secrecy: attr.NamesSecret, UnlessGroup: "authorization", Env: []string{passwordFileVar},
@@ -164,8 +165,8 @@ func (r *run) open(req source.Request) (source.Source, error) {
 		return nil, req.Errorf("path", "%w", err)
 	}
 	if strings.TrimPrefix(at.name, "refs/heads/") == "locks/"+path {
-		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s, and its copy of the state may be old; set ref "+
-			"to the branch with the state", shown(path))
+		return nil, req.Errorf("ref", "this branch is terraform-backend-git's lock of %s, so its copy of the state may be old; set the "+
+			"argument ref to the branch with the state", shown(path))
 	}
 	locked := cmp.Or(onLocked(req.String("on_locked")), lockIgnored)
 	return &file{pin: r.pin(where, at), path: path, maxSize: req.MaxSize, onLocked: locked}, nil

@@ -98,8 +98,8 @@ func (t *tree) lock(name string, blobs map[string]blob) (*source.Lock, error) {
 		return nil, t.locksErr
 	}
 	if id == "" {
-		return &source.Lock{}, fmt.Errorf("the branch locks/%s contains no file %s.lock; delete that branch if nobody holds the "+
-			"lock", shown(name), shown(name))
+		return &source.Lock{}, fmt.Errorf("the branch locks/%s contains no file %s.lock (if nobody holds the lock, delete that "+
+			"branch)", shown(name), shown(name))
 	}
 	b, ok := blobs[id]
 	if !ok {

@@ -51,15 +51,15 @@ func parseRef(text string) (ref, error) {
 func CheckBranch(name string) error {
 	switch {
 	case strings.HasPrefix(name, "-"):
-		return errors.New("a ref must not start with a dash; set a branch, tag or commit, such as main")
+		return errors.New("the name starts with a dash; set the name of a branch or tag, or the ID of a commit")
 	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(" ~^:?*[\\", r) }):
-		return errors.New("a ref must not contain spaces, control characters or any of ~ ^ : ? * [ \\")
+		return errors.New("the name contains a space, a control character or one of ~ ^ : ? * [ \\")
 	case strings.Contains(name, ".."), strings.Contains(name, "@{"), name == "@", strings.HasSuffix(name, "."), !utf8.ValidString(name):
-		return errors.New(`this is not the name of a branch or tag; expressions such as "a..b" and "@{1}" are not supported`)
+		return errors.New(`the name looks like an expression (for example a..b or @{1}), but expressions are not supported`)
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
-			return errors.New(`no part of a ref may be empty, start with a dot or end with ".lock"`)
+			return errors.New(`a part of the name is empty, starts with a dot or ends with ".lock"`)
 		}
 	}
 	return nil
@@ -69,15 +69,15 @@ func CheckBranch(name string) error {
 func CleanPath(text string) (string, error) {
 	switch clean := path.Clean(text); {
 	case text == "" || clean == ".":
-		return "", errors.New("the path of a file inside the repository is required")
+		return "", errors.New("the path names no file; set the path of a file inside the repository")
 	case recognize.Scheme(text) != "":
-		return "", errors.New("a path inside the repository is required, but this is the address of a server, which belongs in repository")
+		return "", errors.New("this is the address of a server, not a path inside the repository; move it to the argument repository")
 	case strings.HasPrefix(clean, "/"):
-		return "", errors.New("the path starts at the root of the repository; remove the leading slash")
+		return "", errors.New("the path begins with a slash; remove the slash")
 	case clean == "..", strings.HasPrefix(clean, "../"):
-		return "", errors.New("the path leaves the repository, because it starts at the repository's root; remove ../")
+		return "", errors.New("the path leaves the repository; remove ../")
 	case strings.Contains(clean, "\x00"):
-		return "", errors.New("the path contains a NUL character")
+		return "", errors.New("the path contains a NUL character; remove it")
 	default:
 		return clean, nil
 	}

@@ -123,7 +123,7 @@ func (d *repository) create() error {
 	d.run.sweep.Do(d.run.removeDead)
 	dir, held, err := d.run.makeDir()
 	if err != nil {
-		return fmt.Errorf("could not create a temporary directory for git (TMPDIR sets the place): %w", err)
+		return fmt.Errorf("could not create a temporary directory for git: %w; check the folder in TMPDIR", err)
 	}
 	d.held = held
 	d.dir, d.tooLarge = dir, map[string]bool{}
@@ -134,7 +134,7 @@ func (d *repository) create() error {
 		d.configure(true),
 	)
 	if err != nil {
-		return fmt.Errorf("could not create a temporary repository for git (TMPDIR sets the place): %w", err)
+		return fmt.Errorf("could not create a temporary repository for git: %w; check the folder in TMPDIR", err)
 	}
 	return nil
 }
@@ -305,7 +305,7 @@ func (d *repository) list(ctx context.Context, said string) (*tree, error) {
 	case d.reach == wholeSnapshot:
 		why, setting = "does not send single files", "uploadpack.allowAnySHA1InWant"
 	case filterIgnored.MatchString(said):
-		why = "ignored the filter"
+		why = "does not filter snapshots"
 	}
 	if d.complete = why != ""; d.complete {
 		who := "To change that, the server's administrator can run: git -C REPOSITORY"

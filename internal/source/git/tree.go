@@ -127,6 +127,7 @@ func (t *tree) resolve(name string, credentialsSent bool) (entry, error) {
 
 func (t *tree) missing(name string, credentialsSent bool) error {
 	detail := fmt.Sprintf("commit %s contains no file %s", t.commit, shown(name))
+	belowFile := false
 	for parent := path.Dir(name); parent != "." && parent != "/"; parent = path.Dir(parent) {
 		e, ok := t.find(parent)
 		if !ok {
@@ -134,33 +135,35 @@ func (t *tree) missing(name string, credentialsSent bool) error {
 		}
 		switch e.mode {
 		case modeSymlink:
-			return fmt.Errorf("the path %s is a symbolic link, which is not followed; set path to where the file is", shown(parent))
+			return fmt.Errorf("the path %s is a symbolic link, and links are not followed; set the argument path to the real path of the "+
+				"file", shown(parent))
 		case modeSubmodule:
 			return fmt.Errorf("the path %s is a submodule; read the file from the submodule's own repository", shown(parent))
 		case modeDirectory:
 		default:
-			detail += fmt.Sprintf("; %s is a file, not a directory", shown(parent))
+			detail += fmt.Sprintf(", because %s is a file, not a directory", shown(parent))
+			belowFile = true
 		}
 		break
 	}
 	isMistake := false
 	sought := t.missed(name)
-	if sought != name {
+	if sought != name && !belowFile {
 		detail += ": there is no folder " + shown(sought)
 	}
 	t.each(func(_, n []byte) bool {
 		if strings.EqualFold(string(n), sought) && string(n) != sought {
-			detail += fmt.Sprintf("; there is a file %s, but paths in git are case-sensitive", shown(string(n)))
+			detail += fmt.Sprintf(". There is %s, but paths in git are case-sensitive", shown(string(n)))
 			isMistake = true
 			return false
 		}
 		return true
 	})
 	if strings.ContainsAny(name, "*?") {
-		detail += "; set path to the name of one file, not to a pattern"
+		detail += "; set the argument path to one file, not to a pattern"
 		isMistake = true
 	}
-	if near := t.near(sought, sought != name); near != "" && !strings.Contains(detail, ";") {
+	if near := t.near(sought, sought != name); near != "" && !isMistake && !belowFile {
 		detail += fmt.Sprintf(" (did you mean %s?)", shown(near))
 		isMistake = true
 	}

@@ -52,8 +52,8 @@ func (r remote) ofPage() string {
 	if part == nil {
 		return ""
 	}
-	return fmt.Sprintf("; this looks like the address of a web page; end the address before %s, and set ref and path to what "+
-		"follows", part[0])
+	return fmt.Sprintf(". This looks like the address of a web page; end the address before %s, and set the arguments ref and path to the "+
+		"rest", part[0])
 }
 
 var tokenParameter = lazyregexp.New(`(?i)(^|&)(private_|access_|job_)?token=`)
@@ -72,12 +72,12 @@ func (r remote) user() string {
 
 // Errors in this file never repeat the address, because it may contain a password.
 var (
-	errSecretForSSH = errors.New("a password does not belong in the address, because it would end up in plans and states, and ssh would " +
-		"not use it; remove the password, and set ssh_private_key_file in {credentials} unless an ssh agent has the key")
-	errSecretInURL = errors.New("a password or token does not belong in the address, because it would end up in plans and states; " +
-		"set it in {credentials}")
-	errNotAnURL = errors.New("an address such as https://git.example.com/acme/infra.git, git@git.example.com:acme/infra.git " +
-		"or an absolute local path is required")
+	errSecretForSSH = errors.New("the address contains a password, so the password would be stored in plans and states, although ssh does " +
+		"not use it; remove the password. If no ssh agent has the key, set ssh_private_key_file in {credentials}")
+	errSecretInURL = errors.New("the address contains a password or token, so that secret would be stored in plans and states; set it in " +
+		"{credentials}")
+	errNotAnURL = errors.New("this is not the address of a repository; write an address like https://git.example.com/acme/infra.git or " +
+		"git@git.example.com:acme/infra.git, or an absolute local path")
 )
 
 // parseRepository parses a GIT URL as defined in git-fetch(1). It returns an error for addresses that run
@@ -85,16 +85,16 @@ var (
 func parseRepository(text string) (remote, error) {
 	switch {
 	case text == "":
-		return remote{}, errors.New("the address of a repository is required; check whether a variable is empty")
+		return remote{}, errors.New("the address of the repository is empty; check whether a variable is empty")
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return remote{}, errors.New("the address contains control characters; type it again")
 	case strings.HasPrefix(text, "-"):
-		return remote{}, errors.New("an address must not start with a dash")
+		return remote{}, errors.New("the address starts with a dash; remove the dash")
 	case strings.ContainsAny(text, "<>"):
-		return remote{}, errors.New("the address contains < or >, as in a placeholder; replace the placeholder with its value")
+		return remote{}, errors.New("the address contains < or >, like a placeholder; replace the placeholder with its value")
 	case strings.HasPrefix(text, "git::"):
-		return remote{}, errors.New("git:: belongs in the source of a module, not in the address of a repository; remove git::, move the " +
-			"part after a later // to path, and the value of ?ref= to ref")
+		return remote{}, errors.New("git:: belongs in the source of a module, not in the address of a repository; remove git::. Move the part " +
+			"after the later // to the argument path, and the value of ?ref= to the argument ref")
 	case remoteHelper.MatchString(text):
 		return remote{}, errors.New(`remote helpers ("name::address") are not supported, because they can run any ` +
 			"program; use an address with https:// or ssh://")
@@ -122,8 +122,8 @@ func parseURL(text string) (remote, error) {
 		return remote{}, errSecretForSSH
 	}
 	if scpWithScheme.MatchString(text) {
-		return remote{}, errors.New("an ssh:// address has a slash after the host, not a colon, as in " +
-			"ssh://git@git.example.com/acme/infra.git; write a colon only without ssh://")
+		return remote{}, errors.New("an ssh:// address has a slash after the host, not a colon; write an address like " +
+			"ssh://git@git.example.com/acme/infra.git, or remove ssh://")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -138,11 +138,12 @@ func parseURL(text string) (remote, error) {
 		return remote{}, errSecretInURL
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#") || u.Opaque != "" {
-		return remote{}, errors.New(`an address has no "?" or "#" part; set ref to a branch, tag or commit`)
+		return remote{}, errors.New("the address of a repository cannot contain ? or #; remove that part, and set the argument ref to a " +
+			"branch, tag or commit")
 	}
 	if u.Scheme == "file" {
 		if u.Host != "" || u.User != nil || u.Path == "" {
-			return remote{}, errors.New("a file URL has three slashes and an absolute path, such as file:///srv/git/infra.git")
+			return remote{}, errors.New("the file URL lacks an absolute path; write a URL with three slashes like file:///srv/git/infra.git")
 		}
 		return remote{protocol: "file", address: u.String()}, nil
 	}
@@ -153,10 +154,10 @@ func parseURL(text string) (remote, error) {
 		return remote{}, err
 	}
 	if strings.Contains(u.Path, "//") {
-		return remote{}, errors.New("a part after // belongs only in the source of a module; move the folder to path")
+		return remote{}, errors.New("the part after // belongs only in the source of a module; move that part to the argument path")
 	}
 	if strings.Trim(u.Path, "/") == "" {
-		return remote{}, errors.New("the address names a server, but no repository on it; add its path")
+		return remote{}, errors.New("the address names a server, but no repository; add the path of the repository")
 	}
 	// Git gets the address as formatted by package url, so that git and the search for credentials see the
 	// same host.
@@ -198,7 +199,7 @@ func checkHost(host string) error {
 	if hostName.MatchString(host) || strings.Contains(host, ":") && net.ParseIP(host) != nil {
 		return nil
 	}
-	return errors.New("the host must be a plain name or address; write an international name in its xn-- form")
+	return errors.New("the host is not a plain name or address; write an international name in its xn-- form")
 }
 
 var (
@@ -212,7 +213,7 @@ var (
 func checkUser(name string) error {
 	switch {
 	case name == "" || !userName.MatchString(name):
-		return errors.New("the user in the address must be a plain name, such as git")
+		return errors.New("the user in the address is not a plain name; use a name like git")
 	case tokenPrefix.MatchString(name), len(name) > 39 && !strings.Contains(name, "@"), len(name) > 128:
 		return errSecretInURL
 	}
@@ -244,7 +245,7 @@ func parseSCP(text string) (remote, error) {
 		return remote{}, err
 	}
 	if strings.HasPrefix(path, "-") {
-		return remote{}, errors.New("the path must not start with a dash")
+		return remote{}, errors.New("the path starts with a dash; remove the dash")
 	}
 	u := &url.URL{Scheme: "ssh", Host: host, Path: "/" + strings.TrimPrefix(path, "/")}
 	if user != "" {
@@ -272,18 +273,18 @@ func (r remote) folder() string {
 func whyNoRepository(path string) string {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "there is no such folder on this machine; check repository, or set the address of the server"
+		return "this machine has no such folder; check the path, or set the address of the server"
 	case err != nil:
 		return "the folder cannot be read: " + keyfile.Reason(err).Error()
 	case !info.IsDir():
-		return "this is a file, but the folder of a repository is required; set path to the file inside the repository"
+		return "this is a file, not the folder of a repository; set the argument repository to that folder, and the argument path to the file"
 	}
 	for at := filepath.Dir(path); filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return fmt.Sprintf("this is a folder inside the repository %s; set repository to that folder, and begin path with the "+
-				"rest", shown(at))
+			return fmt.Sprintf("this is a folder inside the repository %s; set the argument repository to the folder of the repository, and begin "+
+				"the argument path with the rest", shown(at))
 		}
 	}
-	return "this folder is not a git repository: it contains no .git, and is not a bare repository; check repository, or use the source " +
-		"file to read files outside of repositories"
+	return "this folder is neither a git repository with .git nor a bare repository; check the path. To read a file outside of " +
+		"repositories, use the source file"
 }

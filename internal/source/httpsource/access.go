@@ -50,7 +50,7 @@ func Doubts(err error, v attr.Values) error {
 		case value == "":
 			add("a header in headers is empty; check whether a variable is empty")
 		case strings.EqualFold(name, "Authorization") && !strings.Contains(value, " "):
-			add("the value of Authorization must begin with a scheme, such as Basic or Bearer")
+			add("the value of Authorization does not begin with a scheme like Basic or Bearer")
 		}
 	}
 	return err
@@ -107,7 +107,8 @@ func (a *Access) identify(g source.Grant, c *tls.Config) error {
 	}
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
 	if err != nil {
-		return errors.New("client_certificate_pem and client_private_key_pem must be a certificate and its unencrypted key in PEM format")
+		return errors.New("client_certificate_pem and client_private_key_pem are not a certificate and its unencrypted key in PEM format; " +
+			"correct them")
 	}
 	c.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		if asked.SupportsCertificate(&pair) != nil {

@@ -92,8 +92,8 @@ func (x *exchange) receive(resp *http.Response) error {
 			return web.Final("the server answered with a web page (text/html), not with a file, because %s in the address leads to a "+
 				"page for browsers; use the address of the raw file, or the source git", part[0])
 		}
-		return web.Final("the server answered with a web page (text/html), probably a sign-in page, not with a file; check the address, " +
-			"and whether credentials are missing or have expired")
+		return web.Final("the server answered with a web page (text/html), probably a sign-in page, not with a file; check the address and the " +
+			"credentials")
 	}
 	x.snapshot = &source.Snapshot{Data: data, Revision: source.Revision(resp.Header.Get("ETag")), Warnings: x.warnings}
 	return nil
@@ -103,7 +103,7 @@ func (x *exchange) receive(resp *http.Response) error {
 func (x *exchange) missing(answered string) error {
 	detail := "the server answered " + answered + x.redirected()
 	if sibling := x.credentials.OfSibling(x.asked); sibling != "" && !x.access.sends() {
-		detail += "; " + sibling + ofSibling
+		detail += ". " + sibling + ofSibling
 	}
 	return &source.MissingError{Detail: detail, CredentialsSent: x.access.sends()}
 }
@@ -141,12 +141,12 @@ func (x *exchange) refusal(resp *http.Response) error {
 	case missed != "":
 		missed = ": " + missed
 	case elsewhere:
-		missed = "; if that server may receive credentials, add an http credentials block for it"
+		missed = "; if that server may receive credentials, add an http credentials block for its address"
 	case sibling != "":
-		missed = "; " + sibling + ofSibling
+		missed = ". " + sibling + ofSibling
 		arguments = nil
 	default:
-		missed = "; add them to {settings}"
+		missed = "; add credentials to {settings}"
 	}
 	refused := fmt.Errorf("the server answered %s, and no credentials were sent to %s%s%s", web.Status(code), origin, x.redirected(), missed)
 	if !elsewhere { // otherwise a server could redirect in order to choose the URL that the advice sends credentials to
@@ -155,8 +155,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 	return web.Final("%w", refused)
 }
 
-const ofSibling = " is meant for another state on this server; to use it for this state too, add a block that covers this address, even " +
-	"without credentials"
+const ofSibling = " is meant for another state on this server; to use that variable here too, add a block that covers this address (the " +
+	"block may be without credentials)"
 
 func (x *exchange) redirected() string {
 	if to := source.Public(x.asked); to != x.String() {
@@ -186,7 +186,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 func checkMD5(header string, sent, unpacked []byte) error {
 	want, err := base64.StdEncoding.DecodeString(header)
 	if err != nil {
-		return web.Final("the server's Content-MD5 header is not base64; check what sets the header")
+		return web.Final("the server's Content-MD5 header is not base64; correct the server or proxy that sets the header")
 	}
 	sum := md5.Sum(unpacked) //nolint:gosec // see above
 	if !bytes.Equal(want, sent) && !bytes.Equal(want, sum[:]) {

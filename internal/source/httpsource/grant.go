@@ -30,7 +30,7 @@ func header(g source.Grant) (http.Header, error) {
 	switch {
 	case token != "" && basic, taken && basic, token != "" && taken:
 		var set []string
-		for name, isSet := range map[string]bool{"username or password": basic, "bearer_token": token != "", "an Authorization " +
+		for name, isSet := range map[string]bool{"username with password": basic, "bearer_token": token != "", "an Authorization " +
 			"header": taken} {
 			if isSet {
 				set = append(set, name)
@@ -64,13 +64,13 @@ func ownHeaders(headers map[string]string) (http.Header, error) {
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			if strings.Contains(name, ":") {
-				return nil, errors.New(`headers: each header has a name and a value, as in { "PRIVATE-TOKEN" = var.token }`)
+				return nil, errors.New(`headers: the name of a header contains a colon; write the headers like { "PRIVATE-TOKEN" = var.token }`)
 			}
-			return nil, errors.New("headers: a name must consist of letters, digits and dashes")
+			return nil, errors.New("headers: the name of a header is not valid; use letters, digits and dashes")
 		case isReserved(name):
 			return nil, fmt.Errorf("headers: %s cannot be set; remove it", http.CanonicalHeaderKey(name))
 		case len(h.Values(name)) > 0:
-			return nil, fmt.Errorf("headers: %s is set twice", http.CanonicalHeaderKey(name))
+			return nil, fmt.Errorf("headers: %s is set twice; remove one of them", http.CanonicalHeaderKey(name))
 		default:
 			h.Set(name, headers[name])
 		}

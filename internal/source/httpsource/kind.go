@@ -25,8 +25,8 @@ func Kind() source.Kind {
 func table() attr.Table {
 	return attr.Table{
 		Name: "http",
-		Doc: "Reads the state with one `GET` from a server for the `http` backend, such as GitLab. `204` and `404` mean that there is " +
-			"none. Credentials are set in `credentials`, in the provider block.",
+		Doc: "Reads the state with one `GET` from a server for the `http` backend, such as GitLab. `204` and `404` mean that there is no " +
+			"state. Credentials are set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "address", Type: cty.String, Required: true, Env: []string{"TF_HTTP_ADDRESS"}, Check: attr.Text(checkAddress),
 				Doc: "The `http` or `https` URL of the state. User names, passwords and tokens do not belong in it."},
@@ -50,12 +50,11 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "http",
-		Doc: "What an HTTP server requires before it returns a state, and how to reach it. It is used only for addresses, and for " +
-			"redirects, that `url` covers.",
+		Doc:  "Credentials and connection settings for an HTTP server. They are used only for addresses and redirects that `url` covers.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "The addresses that the block is for: the same scheme, host and port, and this path or one below it, in whole segments. Of " +
-					"several blocks the longest path wins."},
+				Doc: "The URL that the block covers. It covers addresses with the same scheme, host and port, and with this path or a path below it. " +
+					"Of several blocks, the one with the longest path is used."},
 			{Name: "username", Type: cty.String, UnlessGroup: "authorization", Env: []string{"TF_HTTP_USERNAME"},
 				Harmless: "A user name proves nothing, and the password beside it goes nowhere but where url says.",
 				Doc:      "The user name for basic authentication."},
@@ -114,7 +113,7 @@ func number(variable, inPlaceOf string) attr.Attr {
 func Backend() attr.Table {
 	t := attr.Table{
 		Name: "http",
-		Doc:  "Where the state is, as in Terraform's `http` backend.",
+		Doc:  "A server for states, with the arguments of Terraform's `http` backend.",
 		Attrs: []attr.Attr{
 			{Name: "address", Type: cty.String, Required: true},
 			{Name: "update_method", Type: cty.String, Default: cty.StringVal("POST")},

@@ -75,35 +75,35 @@ func checkAddress(text string) error {
 	case text != strings.TrimSpace(text):
 		odd := recognize.Text(text, recognize.Value).Said("") // so that the explained error does not report this mistake again
 		odd = cmp.Or(odd, "begins or ends with a space or a line break; remove it with trimspace(…)")
-		return fmt.Errorf("it %w", fault.Odd(odd))
+		return fmt.Errorf("the address %w", fault.Odd(odd))
 	case strings.ContainsAny(text, "<>"):
-		return errors.New("it contains < or >, as in a placeholder; replace the placeholder with its value")
+		return errors.New("the address contains < or >, like a placeholder; replace the placeholder with its value")
 	case withoutScheme.MatchString(text):
-		return errors.New("http or https is required before the host, as in https://HOST/…")
+		return errors.New("the address has no scheme; write https:// before the host")
 	case err != nil: // err would repeat the address
-		return fmt.Errorf("a URL is required, such as " + anAddress)
+		return fmt.Errorf("this is not a URL; write a URL like " + anAddress)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("a URL with http or https and a host is required, such as " + anAddress)
+		return fmt.Errorf("the address has no host, or does not begin with http:// or https://; write a URL like " + anAddress)
 	case u.User != nil:
-		return fault.With(errors.New("a user name or password does not belong in an address"),
+		return fault.With(errors.New("the address contains a user name or password"),
 			"set it in an http credentials block in {settings}")
 	case u.Hostname() == "http", u.Hostname() == "https":
-		return errors.New("it contains http:// or https:// twice; write it once")
+		return errors.New("the address contains http:// or https:// twice; remove one of them")
 	}
 	if strings.Contains(text, "#") {
 		return errors.New("the part after # is never sent to a server; remove it, or write %23 if # is part of a name")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil { // a query that cannot be parsed cannot be searched for secrets
-		return fmt.Errorf("the part after ? must consist of name=value pairs separated by &; encode other characters with urlencode(…)")
+		return fmt.Errorf("the part after ? is not a list of name=value pairs with & between them; encode other characters with urlencode(…)")
 	}
 	if name := secretInQuery(q); name != "" {
-		return fault.With(fmt.Errorf("%s does not belong in an address, which is stored in the state", name),
-			"set it as query in an http credentials block in {settings}")
+		return fault.With(fmt.Errorf("the address contains %s, but addresses are stored in the state", name),
+			"move that secret to the argument query of an http credentials block in {settings}")
 	}
 	if name := urlWithSecret(q); name != "" {
-		return fmt.Errorf("the URL in %s contains a user name, password or token, which do not belong in an address, because it is "+
-			"stored in the state; set them in the server's own settings", outside.Line(name, maxName))
+		return fmt.Errorf("the URL in %s contains a user name, password or token, but addresses are stored in the state; set that secret in "+
+			"the server's own settings", outside.Line(name, maxName))
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func parseTimeout(text string) (time.Duration, error) {
 		d, err = time.ParseDuration(text + "s")
 	}
 	if err != nil || d <= 0 {
-		return 0, errors.New(`a positive number of seconds, or a duration such as "2m30s", is required`)
+		return 0, errors.New(`this is neither a positive number of seconds nor a duration; write a value like 60 or "2m30s"`)
 	}
 	return d, nil
 }

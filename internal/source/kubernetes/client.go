@@ -47,12 +47,13 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return web.ReadOnly{Next: web.Brief{Next: next}} })
 	over, err := rest.HTTPClientFor(c)
 	if err != nil {
-		return nil, errors.New("the certificates or keys for the cluster are not in PEM format, do not belong together, or are incomplete")
+		return nil, errors.New("the certificates or keys for the cluster are not in PEM format, do not belong together, or are incomplete; " +
+			"check {credentials} or the kubeconfig")
 	}
 	over.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	asks, err := rest.UnversionedRESTClientForConfigAndClient(c, over)
 	if err != nil {
-		return nil, errors.New("the cluster's host is not a URL such as https://cluster.example.com:6443")
+		return nil, errors.New("the cluster's host is not a URL; write a URL like https://cluster.example.com:6443")
 	}
 	base := asks.Get().URL()
 	proxy, _ := c.Proxy(&http.Request{URL: base})
@@ -64,8 +65,7 @@ func newClient(conn *connection, patience time.Duration) (*client, error) {
 	}, nil
 }
 
-var errRedirect = errors.New("the server redirects to another address, unlike a Kubernetes API server, so nothing was sent there; check " +
-	"the host")
+var errRedirect = errors.New("the server redirects to another address, but a Kubernetes API server never does; check the host")
 
 // expired reports whether the plugin's credentials have expired or will expire within 10 seconds.
 func (c *client) expired(now time.Time) bool {
@@ -89,7 +89,7 @@ func (c *client) get(ctx context.Context, what document) ([]byte, error) {
 	case limited.Err() != nil: // while net/http closes the connection, it may mistake late bytes for a response
 		return nil, context.Cause(limited)
 	case meter.IsTooLarge(err):
-		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, the largest size of an object", what, maxResponse)
+		return nil, fmt.Errorf("the server's answer for %s is larger than %d bytes, the maximum for an object", what, maxResponse)
 	case err != nil:
 		return nil, c.explain(limited, what, err)
 	}

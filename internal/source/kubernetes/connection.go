@@ -75,7 +75,7 @@ func (r *run) connect(ctx context.Context, s settings) (*connection, error) {
 	return conn, nil
 }
 
-var errNoCluster = errors.New("no cluster is set; set host, config_path or in_cluster_config in {credentials}")
+var errNoCluster = errors.New("no cluster is set; set the argument host, config_path or in_cluster_config in {credentials}")
 
 // place returns the configuration for the cluster that the settings name. If they name none, it returns the
 // configuration that kubectl, or a program in a pod, would use.
@@ -114,9 +114,8 @@ func (r *run) place(s settings) (*rest.Config, error) {
 	if s.lookup == nil || s.Found {
 		return nil, errNoCluster
 	}
-	return nil, fault.Known(errors.New("no cluster is set: there is no kubernetes credentials block in {settings}, KUBE_HOST, "+
-		"KUBE_CONFIG_PATH, KUBE_CONFIG_PATHS, KUBE_IN_CLUSTER_CONFIG and KUBECONFIG are not set, ~/.kube/config does not exist, and this "+
-		"is not a pod"), fault.NoCredentials{})
+	return nil, fault.Known(errors.New("no cluster is set; add a kubernetes credentials block to {settings}, or set the variable "+
+		"KUBE_CONFIG_PATH, KUBE_HOST or KUBECONFIG. There is no ~/.kube/config, and this is not a pod"), fault.NoCredentials{})
 }
 
 // kubeconfig merges the kubeconfigs at paths. If all is true, all of them must exist. Otherwise, as with
@@ -129,14 +128,13 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 			return nil, err
 		}
 		if _, err := os.Stat(path); err != nil && (all || !errors.Is(err, fs.ErrNotExist)) {
-			return nil, fmt.Errorf("%s: %w; check config_path, or KUBECONFIG", quoted([]string{p}), keyfile.Explain(path, err))
+			return nil, fmt.Errorf("%s: %w. Check config_path or KUBECONFIG", quoted([]string{p}), keyfile.Explain(path, err))
 		}
 		rules.Precedence = append(rules.Precedence, path)
 	}
 	merged, err := rules.Load()
 	if err != nil { // err may quote the file
-		return nil, fmt.Errorf("%s cannot be read as a kubeconfig; check that it is a kubeconfig file, not a "+
-			"directory", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s is not a kubeconfig; check the path and the content of the file", quoted(rules.Precedence))
 	}
 	context := s.String("config_context")
 	if _, ok := merged.Contexts[context]; !ok && context != "" {
@@ -157,7 +155,7 @@ func (s settings) kubeconfig(paths []string, all bool) (*rest.Config, error) {
 		return nil, fmt.Errorf("%s does not exist; correct KUBECONFIG, or set config_path in a kubernetes credentials block",
 			quoted(rules.Precedence))
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("%s names no cluster; check that it is the right file, or set host", quoted(rules.Precedence))
+		return nil, fmt.Errorf("%s names no cluster; check that it is the right file, or set the argument host", quoted(rules.Precedence))
 	}
 	if all, ok := errors.AsType[utilerrors.Aggregate](err); ok {
 		for _, one := range all.Errors() {
@@ -227,8 +225,8 @@ func (s settings) overlay(c *rest.Config) error {
 	}
 	c.Host = u.String()
 	if c.AuthProvider != nil {
-		return errors.New("the kubeconfig uses an auth-provider, which Kubernetes no longer supports; use a credential plugin (exec), or " +
-			"set token")
+		return errors.New("the kubeconfig uses an auth-provider, but Kubernetes no longer supports those; use a credential plugin (exec), or " +
+			"set the argument token")
 	}
 	s.setProxy(c)
 	return nil

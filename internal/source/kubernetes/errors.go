@@ -46,10 +46,10 @@ func (c *client) refusal(what document, status metav1.Status) error {
 	return answers.Find([]answers.Row{
 		{Status: "401", Unless: c.sends, Wraps: errUnauthorized,
 			Text: "no credentials were sent; set token or exec in {credentials}"},
-		{Status: "401", Wraps: fmt.Errorf("%w, which may be wrong or expired; check {credentials} or the kubeconfig",
+		{Status: "401", Wraps: fmt.Errorf("%w; correct or renew them in {credentials} or in the kubeconfig",
 			errUnauthorized)},
-		{Status: "403", Unless: what.name != "", Text: fmt.Sprintf("the server does not allow reading %s (403 Forbidden); set resource "+
-			"to the plural name of the kind to avoid this request", what)},
+		{Status: "403", Unless: what.name != "", Text: fmt.Sprintf("the server does not allow reading %s (403 Forbidden); set the argument "+
+			"resource to the plural name of the kind, so that this request is not needed", what)},
 		{Status: "403", Text: fmt.Sprintf("the server does not allow reading %s (403 Forbidden); allow %s", what, what.rule())},
 		{Status: "404", Unless: !isAbout(status, what), Wraps: errNotThere},
 		{Status: "404", Text: fmt.Sprintf("the server has no API for %s (404 Not Found); check the host, and whether the custom resource is "+

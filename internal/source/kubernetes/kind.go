@@ -90,7 +90,7 @@ func credentials() attr.Table {
 				Doc: "Accepts any certificate, so that anyone on the network path can read the secrets and replace the state. Each read warns of it. " +
 					"Defaults to `false`."},
 			{Name: "tls_server_name", Type: cty.String, Form: attr.OrEmpty, UnlessGroup: "cluster", Env: []string{"KUBE_TLS_SERVER_NAME"},
-				Doc: "The name that the server's certificate must be for, in place of the host's."},
+				Doc: "The name that the server's certificate must have, instead of the name of the host."},
 			{Name: "proxy_url", Type: cty.String, UnlessGroup: "cluster", Secrecy: attr.LocalSecret, Form: attr.OrEmpty,
 				Env: []string{"KUBE_PROXY_URL"}, Check: attr.Text(web.CheckProxy),
 				Doc: "The URL of the proxy to use: `http`, `https` or `socks5`. Without it that of the kubeconfig applies, and then `HTTPS_PROXY`, " +

@@ -80,11 +80,12 @@ func (l *location) find(ctx context.Context, c *client) (document, error) {
 		}
 		switch what.resource = k.Name; {
 		case k.Namespaced && o.Namespace == "":
-			return document{}, fmt.Errorf("a %s is in a namespace; set namespace in the object block", o.Kind)
+			return document{}, fmt.Errorf("objects of the kind %s belong to a namespace; set the argument namespace in the object block", o.Kind)
 		case !k.Namespaced && o.Namespace != "":
-			return document{}, fmt.Errorf("a %s is not in a namespace; remove namespace from the object block", o.Kind)
+			return document{}, fmt.Errorf("objects of the kind %s belong to no namespace; remove the argument namespace from the object "+
+				"block", o.Kind)
 		}
 		return what, nil
 	}
-	return document{}, fmt.Errorf("the server has no kind %s in %s; check kind and api_version", o.Kind, o.APIVersion())
+	return document{}, fmt.Errorf("the server has no kind %s in %s; check the arguments kind and api_version", o.Kind, o.APIVersion())
 }

@@ -45,11 +45,11 @@ func checkPlugin(e *api.ExecConfig) error {
 	case e.APIVersion != clientauthv1.SchemeGroupVersion.String() && e.APIVersion != clientauthv1beta1.SchemeGroupVersion.String():
 		return fmt.Errorf("api_version must be %s or %s", clientauthv1.SchemeGroupVersion, clientauthv1beta1.SchemeGroupVersion)
 	case e.Command == "":
-		return errors.New("command must name a program")
+		return errors.New("command is empty; set the name of a program")
 	}
 	for _, v := range e.Env {
 		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") {
-			return errors.New("env contains a name that is not valid for a variable")
+			return errors.New("env contains a name that is not valid for a variable; correct the name")
 		}
 	}
 	return nil
@@ -153,11 +153,11 @@ func (p *plugin) decode(printed []byte) (answer, error) {
 	case err != nil || c.Kind != "ExecCredential":
 		return answer{}, errors.New("did not print an ExecCredential; run it in a shell to see what it prints")
 	case c.APIVersion != p.APIVersion:
-		return answer{}, fmt.Errorf("did not answer with the api_version %s", p.APIVersion)
+		return answer{}, fmt.Errorf("answered with another api_version than %s; correct api_version", p.APIVersion)
 	case c.Status == nil || c.Status.Token == "" && c.Status.ClientCertificateData == "":
 		return answer{}, errors.New("printed neither a token nor a client certificate")
 	case (c.Status.ClientCertificateData == "") != (c.Status.ClientKeyData == ""):
-		return answer{}, errors.New("must print a client certificate and its key together")
+		return answer{}, errors.New("printed a client certificate without its key, or a key without its certificate")
 	}
 	a := answer{token: c.Status.Token, certificate: []byte(c.Status.ClientCertificateData), key: []byte(c.Status.ClientKeyData)}
 	if t := c.Status.ExpirationTimestamp; t != nil {

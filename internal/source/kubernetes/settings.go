@@ -94,16 +94,16 @@ func near(home, asked string) source.Match {
 func (s *settings) check() error {
 	switch {
 	case s.has("token") && s.has("username", "password"):
-		return errors.New("token cannot be set together with username and password")
+		return errors.New("token is set together with username or password; remove one of them")
 	case s.Bool("in_cluster_config") && (s.host != "" || len(s.paths) > 0):
 		return errors.New("in_cluster_config cannot be set together with host, config_path or config_paths; remove in_cluster_config or " +
 			"the others")
 	case len(s.paths) == 0 && !s.ambient && s.has("config_context", "config_context_auth_info", "config_context_cluster"):
-		return errors.New("config_context, config_context_auth_info and config_context_cluster require config_path")
+		return errors.New("config_context, config_context_auth_info or config_context_cluster is set, but config_path is not; set config_path")
 	}
 	return nil
 }
 
 // noHost is the error message for a value that is not the URL of an API server. A host without a scheme means
 // https here, although client-go would use http.
-const noHost = "the URL of an API server is required, such as https://10.0.0.1:6443, without user name, password or query"
+const noHost = "this is not the URL of an API server; write a URL like https://10.0.0.1:6443, without user name, password or query"

@@ -45,20 +45,20 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	suffix := req.String("secret_suffix")
 	if l.object != nil {
 		if suffix != "" {
-			return nil, req.Errorf("secret_suffix", "secret_suffix and an object block cannot be set together; remove one of them")
+			return nil, req.Errorf("secret_suffix", "both secret_suffix and an object block are set; remove one of them")
 		}
 		if req.OtherWorkspace() != "" {
-			return nil, errors.New("an object has no workspaces; remove workspace")
+			return nil, errors.New("an object has no workspaces; remove the argument workspace")
 		}
 		return l, nil
 	}
 	if suffix == "" {
-		return nil, req.Errorf("secret_suffix", "secret_suffix is required if there is no object block")
+		return nil, req.Errorf("secret_suffix", "neither secret_suffix nor an object block is set; set one of them")
 	}
 	l.namespace, l.name = req.String("namespace"), "tfstate-"+cmp.Or(req.Workspace, "default")+"-"+suffix
 	if !syntax.IsDomain(l.name) {
-		return nil, req.Errorf("secret_suffix", "together with the workspace, it results in %q, which is not a valid name of a secret; "+
-			"use only lowercase letters, digits, dashes and dots", l.name)
+		return nil, req.Errorf("secret_suffix", "secret_suffix and workspace together give %q, but this is not a valid name of a secret; use "+
+			"only lowercase letters, digits, dashes and dots", l.name)
 	}
 	return l, nil
 }
@@ -153,7 +153,7 @@ func (l *location) fetchSecret(ctx context.Context, c *client) (*source.Snapshot
 		case missing && part == 0:
 			detail := fmt.Sprintf("%s does not exist, or contains no tfstate", what)
 			if strings.Count(l.name, "tfstate-") > 1 {
-				detail += "; set secret_suffix to the part of its name after tfstate- and the workspace"
+				detail += "; set secret_suffix to the part of the name after tfstate-WORKSPACE-"
 			}
 			return nil, &source.MissingError{Detail: detail, CredentialsSent: c.sends}
 		case err != nil && !missing:

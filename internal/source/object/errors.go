@@ -94,7 +94,7 @@ func (s Store) Explain(o Object, err error) error {
 	_, sent := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
 	case status == 0 && !sent:
-		return errors.New("could not create the request; check the credentials, and whether the settings fit together")
+		return errors.New("could not create the request; check the credentials and the other settings")
 	case status == 0:
 		return &Answer{text: s.noAnswer(err)}
 	case !ok:
@@ -120,11 +120,11 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 	}
 	switch {
 	case text != "" && !aCode.MatchString(code): // the status alone has a meaning
-		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, text, status)
+		return s.Words.Store + ": " + answers.Coded(text, fmt.Sprintf("HTTP status %d", status))
 	case text != "":
-		return fmt.Sprintf("%s: %s (%d %s)", s.Words.Store, text, status, code)
+		return s.Words.Store + ": " + answers.Coded(text, fmt.Sprintf("%d %s", status, code))
 	case status/100 == 3:
-		return fmt.Sprintf("%s: %s (HTTP status %d)", s.Words.Store, s.elsewhere(region), status)
+		return s.Words.Store + ": " + answers.Coded(s.elsewhere(region), fmt.Sprintf("HTTP status %d", status))
 	case code == strings.ReplaceAll(http.StatusText(status), " ", ""): // the SDK's substitute for a missing code
 		return s.strange(status)
 	case code != "UnknownError" && aCode.MatchString(code): // another vendor's code, not the SDK's substitute
@@ -136,13 +136,13 @@ func (s Store) reason(o Object, status int, code, message, region string) string
 func (s Store) known(o Object, status int, code, message, region string) string {
 	isKMS := s.Words.Decrypt != "" && len(code) < 50 && kmsCode.MatchString(code)
 	return answers.Find([]answers.Row{
-		{Unless: !isClash(code, message), Text: "on this store, a key cannot be both an object and a folder, but another object has the " +
-			"name of a folder in this key, or there are objects below this key; choose another key"},
-		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account that the credentials belong to, "+
-			"and the endpoint if one is set", o.Bucket)},
-		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid"},
-		{Code: "NoSuchVersion", Text: "the object has no such version"},
-		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the store does not know the version"},
+		{Unless: !isClash(code, message), Text: "the key conflicts with another object: on this store, an object and a folder cannot have the " +
+			"same name; choose another key"},
+		{Code: "NoSuchBucket", Text: fmt.Sprintf("there is no bucket %q; check its name, the account of the credentials, and the "+
+			"endpoint", o.Bucket)},
+		{Code: "InvalidBucketName", Text: "the name of the bucket is not valid; correct the name"},
+		{Code: "NoSuchVersion", Text: "the object has no such version; check the ID of the version"},
+		{Code: "InvalidArgument", Unless: o.Version == "", Text: "the object has no such version; check the ID of the version"},
 		{Code: "InvalidArgument", Text: s.refused("the request is refused")},
 		{Code: "InvalidRequest", Unless: s.Words.Writes && o.CustomerKey == nil, Text: s.invalid(o)},
 		{Code: "InvalidRequest", Text: s.refused("the request is refused")},
@@ -152,10 +152,10 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 		{Status: "507", Text: noRoom},
 		{Code: "EntityTooLarge", Text: tooLarge},
 		{Status: "413", Text: tooLarge},
-		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the object cannot be read"},
-		{Code: "MethodNotAllowed", Text: "nothing can be written at this address; check any proxy and the endpoint, which may be a " +
+		{Code: "MethodNotAllowed", Unless: s.Words.Writes, Text: "the store does not allow reading this object; check the key and the endpoint"},
+		{Code: "MethodNotAllowed", Text: "this address does not accept writes; check the proxy settings, and that the endpoint is not a " +
 			"website endpoint"},
-		{Code: "InvalidObjectState", Text: "the object is archived, and must be restored before it can be read"},
+		{Code: "InvalidObjectState", Text: "the object is archived; restore the object before you read it"},
 		{Code: "PreconditionFailed", Text: "the object was changed after it was read, or it already exists"},
 		{Code: "PermanentRedirect TemporaryRedirect Redirect IllegalLocationConstraintException InvalidRegion " +
 			"AuthorizationHeaderMalformed AuthorizationQueryParametersError", Text: s.elsewhere(region)},
@@ -168,13 +168,13 @@ func (s Store) known(o Object, status int, code, message, region string) string 
 		{Code: "SlowDown Throttling ThrottlingException RequestLimitExceeded TooManyRequests TooManyRequestsException " +
 			"BandwidthLimitExceeded", Text: "too many requests, even after retries; try again later"},
 		{Code: "InternalError ServiceUnavailable RequestTimeout OperationAborted", Text: "the service is unavailable; try again later"},
-		{Unless: !isKMS, Text: "the object's KMS key cannot be used"},
+		{Unless: !isKMS, Text: "the object's KMS key cannot be used; check that the key is enabled"},
 	}, status, code, "").Text
 }
 
 const (
-	noRoom   = "the store is full, or a quota is used up"
-	tooLarge = "the store, or a proxy in front of it, does not accept an object of this size; raise that limit"
+	noRoom   = "the store is full, or a quota is used up; free space, or raise the quota"
+	tooLarge = "the object is too large for the store or a proxy in front of it; raise the size limit there"
 )
 
 // refused adds advice to text for stores that do not support checksums.
@@ -232,14 +232,12 @@ func (s Store) denied(o Object, message string) string {
 	}
 	switch {
 	case w.List != "" && o.CustomerKey != nil:
-		text += fmt.Sprintf(". %s also denies access if %s is wrong, or if the object does not exist and the identity is not allowed "+
-			"to list the "+
-			"bucket (%s)", w.Store, w.CustomerKey, w.List)
+		text += fmt.Sprintf(". %s gives the same answer if %s is wrong and, without %s, if the object does not "+
+			"exist", w.Store, w.CustomerKey, w.List)
 	case w.List != "":
-		text += fmt.Sprintf(". %s also denies access if the object does not exist and the identity is not allowed to list the bucket "+
-			"(%s)", w.Store, w.List)
+		text += fmt.Sprintf(". Without %s, %s gives the same answer for an object that does not exist", w.List, w.Store)
 	case o.CustomerKey != nil:
-		text += "; check " + w.CustomerKey
+		text += ". Also check the argument " + w.CustomerKey
 	}
 	return text
 }
@@ -252,7 +250,7 @@ func (s Store) invalid(o Object) string {
 	case o.CustomerKey == nil:
 		return refused + "; if the object is encrypted with your own key (SSE-C), set " + name + " in {credentials}"
 	default:
-		return refused + "; the object is not encrypted with your own key (SSE-C), or " + name + " is a different key"
+		return refused + ", because the object is not encrypted with this " + name + "; correct the key, or remove it"
 	}
 }
 
@@ -260,15 +258,14 @@ func (s Store) invalid(o Object) string {
 func (s Store) elsewhere(region string) string {
 	own := s.Client.Options().Region
 	if len(region) >= 40 || !regionName.MatchString(region) || region == own {
-		return fmt.Sprintf("the bucket is not in the region %s, and nothing was sent elsewhere; check the region, and the endpoint if "+
-			"one is set", own)
+		return fmt.Sprintf("the bucket is not in the region %s; check the region and the endpoint", own)
 	}
-	return fmt.Sprintf("the bucket is in another region, %s, and nothing was sent there; set region", region)
+	return fmt.Sprintf("the bucket is in the region %s, not in %s; correct the region", region, own)
 }
 
 // strange returns the error message for a response that does not come from a store.
 func (s Store) strange(status int) string {
-	return fmt.Sprintf("the answer does not come from %s (HTTP status %d); check the endpoint and any proxy", s.Words.Store, status)
+	return fmt.Sprintf("the answer does not come from %s (HTTP status %d); check the endpoint and the proxy settings", s.Words.Store, status)
 }
 
 // isTwice reports whether the host starts with the same labels twice.
@@ -285,11 +282,11 @@ func isTwice(host string) bool {
 func (s Store) noAnswer(err error) string {
 	text := web.Reason(err, s.Words.Trust)
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && isTwice(lookup.Name) {
-		return text + "; the endpoint already contains the bucket, which is added before its host; remove the bucket from the endpoint"
+		return text + ". The endpoint already contains the name of the bucket; remove that name from the endpoint"
 	} else if ok {
-		text += "; the host name comes from region or from an endpoint"
+		text += ". The name of the host comes from the region or the endpoint"
 		if o := s.Client.Options(); s.Words.PathStyle != "" && o.BaseEndpoint != nil && !o.UsePathStyle {
-			text += ", with the bucket before it; set " + s.Words.PathStyle + " = true if the bucket belongs after it, as with MinIO"
+			text += ", with the bucket before it. If the store expects the bucket in the path (MinIO does), set " + s.Words.PathStyle + " = true"
 		}
 	}
 	return text

@@ -39,7 +39,7 @@ func Identity(g source.Grant, attrs ...string) string {
 func KeysOf(g source.Grant, id, token string) (aws.Credentials, error) {
 	keys := Keys(g.String(id), g.String("secret_key"), token)
 	if keys.SecretAccessKey == "" {
-		return keys, g.Errorf("secret_key", "%s requires secret_key", id)
+		return keys, g.Errorf("secret_key", "%s is set, but secret_key is not; set both arguments", id)
 	}
 	if err := CheckKeys(keys); err != nil {
 		return keys, g.Errorf(id, "%w", err)
@@ -68,7 +68,7 @@ func CheckKeys(keys aws.Credentials) error {
 	for _, s := range []string{keys.AccessKeyID, keys.SessionToken} {
 		for _, r := range s {
 			if r > unicode.MaxASCII || !unicode.IsPrint(r) || r == ' ' || r == ',' || r == '/' && s == keys.AccessKeyID {
-				return errors.New("keys and tokens consist of letters, digits and a few symbols, without spaces; copy the whole value")
+				return errors.New("the value contains a character that no key and no token contains; copy the whole value again")
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (n Network) AskInstance(ctx context.Context, who, url, role string, header 
 	case err != nil:
 		return fmt.Errorf("%s: %w", who, err)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("%s knows no role %q; check that the role is attached to the instance", who, role)
+		return fmt.Errorf("%s has no role %q; attach the role to the instance", who, role)
 	case status != http.StatusOK:
 		return fmt.Errorf("%s returned no keys for the role %q: the answer has the status %d", who, role, status)
 	case json.Unmarshal(body, &outcome) != nil || outcome.Code != "Success" || json.Unmarshal(body, answer) != nil:
@@ -131,7 +131,7 @@ func (n Network) Assume(
 	}
 	reason := fmt.Sprintf("the answer has the status %d", status)
 	if row := answers.Find(s.Reasons, status, *code, ""); row.Text != "" {
-		reason = fmt.Sprintf("%s (%s)", row.Text, *code)
+		reason = answers.Coded(row.Text, *code)
 	} else if strings.HasPrefix(*code, "InvalidParameter") || strings.HasPrefix(*code, "MissingParameter") {
 		reason = "the request is refused; check the assume_role arguments"
 	} else if status == http.StatusOK {

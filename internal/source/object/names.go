@@ -34,19 +34,19 @@ var bucketName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]+$`)
 // path.
 func CheckBucket(name string) error {
 	if name == "" {
-		return errors.New("the name of a bucket is required; check whether a variable is empty")
+		return errors.New("the name of the bucket is empty; check whether a variable is empty")
 	}
 	switch scheme := recognize.Scheme(name); {
 	case scheme != "" && !strings.HasPrefix(scheme, "http"):
-		return fmt.Errorf("the name of a bucket is required, without %s:// before it or a path after it", outside.Line(scheme, 20))
+		return fmt.Errorf("this is a URL, not the name of a bucket; remove %s:// and the path after the name", outside.Line(scheme, 20))
 	case scheme == "" && strings.Contains(strings.TrimRight(name, "/"), "/"):
-		return errors.New("the name of a bucket has no slash; move the part after the slash to the path of the state in the bucket")
+		return errors.New("the name of a bucket cannot contain a slash; move the part after the slash to the path of the state in the bucket")
 	}
 	if len(name) > 255 || !bucketName.MatchString(name) || strings.Contains(name, "..") {
 		return errors.New("this is not a valid bucket name; use two or more letters, digits, dashes and dots, without a path")
 	}
 	if otherBucket.MatchString(name) {
-		return errors.New("directory buckets, Object Lambda and Outposts are not supported")
+		return errors.New("directory buckets, Object Lambda and Outposts are not supported; use a general purpose bucket")
 	}
 	return nil
 }
@@ -55,15 +55,15 @@ func CheckBucket(name string) error {
 func CheckKey(key string) error {
 	switch {
 	case key == "":
-		return errors.New("the key of an object is required")
+		return errors.New("the key of the object is empty; check whether a variable is empty")
 	case len(key) > maxKey:
-		return errors.New("with the workspace, it is longer than 1024 bytes, the maximum length of a key")
+		return errors.New("the whole key, with the workspace in it, is longer than 1024 bytes; shorten the key")
 	case recognize.Scheme(key) != "":
-		return errors.New("this is a URL, but the path of the object in its bucket is required")
+		return errors.New("this is a URL, not the key of an object; set the path of the object in its bucket")
 	case strings.HasPrefix(key, "/") || strings.HasSuffix(key, "/"):
-		return errors.New("it must not begin or end with a slash; remove the slash")
+		return errors.New("the key begins or ends with a slash; remove the slash")
 	case slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return part == "." || part == ".." }):
-		return errors.New("it must not contain . or .. as a part, because servers and proxies would take it for another path")
+		return errors.New("the key has a part that is . or .., so servers and proxies would use another path; remove that part")
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func IsBucketLabel(s string) bool { return len(s) >= 3 && syntax.IsLabel(s) }
 func ParseEndpoint(text string) (*url.URL, error) {
 	u := recognize.Endpoint(text)
 	if u == nil || u.Path != "" && u.Path != "/" {
-		return nil, errors.New("a host or its URL is required, such as https://store.example.com")
+		return nil, errors.New("this is neither a host nor the URL of a host; set a URL like https://store.example.com")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

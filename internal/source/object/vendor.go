@@ -157,14 +157,14 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []so
 	options := client.Options()
 	endpoint, err := url.Parse(aws.ToString(options.BaseEndpoint)) // "" for AWS's own endpoint
 	if err != nil {
-		return nil, errors.New("the endpoint is not a URL; check it")
+		return nil, errors.New("the endpoint is not a URL; correct it")
 	}
 	if !options.UsePathStyle && !IsAddress(endpoint) {
 		endpoint.Host = l.Bucket + "." + endpoint.Host
 	}
 	switch {
 	case endpoint.Scheme == "http" && l.CustomerKey != nil:
-		return nil, fmt.Errorf("%s is only sent over TLS, but the endpoint begins with http; use https", words.CustomerKey)
+		return nil, fmt.Errorf("%s is sent only over TLS, but the endpoint begins with http://; use https://", words.CustomerKey)
 	case netfail.IsExposed(endpoint, nil):
 		warnings = append(warnings,
 			netfail.Unencrypted("The state was", "the endpoint begins with http", "replace it, and read its unencrypted parts"))
@@ -181,7 +181,7 @@ func (l Location) CheckEncryption(client *s3.Client, words Words) (warnings []so
 func KeyAttr() attr.Attr {
 	return attr.Attr{
 		Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"),
-		Check: attr.Is(func(key string) bool { return strings.Trim(key, "/") == key }, "it must not begin or end with /"),
+		Check: attr.Is(func(key string) bool { return strings.Trim(key, "/") == key }, "the value begins or ends with a slash; remove the slash"),
 		Doc:   "The path of the state below `prefix`. Defaults to `terraform.tfstate`.",
 	}
 }
@@ -190,7 +190,7 @@ func KeyAttr() attr.Attr {
 // backends.
 func Prefix() attr.Check {
 	return attr.Is(func(prefix string) bool { return !strings.HasPrefix(prefix, "/") && !strings.HasPrefix(prefix, "./") },
-		"it must not begin with / or ./")
+		"the value begins with / or ./; remove that beginning")
 }
 
 // VersionAttr returns the attribute that selects an object version.

@@ -37,16 +37,16 @@ func Vendor() object.Vendor {
 			Store: "Oracle Object Storage", Short: "Oracle",
 			Read: "OBJECT_READ", CustomerKey: "sse_customer_key",
 			Reasons: map[string]string{
-				"NoSuchBucket": "there is no such bucket in the namespace and the region, or the user is not allowed to read it (Oracle gives the " +
-					"same answer for both); check that the policy allows reading objects in its compartment",
-				"BucketNotFound": "there is no such bucket in the namespace and the region, or the user is not allowed to read it (Oracle gives " +
-					"the same answer for both); check that the policy allows reading objects in its compartment",
-				"NamespaceNotFound": "there is no such namespace in the region",
+				"NoSuchBucket": "the namespace has no such bucket in this region, or the user may not read the bucket; check the name, and the " +
+					"policy of the bucket's compartment",
+				"BucketNotFound": "the namespace has no such bucket in this region, or the user may not read the bucket; check the name, and the " +
+					"policy of the bucket's compartment",
+				"NamespaceNotFound": "the region has no such namespace; check the arguments namespace and region",
 				"NotAuthenticated":  "the Customer Secret Key is not valid; check it in {credentials}",
-				"NotAuthorizedOrNotFound": "the object does not exist, or the user is not allowed to read it (Oracle gives the same answer " +
-					"for both)",
-				"BucketNotAuthorizedOrNotFound": "the bucket does not exist, or the user is not allowed to read it (Oracle gives the same answer " +
-					"for both)",
+				"NotAuthorizedOrNotFound": "the object does not exist, or the user may not read the object; check the key, and the policy of the " +
+					"bucket's compartment",
+				"BucketNotAuthorizedOrNotFound": "the bucket does not exist, or the user may not read the bucket; check the name, and the policy of " +
+					"the bucket's compartment",
 			},
 		},
 	}
@@ -63,18 +63,18 @@ func table() attr.Table {
 				Doc:   "The name of the bucket."},
 			{Name: "namespace", Type: cty.String, Required: true,
 				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace; use lowercase letters, digits and dashes"),
-				Doc:   "The Object Storage namespace of the tenancy. `oci os ns get` tells it."},
+				Doc:   "The Object Storage namespace of the tenancy. `oci os ns get` prints it."},
 			{Name: "region", Type: cty.String, Required: true, Env: []string{"OCI_region"},
-				Check: attr.Is(syntax.IsLabel, "the name of a region is required, such as eu-frankfurt-1"),
+				Check: attr.Is(syntax.IsLabel, "this is not the name of a region; set a name like eu-frankfurt-1"),
 				Doc:   "The region of the bucket, such as `eu-frankfurt-1`."},
 			{Name: "key", Type: cty.String, Default: cty.StringVal("terraform.tfstate"), Env: []string{"OCI_key"},
-				Check: attr.Is(isKey, "it must not begin or end with / or contain //"),
+				Check: attr.Is(isKey, "the key begins or ends with a slash, or has two slashes in a row; correct the key"),
 				Doc:   "The name of the state's object. Defaults to `terraform.tfstate`."},
 			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("tf-state-env"), Env: []string{"OCI_workspace_key_prefix"},
-				Check: attr.Is(isPrefix, "it must not begin with / or contain //"),
+				Check: attr.Is(isPrefix, "the value begins with a slash, or has two slashes in a row; correct the value"),
 				Doc:   "The folder of the states of workspaces other than `default`. Defaults to `tf-state-env`."},
 			object.VersionAttr(),
-			source.ChoiceAttr("credentials_name", "oci", "that says who reads"),
+			source.ChoiceAttr("credentials_name", "oci", "to sign in with"),
 		},
 	}
 }
@@ -82,9 +82,8 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "oci",
-		Doc: "Who reads from Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` " +
-			"makes. " +
-			"The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
+		Doc: "Credentials for Oracle Cloud's Object Storage: a Customer Secret Key of a user, which `oci iam customer-secret-key create` " +
+			"makes. The API keys of Terraform's `oci` backend cannot sign for the S3 API.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"OCI_S3_ACCESS_KEY"},
@@ -95,7 +94,7 @@ func credentials() attr.Table {
 				Doc: "The Customer Secret Key itself."},
 			{Name: "sse_customer_key", Type: cty.String, Secrecy: attr.Secret, Env: []string{"OCI_sse_customer_key"},
 				Harmless: harmless.Secret, Check: source.CustomerKeyCheck(),
-				Doc: "The key that the object is encrypted with, 32 bytes in base64, if the backend has a key of this name."},
+				Doc: "The key of objects that are encrypted with your own key: 32 bytes in base64, as in the backend."},
 			{Name: "endpoint", Type: cty.String,
 				Doc: "The host of the S3 API, or its URL, without the namespace: required in realms other than the commercial one. Defaults to " +
 					"`compat.objectstorage.<region>.oraclecloud.com`."},
@@ -105,7 +104,7 @@ func credentials() attr.Table {
 
 func locate(req source.Request, g source.Grant, n object.Network) (l object.Location, err error) {
 	if g.String("access_key") == "" {
-		return l, g.Errorf("", "no Customer Secret Key is set; set access_key and secret_key in {credentials}, or the variables "+
+		return l, g.Errorf("", "no Customer Secret Key is set; set access_key and secret_key in {credentials}, or set the variables "+
 			"OCI_S3_ACCESS_KEY and OCI_S3_SECRET_KEY")
 	}
 	keys, err := object.KeysOf(g, "access_key", "")

@@ -46,7 +46,7 @@ func newIdentity(g source.Grant) (i identity, err error) {
 	case "ecs_role_name":
 		i.roleName = g.String("ecs_role_name")
 	default:
-		err = g.Errorf("", "no keys for OSS are set; set access_key and secret_key, profile or ecs_role_name in {credentials}, or the "+
+		err = g.Errorf("", "no keys for OSS are set; set access_key and secret_key, or profile, or ecs_role_name in {credentials}, or set the "+
 			"variables ALICLOUD_*")
 	}
 	if err != nil {
@@ -103,14 +103,14 @@ func (i *identity) apply(p profile) error {
 		}
 	case "EcsRamRole":
 		if i.roleName = p.RoleName; i.roleName == "" {
-			return errors.New("it has no ram_role_name; set it")
+			return errors.New("the profile has no ram_role_name; set one")
 		}
 		return nil
 	default:
-		return errors.New("its mode is not AK, StsToken, RamRoleArn or EcsRamRole; choose another profile")
+		return errors.New("the mode of the profile is not AK, StsToken, RamRoleArn or EcsRamRole; choose another profile")
 	}
 	if i.keys.AccessKeyID == "" || i.keys.SecretAccessKey == "" {
-		return errors.New("it has no access_key_id or no access_key_secret; set both")
+		return errors.New("the profile lacks access_key_id or access_key_secret; set both")
 	}
 	return object.CheckKeys(i.keys)
 }
@@ -146,5 +146,5 @@ func readProfile(path, name string) (profile, error) {
 			return p, nil
 		}
 	}
-	return profile{}, fmt.Errorf("there is no such profile in %s; check profile", path)
+	return profile{}, fmt.Errorf("%s has no such profile; check the name of the profile", path)
 }

@@ -26,11 +26,11 @@ func Vendor() object.Vendor {
 			Reasons: map[string]string{
 				"UserDisable":                "the account is closed or has unpaid bills",
 				"InvalidSecurityToken":       "the security token is not valid; check it in {credentials}",
-				"SecurityTokenExpired":       "the security token has expired",
+				"SecurityTokenExpired":       "the security token has expired; set a new token",
 				"KmsServiceNotEnabled":       "the object's KMS key cannot be used",
-				"AccessForbidden":            "access is forbidden by a rule of the bucket",
-				"NoSuchVersionId":            "the object has no such version",
-				"InvalidVersionId":           "OSS does not know the version",
+				"AccessForbidden":            "a rule of the bucket forbids the access; change the policy of the bucket",
+				"NoSuchVersionId":            "the object has no such version; check the ID of the version",
+				"InvalidVersionId":           "the ID of the version is not valid; copy the whole ID",
 				"SecondLevelDomainForbidden": "OSS refuses requests with the bucket in the path; check the endpoint in {credentials}",
 			},
 		},
@@ -50,9 +50,9 @@ func table() attr.Table {
 			{Name: "prefix", Type: cty.String, Default: cty.StringVal("env:"), Check: object.Prefix(),
 				Doc: "The folder of the states. Defaults to `env:`."},
 			{Name: "region", Type: cty.String, Env: []string{"ALICLOUD_REGION", "ALICLOUD_DEFAULT_REGION"}, Check: attr.Text(checkRegion),
-				Doc: "The region of the bucket, such as `eu-central-1`. Defaults to the one of the profile, if there is one."},
+				Doc: "The region of the bucket, such as `eu-central-1`. Defaults to the region of the profile."},
 			object.VersionAttr(),
-			source.ChoiceAttr("credentials_name", "oss", "that says who reads"),
+			source.ChoiceAttr("credentials_name", "oss", "to sign in with"),
 		},
 	}
 }
@@ -60,17 +60,17 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "oss",
-		Doc: "Who reads from Alibaba Cloud OSS, with the arguments of the `oss` backend: one of `access_key`, `profile` and " +
-			"`ecs_role_name`. The variables `ALICLOUD_*` fill only the block without a name.",
+		Doc: "Credentials for Alibaba Cloud OSS, with the arguments of the `oss` backend: one of `access_key`, `profile` and `ecs_role_name`. " +
+			"The variables `ALICLOUD_*` fill only the block without a name.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "access_key", Type: cty.String, Group: "identity", Env: []string{"ALICLOUD_ACCESS_KEY", "ALICLOUD_ACCESS_KEY_ID"},
-				Doc: "The ID of an AccessKey pair. It needs `secret_key`."},
+				Doc: "The ID of an AccessKey pair. It requires `secret_key`."},
 			{Name: "secret_key", Type: cty.String, Secrecy: attr.Secret, Group: "identity", RequiredWith: "access_key",
 				Env: []string{"ALICLOUD_SECRET_KEY", "ALICLOUD_ACCESS_KEY_SECRET"}, Doc: "The secret of `access_key`."},
 			{Name: "security_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Group: "identity", RequiredWith: "access_key",
 				Env: []string{"ALICLOUD_SECURITY_TOKEN"},
-				Doc: "The token that belongs to `access_key` if that is a temporary one of STS."},
+				Doc: "The session token, if `access_key` is a temporary key of STS."},
 			{Name: "profile", Type: cty.String, Secrecy: attr.NamesSecret, Group: "identity", EntryInFiles: []string{"shared_credentials_file"},
 				Excludes: []string{"access_key"}, Env: []string{"ALICLOUD_PROFILE"},
 				Doc: "A profile of the Alibaba Cloud CLI. Its mode must be `AK`, `StsToken`, `RamRoleArn` or `EcsRamRole`."},
@@ -87,7 +87,7 @@ func credentials() attr.Table {
 				Doc:      "The ARN of a RAM role to assume for the read."},
 			{Name: "assume_role_session_name", Type: cty.String, Env: []string{"ALICLOUD_ASSUME_ROLE_SESSION_NAME"},
 				RequiredWith: "assume_role_role_arn", Harmless: "It is what the session is called in logs.",
-				Doc: "What the role's session is called in logs. Defaults to `statecrypt`."},
+				Doc: "The name of the role's session in logs. Defaults to `statecrypt`."},
 			{Name: "assume_role_policy", Type: cty.String, RequiredWith: "assume_role_role_arn",
 				Doc: "A policy in JSON that further limits what the session may do."},
 			{Name: "assume_role_session_expiration", Type: cty.Number, Env: []string{"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION"},

@@ -28,7 +28,7 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 	}
 	l.Region, l.Bucket = req.String("region"), req.String("bucket")
 	if l.Region == "" && who.profile == "" { // a profile may contain the region
-		return l, req.Errorf("region", "the region of the bucket is required, such as eu-central-1; set region or ALICLOUD_REGION")
+		return l, req.Errorf("region", "no region is set; set the argument region or the variable ALICLOUD_REGION to the region of the bucket")
 	}
 	l.Connect = func(context.Context) (*s3.Client, error) { return connect(who, endpoint, l.Region, n) }
 	l.Key, err = object.Below(req)
@@ -38,9 +38,9 @@ func locate(req source.Request, g source.Grant, n object.Network) (l object.Loca
 func checkRegion(name string) error {
 	switch {
 	case strings.HasPrefix(name, "oss-"):
-		return errors.New("the name of a region does not begin with oss-, as in eu-central-1")
+		return errors.New("the name of a region does not begin with oss-; remove oss-")
 	case !syntax.IsLabel(name):
-		return errors.New("the name of a region is required, such as cn-hangzhou")
+		return errors.New("this is not the name of a region; set a name like cn-hangzhou")
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func connect(who identity, endpoint *url.URL, region string, n object.Network) (
 		return nil, err
 	}
 	if region = cmp.Or(region, ofProfile); !syntax.IsLabel(region) {
-		return nil, errors.New("the profile has no valid region_id; set region to the region of the bucket")
+		return nil, errors.New("the profile has no valid region_id; set the argument region to the region of the bucket")
 	}
 	if endpoint == nil {
 		endpoint = &url.URL{Scheme: "https", Host: "s3.oss-" + region + ".aliyuncs.com"}

@@ -38,7 +38,7 @@ func (i identity) assume(ctx context.Context, n object.Network, keys aws.Credent
 			{Code: "NoPermission",
 				Text: "access is denied; the identity needs sts:AssumeRole on the role, and the role's trust policy must name the identity"},
 			{Code: "EntityNotExist.Role", Text: "there is no such role"},
-			{Code: "InvalidTimeStamp.Expired", Text: "the clock is wrong"},
+			{Code: "InvalidTimeStamp.Expired", Text: "the clock of this machine is wrong; correct the clock"},
 			{Code: "InvalidAccessKeyId.NotFound InvalidAccessKeyId.Inactive SignatureDoesNotMatch IncompleteSignature",
 				Text: "the keys are not valid"},
 			{Code: "InvalidSecurityToken.Expired InvalidSecurityToken.Malformed InvalidSecurityToken.MismatchWithAccessKey",

@@ -125,8 +125,8 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 		if err := s.unreadable(); err != nil {
 			return nil, err
 		}
-		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used; set them to paths of PEM files, set sslcert and sslkey " +
-			"together, and set sslpassword if sslkey is encrypted")
+		return nil, errors.New("sslcert, sslkey or sslrootcert cannot be used; set them to the paths of PEM files. Set both sslcert and " +
+			"sslkey, or neither. If sslkey is encrypted, set sslpassword")
 	}
 	return nil, errors.New(s.unusable())
 }
@@ -136,20 +136,20 @@ func driverConfig(s settings) (*pgconn.Config, error) {
 // candidates.
 func (s settings) unusable() string {
 	means := map[string]string{
-		"port": "a number from 1 to 65535 is required", "connect_timeout": "a number of seconds is required",
-		"sslcertmode": "disable, allow or require is required", "channel_binding": "disable, prefer or require is required",
-		"target_session_attrs": "any, read-write, read-only, primary, standby or prefer-standby is required",
-		"require_auth":         "names of login methods are required, such as scram-sha-256",
+		"port": "set it to a number from 1 to 65535", "connect_timeout": "set it to a number of seconds",
+		"sslcertmode": "set it to disable, allow or require", "channel_binding": "set it to disable, prefer or require",
+		"target_session_attrs": "set it to any, read-write, read-only, primary, standby or prefer-standby",
+		"require_auth":         "set it to names of login methods like scram-sha-256",
 	}
 	for _, key := range slices.Sorted(maps.Keys(means)) {
 		without := maps.Clone(s)
 		delete(without, key)
 		if _, err := pgconn.ParseConfig(without.driverText()); s[key] != "" && err == nil {
-			what := "in the connection settings, " + key
+			what := "the connection setting " + key
 			if variable := variable(key); variable != "" {
 				what += " (" + variable + " in the environment)"
 			}
-			return what + ": " + means[key]
+			return what + " is not valid; " + means[key]
 		}
 	}
 	return "the connection settings cannot be used; check " + strings.Join(slices.Sorted(maps.Keys(means)), ", ")

@@ -18,22 +18,21 @@ import (
 // https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING
 func parseConnStr(text string) (settings, error) {
 	if strings.ContainsRune(text, 0) {
-		return nil, errors.New("a NUL byte does not belong in a connection string")
+		return nil, errors.New("the connection string contains a NUL byte; remove it")
 	}
 	if strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") {
 		return parseURL(text)
 	}
 	if scheme.MatchString(text) {
-		return nil, errors.New("this URL is for another program; a connection URL begins with postgres:// or postgresql://, such as " +
-			"postgres://user:password@host:5432/db")
+		return nil, errors.New("this URL is for another program; write a URL like postgres://user:password@host:5432/db")
 	}
 	if semicolons.MatchString(text) {
-		return nil, errors.New("this connection string with semicolons is for another program; write pairs separated by spaces, such as " +
+		return nil, errors.New("this connection string with semicolons is for another program; write pairs with spaces between them, like " +
 			"host=db.example.com port=5432 user=tf")
 	}
 	s, err := parseKeywords(text)
 	if host, port, ok := strings.Cut(s["host"], ":"); err == nil && ok && number.MatchString(port) && !strings.Contains(host, "/") {
-		err = errors.New("the host must not include a port; set the port with port=…")
+		err = errors.New("the host includes a port; set the port with port=…")
 	}
 	return s, err
 }
@@ -49,8 +48,8 @@ var urlParts = lazyregexp.New(`^[a-z]+://(?:([^/?#]*)@)?([^/?#@]*)(?:/([^?#]*))?
 
 // parseURL parses a connection URL without net/url, which does not support lists of hosts with ports.
 func parseURL(text string) (settings, error) {
-	errNotURL := errors.New("this is not a connection URL such as postgres://user:password@host:5432/database; encode special characters " +
-		"in the password, such as @ as %40")
+	errNotURL := errors.New("this is not a connection URL like postgres://user:password@host:5432/database; encode special characters in " +
+		"the password (write %40 for @)")
 	parts := urlParts.FindStringSubmatch(text)
 	if parts == nil {
 		return nil, errNotURL
@@ -105,7 +104,7 @@ func parseKeywords(text string) (settings, error) {
 	for rest != "" {
 		key, after, ok := strings.Cut(rest, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" || strings.ContainsFunc(key, unicode.IsSpace) {
-			return nil, errors.New("this is not a URL that begins with postgres://, or a list such as host=… user=… password='…'")
+			return nil, errors.New("this is neither a URL nor a list of settings; write postgres://… or host=… user=… password='…'")
 		}
 		value, left, err := cutValue(strings.TrimLeftFunc(after, unicode.IsSpace))
 		if err != nil {
@@ -141,7 +140,7 @@ func cutValue(text string) (value, rest string, err error) {
 		}
 	}
 	if quoted {
-		return "", "", fmt.Errorf("the closing ' of a quoted value is missing")
+		return "", "", fmt.Errorf("the closing ' of a quoted value is missing; add it")
 	}
 	return b.String(), "", nil
 }

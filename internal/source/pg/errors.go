@@ -21,7 +21,7 @@ import (
 
 var (
 	errPatience    = errors.New("the server did not answer in time; check the network, and that PostgreSQL listens at this host and port")
-	errNotPostgres = errors.New("the server does not respond like PostgreSQL; check host and port")
+	errNotPostgres = errors.New("the server does not respond like PostgreSQL; check the host and the port")
 )
 
 // explain replaces error messages from the server, which may repeat any data, and from the driver, which
@@ -68,18 +68,18 @@ func (c *connection) failure(l *location, err error) error {
 	case isTooLong, errors.Is(err, errTooMuch):
 		return errTooMuch
 	case strings.Contains(text, "server refused TLS connection"):
-		return errors.New("the server does not offer TLS, which sslmode requires, so nothing was sent; set sslmode=disable only if " +
+		return errors.New("the server does not offer TLS, but sslmode requires it; enable TLS on the server. Set sslmode=disable only if " +
 			"nobody else can read the connection")
 	case strings.Contains(text, "require_auth check failed"):
-		return errors.New("the server requests the password in a way that is not allowed, such as in plaintext over an unencrypted or " +
-			"unverified connection, so nothing was sent; set sslmode=verify-full, or require_auth")
+		return errors.New("the server requests the password in a way that is not safe over this connection, so the password was not sent; set " +
+			"sslmode=verify-full, or allow this way with require_auth")
 	case netfail.IsTimeout(err), pgconn.Timeout(err):
 		return errPatience
 	}
 	// An error that is not a network error is a protocol error. Its text may contain server responses.
 	if reason := netfail.KnownReason(anonymous(err), "set sslrootcert in the connection settings"); reason != "" {
 		if l.target.settings["host"] == "" && l.target.settings["hostaddr"] == "" {
-			reason += "; no host is set, so " + defaultHost + " was tried; set the host in conn_str in {credentials}, or in PGHOST"
+			reason += ". No host is set, so " + defaultHost + " was tried; set the host in conn_str in {credentials}, or in PGHOST"
 		}
 		return errors.New(reason)
 	}
@@ -112,7 +112,7 @@ func (c *connection) refusal(l *location, code string) error {
 	if !sqlState.MatchString(code) {
 		return errors.New("the server answered with an error that has no PostgreSQL error code")
 	}
-	return fmt.Errorf("%s (SQLSTATE %s)", c.meaning(l, code), code)
+	return errors.New(answers.Coded(c.meaning(l, code), "SQLSTATE "+code))
 }
 
 func (c *connection) meaning(l *location, code string) string {
@@ -120,8 +120,8 @@ func (c *connection) meaning(l *location, code string) string {
 	return answers.Find([]answers.Row{
 		{Code: "28P01 28000", Unless: c.hasAccount,
 			Text: "the server refused the login, and no password is set; set a password in conn_str in {credentials}"},
-		{Code: "28P01 28000", Text: "the server refused the login; check user, password, database and sslmode in the connection settings, " +
-			"and the server's pg_hba.conf"},
+		{Code: "28P01 28000", Text: "the server refused the login; check the user, the password, the database and sslmode in the connection " +
+			"settings, and the server's pg_hba.conf"},
 		{Code: "3D000", Text: "the server has no such database; check the database name in the connection settings"},
 		{Code: "42P01 3F000", Unless: !strings.Contains(l.schema, "."), Text: "the database has no table " + name +
 			"; set schema_name to the part before the dot, and table_name to the part after it"},
@@ -130,14 +130,15 @@ func (c *connection) meaning(l *location, code string) string {
 		{Code: "42501", Text: "the role is not allowed to read " + name + "; grant CONNECT on the database, USAGE on the schema, and " +
 			"SELECT on the " +
 			"columns name and data"},
-		{Code: "42703", Text: name + " does not have the columns name and data"},
-		{Code: "42883 42804 42846", Text: "the columns name and data of " + name + " do not contain text, unlike the backend's columns"},
-		{Code: "25006", Text: name + " cannot be read without a write, which is not allowed"},
+		{Code: "42703", Text: name + " does not have the columns name and data; check schema_name and table_name"},
+		{Code: "42883 42804 42846", Text: "the columns name and data of " + name + " are not text columns, but those of the backend are; check " +
+			"schema_name and table_name"},
+		{Code: "25006", Text: name + " cannot be read without a write; check whether it is a view that writes"},
 		{Code: "22021 22P05", Text: "the server cannot convert the state, or the workspace's name, to or from UTF-8"},
 		{Code: "53300", Text: "the server has no free connection; try again, or lower -parallelism"},
 		{Code: "57P03", Text: "the server is starting up, shutting down or recovering; try again"},
 		{Code: "57P01 57P02 57P05", Text: "the server ended the connection; try again"},
-		{Code: "57014", Text: "the server cancelled the query, perhaps because of its statement_timeout"},
+		{Code: "57014", Text: "the server cancelled the query; try again, or raise statement_timeout on the server"},
 		{Code: "55P03", Text: name + " is locked by a change to the table; try again"},
 		{Code: "42704 22023 08P01",
 			Text: "the server, or a pooler in front of it, does not accept a parameter in the connection settings"},

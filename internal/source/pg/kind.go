@@ -36,13 +36,13 @@ func table() attr.Table {
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "pg",
-		Doc: "How to reach a PostgreSQL database. In the block without a name, what `conn_str` leaves open comes from the variables and " +
-			"files of libpq, such as `PGPASSWORD` and `~/.pgpass`.",
+		Doc: "How to reach a PostgreSQL database. In the block without a name, the variables and files of libpq complete `conn_str`, for " +
+			"example `PGPASSWORD` and `~/.pgpass`.",
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "conn_str", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Env: []string{connStrVar},
-				Doc: "`postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` " +
-					"defaults to `require`, which does not verify the server, and warns. The password may be in `PGPASSWORD`."},
+				Doc: "`postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` defaults to `require`, so the " +
+					"server is not verified, and each read warns of it. The password may be in `PGPASSWORD`."},
 		},
 	}
 }

@@ -69,7 +69,7 @@ func choose(credentials source.Credentials, name string) (target, error) {
 	if len(t.settings) == 0 {
 		hint := "set conn_str in {credentials}"
 		if g.ReadsEnvironment() {
-			hint += ", or " + connStrVar + ", or libpq variables such as PGHOST"
+			hint += ", or set " + connStrVar + ", or set variables of libpq like PGHOST"
 		}
 		nothing := errors.New("no database is set; " + hint)
 		if g.Found {
@@ -173,7 +173,7 @@ func (s settings) check() error {
 	}
 	for key, value := range s {
 		if strings.ContainsRune(key+value, 0) {
-			return errors.New("a NUL byte does not belong in the connection settings")
+			return errors.New("the connection settings contain a NUL byte; remove it")
 		}
 	}
 	switch s["sslmode"] {
@@ -187,10 +187,10 @@ func (s settings) check() error {
 	switch strings.ToLower(strings.ReplaceAll(s["client_encoding"], "-", "")) {
 	case "", "utf8", "unicode":
 	default:
-		return errors.New("client_encoding must be UTF8 or omitted")
+		return errors.New("client_encoding is not UTF8; remove it")
 	}
 	if strings.Contains(s["hostaddr"], ",") || s["hostaddr"] != "" && strings.Contains(s["host"], ",") {
-		return errors.New("hostaddr supports only one host")
+		return errors.New("hostaddr cannot be used with more than one host; remove hostaddr")
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func isFile(path string) bool {
 // https://www.postgresql.org/docs/current/libpq-pgservice.html
 func readService(path, name string) (settings, error) {
 	if path == "" {
-		return nil, errors.New("service requires servicefile, the path of the connection service file")
+		return nil, errors.New("service is set, but servicefile is not; set servicefile to the path of the connection service file")
 	}
 	data, err := keyfile.ReadText(path)
 	if err != nil {
@@ -319,9 +319,9 @@ func readService(path, name string) (settings, error) {
 	}
 	switch {
 	case s == nil:
-		return nil, fmt.Errorf("the connection service file %q has no such service; check service, or PGSERVICE", path)
+		return nil, fmt.Errorf("the connection service file %q has no such service; check the setting service, or PGSERVICE", path)
 	case s["service"] != "" || s["servicefile"] != "":
-		return nil, fmt.Errorf("the connection service file %q: a service cannot name another service", path)
+		return nil, fmt.Errorf("the connection service file %q: a service names another service; remove that setting", path)
 	}
 	return s, nil
 }

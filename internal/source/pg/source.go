@@ -51,7 +51,7 @@ func (r *run) open(req source.Request) (source.Source, error) {
 	return l, err
 }
 
-const noName = "this is not a valid name in PostgreSQL: it is empty or not text; check whether a variable is empty"
+const noName = "the name is empty or not valid text; check whether a variable is empty"
 
 func isName(s string) bool { return s != "" && isText(s) }
 
@@ -107,7 +107,7 @@ func (l *location) Fetch(ctx context.Context) (*source.Snapshot, error) {
 	case err != nil:
 		return nil, c.explain(limited, l, err)
 	case !found:
-		return nil, &source.MissingError{Detail: fmt.Sprintf("%s has no row with the name %q that this role may see", l.name(), l.row),
+		return nil, &source.MissingError{Detail: fmt.Sprintf("%s has no row with the name %q, or this role may not see the row", l.name(), l.row),
 			CredentialsSent: c.hasAccount}
 	}
 	return &source.Snapshot{Data: data, Warnings: c.warnings()}, nil
@@ -182,13 +182,14 @@ func (l *location) value(result *pgconn.ResultReader) (data []byte, found bool, 
 	switch columns[1].DataTypeOID {
 	case pgtype.TextOID, pgtype.VarcharOID:
 	default:
-		return nil, false, web.Final("the column data of %s does not contain text, unlike the backend's column", l.name())
+		return nil, false, web.Final("the column data of %s is not a text column, but that of the backend is; check schema_name and "+
+			"table_name", l.name())
 	}
 	for result.NextRow() {
 		values := result.Values()
 		switch {
 		case found:
-			return nil, false, web.Final("%s has more than one row with the name %q", l.name(), l.row)
+			return nil, false, web.Final("%s has more than one row with the name %q; keep only one of them", l.name(), l.row)
 		case len(values) != 2:
 			return nil, false, errNotPostgres
 		}

@@ -70,10 +70,10 @@ func (l *location) tokenFor(u *url.URL) (string, error) {
 func checkURL(u *url.URL) error {
 	switch path := strings.Trim(u.Path, "/"); {
 	case u.Scheme != "https":
-		return errors.New("the URL must begin with https://")
+		return errors.New("the URL does not begin with https://; use https")
 	case path != "" && path != "app" && !strings.HasPrefix(path, "app/"):
-		return errors.New("the URL of a host is required, such as https://app.terraform.io/, or that of an organization or workspace there, " +
-			"as a browser shows it: https://app.terraform.io/app/acme/")
+		return errors.New("this is not the URL of a host, an organization or a workspace; write a URL like https://app.terraform.io/ or " +
+			"https://app.terraform.io/app/acme/")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (x *exchange) get(ctx context.Context, from *url.URL, accept string, read f
 	x.asked, x.tokenSent = from, false
 	asks := web.Wire{
 		Patience: x.patience, Transport: x, Redirects: true, Backoff: wait,
-		Trust: "set client_ca_certificate_pem in {credentials}, with this URL as its url",
+		Trust: "set client_ca_certificate_pem in {credentials} for this URL",
 	}
 	header := http.Header{"Accept": {accept}, "Accept-Encoding": {"identity"}}
 	return asks.Get(ctx, from, header, func(resp *http.Response) error {
@@ -105,7 +105,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-var errLong = errors.New("the answer is longer than any answer of the HCP Terraform API; check hostname")
+var errLong = errors.New("the answer is longer than any answer of the HCP Terraform API; check the argument hostname")
 
 // readJSON reads a document of at most limit bytes, decodes its JSON into *into, and returns the size of the
 // document. If the document is larger, it returns the error tooLarge.
@@ -115,7 +115,7 @@ func readJSON(resp *http.Response, limit int64, tooLarge error, into any) (int64
 		return 0, web.Final("%w", tooLarge)
 	}
 	if err == nil && json.Unmarshal(data, into) != nil {
-		err = web.Final("the answer does not come from the HCP Terraform API; check hostname")
+		err = web.Final("the answer does not come from the HCP Terraform API; check the argument hostname")
 	}
 	return int64(len(data)), err
 }

@@ -30,13 +30,14 @@ func table() attr.Table {
 			"The token is set in `credentials`, or is that of the CLIs.",
 		Attrs: []attr.Attr{
 			{Name: "hostname", Type: cty.String, Env: []string{"TF_CLOUD_HOSTNAME"}, Default: cty.StringVal("app.terraform.io"),
-				Check: attr.Is(isHost, "the name of a host is required, such as app.terraform.io or tfe.example.com:8443, without https:// and "+
-					"without a path"),
-				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's backends " +
+				Check: attr.Is(isHost, "this is not the name of a host; write a name like app.terraform.io or tfe.example.com:8443, without https:// "+
+					"and without a path"),
+				Doc: "The host of the service, with its port unless that is 443. Defaults to `app.terraform.io`, as in Terraform. OpenTofu's " +
+					"backends " +
 					"have no default."},
 			{Name: "organization", Type: cty.String, Required: true, Env: []string{"TF_CLOUD_ORGANIZATION"},
-				Check: attr.Is(isName, "this is not a valid organization name; copy the name from the organization's address, such as "+
-					"acme in app.terraform.io/app/acme"),
+				Check: attr.Is(isName, "this is not a valid organization name; copy the name from the organization's address (acme in "+
+					"app.terraform.io/app/acme)"),
 				Doc: "The organization that the workspace belongs to."},
 			{
 				Name: "workspaces",
@@ -44,13 +45,14 @@ func table() attr.Table {
 					"`tags`.",
 				Attrs: []attr.Attr{
 					{Name: "name", Type: cty.String, Required: true, Excludes: []string{"prefix"},
-						Doc: "The name of the workspace. `workspace` is then left out."},
+						Doc: "The name of the only workspace. The argument `workspace` is then left out."},
 					{Name: "prefix", Type: cty.String,
-						Doc: "What is put before `workspace`, unless that begins with it. There is no workspace `default` then."},
+						Doc: "The prefix of the names of the workspaces. It is put before `workspace`, unless that begins with it. There is no workspace " +
+							"`default` then."},
 				},
 			},
 			{Name: "state_version", Type: cty.String, Form: attr.Version,
-				Check: attr.Is(isVersion, "the ID of a state version is required, which begins with sv-, such as sv-g4rqST72reoHMM5a"),
+				Check: attr.Is(isVersion, "this is not the ID of a state version; write an ID like sv-g4rqST72reoHMM5a"),
 				Doc: "The ID of the state version to read, such as `sv-g4rqST72reoHMM5a`, instead of the current one. It must be one of this " +
 					"workspace."},
 			{Name: "outputs_only", Type: cty.Bool, Excludes: []string{"state_version"},
@@ -69,8 +71,8 @@ func credentials(variables ...string) attr.Table {
 			"files of the CLIs, such as those that `terraform login` writes.",
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
-				Doc: "What the block is for: `https://app.terraform.io/`, `…/app/acme/` for an organization, or `…/app/acme/workspaces/network` " +
-					"for a workspace. Of several blocks, the one with the longest path is used."},
+				Doc: "The URL that the block covers: `https://app.terraform.io/` for a host, `…/app/acme/` for an organization, or " +
+					"`…/app/acme/workspaces/network` for a workspace. Of several blocks, the one with the longest path is used."},
 			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`. Defaults to `TF_TOKEN_<host>`."},
 			{Name: "client_ca_certificate_pem", Type: cty.String, Check: attr.Text(web.CheckAuthorities),

@@ -75,8 +75,8 @@ func (x *exchange) readOutputs(ctx context.Context, service *url.URL, w *workspa
 			continue
 		}
 		if sensitive++; sensitive > maxSensitive {
-			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, each of which requires a request; remove "+
-				"outputs_only to read the state", maxSensitive)
+			return nil, fmt.Errorf("the workspace has more than %d sensitive outputs, and each requires a request; remove outputs_only to read "+
+				"the state", maxSensitive)
 		}
 		if list[i].Attributes.Value, err = x.readOutput(ctx, service, o); err != nil {
 			return nil, err
@@ -99,8 +99,7 @@ func (x *exchange) checkNone(ctx context.Context, service *url.URL, w *workspace
 		if _, missing := source.IsMissing(err); missing {
 			return err
 		}
-		return fmt.Errorf("the service lists no outputs, perhaps because the state is encrypted, but the state cannot be read to find "+
-			"out: %w", err)
+		return fmt.Errorf("the service lists no outputs, perhaps because the state is encrypted. The state itself cannot be read: %w", err)
 	}
 	return checkEmpty(data)
 }
@@ -128,8 +127,8 @@ func checkEmpty(data []byte) error {
 		return errors.New("the service lists no outputs, and the state is not a plaintext state of version 4; remove outputs_only to " +
 			"read the state")
 	case !readable || len(outputs) > 0:
-		return errors.New("the service lists no outputs, although the state has outputs; try again if the state was just written, " +
-			"otherwise remove outputs_only to read the state")
+		return errors.New("the service lists no outputs, although the state has outputs; if the state was just written, try again. Otherwise, " +
+			"remove outputs_only to read the state")
 	}
 	return nil
 }
@@ -213,9 +212,8 @@ func (x *exchange) stateOf(outputs []output) ([]byte, error) {
 		case twice:
 			return nil, errors.New("the service lists two outputs with the same name")
 		case len(a.DetailedType) == 0 || string(a.DetailedType) == "null":
-			return nil, errors.New("the service does not return the exact types of the outputs (OTF never does, and HCP Terraform does " +
-				`not if Terraform before 1.3 wrote the state); remove outputs_only to read the state, which requires "Read" for the ` +
-				"workspace's state versions")
+			return nil, errors.New("the service does not return the exact types of the outputs; remove outputs_only to read the state " +
+				`itself. The token then needs "Read" for the workspace's state versions`)
 		case len(a.Value) == 0:
 			return nil, errors.New("the service lists an output without a value")
 		}

@@ -44,9 +44,10 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 	})
 	switch code := statusOf(err); {
 	case code == http.StatusNotFound:
-		return nil, fmt.Errorf("%s offers no Terraform services (404 Not Found); check hostname", x.origin())
+		return nil, fmt.Errorf("%s offers no Terraform services (404 Not Found); check the argument hostname", x.origin())
 	case code != 0:
-		return nil, fmt.Errorf("could not discover the services of %s, which answered %s", x.origin(), web.Status(code))
+		return nil, fmt.Errorf("%s answered %s to the request for its list of services; check the argument "+
+			"hostname", x.origin(), web.Status(code))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.origin(), err)
 	}
@@ -57,7 +58,7 @@ func (l *location) discover(ctx context.Context) (*url.URL, error) {
 			return x.parseService(text)
 		}
 	}
-	return nil, fmt.Errorf("%s offers no service for states (tfe.v2 or state.v2); check hostname", x.origin())
+	return nil, fmt.Errorf("%s offers no service for states (tfe.v2 or state.v2); check the argument hostname", x.origin())
 }
 
 // parseService parses the URL of a service, which may be relative to the URL of the document.
@@ -85,17 +86,17 @@ func (l *location) checkToken(service *url.URL) error {
 	if service.Host == l.host {
 		add := ", or add a token to {settings}"
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
-			add = "; " + missed
+			add = ". This host has no token in a block: " + missed
 		}
 		set := "set the variable " + variable(l.host) + ", or run"
 		if strings.Contains(l.host, ":") { // no shell allows a colon in a variable name
 			set = "run"
 		}
-		return fault.Known(fmt.Errorf("there is no token for %s; %s terraform login or tofu login%s%s", l.host, set, l.tokens.trouble(), add),
+		return fault.Known(fmt.Errorf("there is no token for %s%s; %s terraform login or tofu login%s", l.host, l.tokens.trouble(), set, add),
 			l.noToken(service))
 	}
-	return fault.Known(fmt.Errorf("the API of %s is at %s, but a token for one host is not sent to another host; if this address is "+
-		"correct, add its token to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
+	return fault.Known(fmt.Errorf("the API of %s is at %s, but a token for one host is not sent to another host; if that host may receive a "+
+		"token, add one for it to {settings}", l.host, outside.Line(source.Origin(service), maxHost)), l.noToken(service))
 }
 
 // noToken returns the error for a server for which no block has a token.

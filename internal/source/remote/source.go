@@ -93,11 +93,12 @@ func workspaceName(req source.Request) (string, error) {
 	isDefault := req.OtherWorkspace() == ""
 	switch {
 	case name != "" && !isDefault && req.Workspace != name:
-		return "", req.Errorf("workspaces", "name selects the only workspace; remove workspace, or set prefix instead of name")
+		return "", req.Errorf("workspaces", "name in workspaces selects the only workspace; remove the argument workspace, or set prefix "+
+			"instead of name")
 	case name != "":
 		return name, nil
 	case isDefault:
-		return "", req.Errorf("workspaces", "no workspace is set; set name in workspaces, or set workspace if prefix is set")
+		return "", req.Errorf("workspaces", "no workspace is set; set name in workspaces. If prefix is set, set the argument workspace")
 	case strings.HasPrefix(req.Workspace, prefix): // the backend does not add the prefix twice
 		return req.Workspace, nil
 	default:

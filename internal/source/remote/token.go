@@ -55,7 +55,7 @@ func (t *cliTokens) trouble() string {
 	if len(t.bad) == 0 {
 		return ""
 	}
-	return "; these CLI files cannot be read: " + strings.Join(t.bad, ", ")
+	return ", and these CLI files cannot be read: " + strings.Join(t.bad, ", ")
 }
 
 // variable returns the name of the environment variable with the token for a host. Dots and hyphens are
@@ -171,7 +171,7 @@ func parseHCL(text []byte) (map[string]string, error) {
 	}
 	file, err := parser.ParseDontErrorOnDuplicateKeys(text) // like Terraform; OpenTofu refuses duplicates
 	if err != nil {
-		return nil, errors.New("its syntax is not valid; correct the file, or run terraform login")
+		return nil, errors.New("its syntax is not valid")
 	}
 	tokens := map[string]string{}
 	if root, ok := file.Node.(*ast.ObjectList); ok {

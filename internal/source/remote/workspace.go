@@ -59,14 +59,13 @@ func (x *exchange) readWorkspace(ctx context.Context, service *url.URL) (*worksp
 	err := x.getDocument(ctx, at(service, "organizations", x.organization, "workspaces", x.workspace), &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
-			return fmt.Errorf("there is no workspace %s in the organization %s, or the token has no access to it (%s answered %s); check "+
-				"both names, "+
-				"and give the token's team a permission on the workspace", x.workspace, x.organization, x.origin(), web.Status(code))
+			return fmt.Errorf("there is no workspace %s in the organization %s, or the token has no access to it (%s answered %s); check both "+
+				"names, and give the token's team access to the workspace", x.workspace, x.organization, x.origin(), web.Status(code))
 		})
 	}
 	w := &answer.Data
 	if !isID(w.ID) {
-		return nil, fmt.Errorf("%s answered the request for the workspace without a workspace", x.origin())
+		return nil, fmt.Errorf("the answer of %s to the request for the workspace contains no workspace", x.origin())
 	}
 	return w, nil
 }
@@ -145,12 +144,12 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	err := x.getDocument(ctx, from, &answer)
 	if err != nil {
 		return nil, x.fail(err, func(code int) error {
-			instead := ", or set outputs_only if it can read only the outputs"
+			instead := ". If the token may read only outputs, set outputs_only"
 			if x.outputsOnly {
 				instead = ""
 			}
-			denied := fmt.Errorf("the token is not allowed to read the states of the workspace (%s answered %s); give its team \"Read\" for the "+
-				"workspace's state versions%s", x.origin(), web.Status(code), instead)
+			denied := fmt.Errorf("the token is not allowed to read the states of the workspace (%s answered %s); give the token's team \"Read\" "+
+				"for the workspace's state versions%s", x.origin(), web.Status(code), instead)
 			switch {
 			case x.version != "":
 				return fmt.Errorf("there is no state version %s, or the token is not allowed to read it (%s answered %s); "+
@@ -165,7 +164,7 @@ func (x *exchange) readVersion(ctx context.Context, service *url.URL, w *workspa
 	v := &answer.Data
 	switch of := v.Relationships.Workspace.id(); {
 	case !isID(v.ID):
-		return nil, fmt.Errorf("%s answered the request for the state version without a state version", x.origin())
+		return nil, fmt.Errorf("the answer of %s to the request for the state version contains no state version", x.origin())
 	case x.version == "" && (of == "" || of == w.ID):
 		return v, nil
 	case x.version == "":
@@ -193,7 +192,7 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 	if text == "" {
 		is := ""
 		if s := v.Attributes.Status; s != "finalized" && statusPattern.MatchString(s) {
-			is = ", which is " + s
+			is = ": its status is " + s
 		}
 		return nil, fmt.Errorf("the service returned no URL for the state version %s%s", v.ID, is)
 	}

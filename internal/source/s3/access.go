@@ -36,7 +36,7 @@ func newAccess(g source.Grant, n object.Network, region string) (access, error) 
 	endpoints, _ := g.Block("endpoints")
 	a := access{Grant: g, settings: settings, endpoint: recognize.WithScheme(endpoints.String("s3")), network: n}
 	if a.endpoint != "" && (g.Bool("use_fips_endpoint") || g.Bool("use_dualstack_endpoint")) {
-		err = g.Errorf("endpoints", "an endpoint for s3 cannot be set together with use_fips_endpoint or use_dualstack_endpoint")
+		err = g.Errorf("endpoints", "an endpoint for s3 is set together with use_fips_endpoint or use_dualstack_endpoint; remove one of them")
 	}
 	return a, err
 }

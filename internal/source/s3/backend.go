@@ -41,16 +41,17 @@ func Backend() attr.Table {
 		t.Attrs = append(t.Attrs, a)
 	}
 	t.Attrs = append(t.Attrs, []attr.Attr{
-		{Name: "encrypt", Type: cty.Bool, Doc: "Have the store encrypt the objects, too: with its own key, `kms_key_id` or " +
+		{Name: "encrypt", Type: cty.Bool, Doc: "Whether the store encrypts the objects, too: with its own key, `kms_key_id` or " +
 			"`sse_customer_key`." + both},
-		{Name: "kms_key_id", Type: cty.String, Excludes: []string{customerKeyAttr}, Doc: "The key of AWS KMS that the store encrypts with."},
+		{Name: "kms_key_id", Type: cty.String, Excludes: []string{customerKeyAttr}, Doc: "The AWS KMS key that the store encrypts the objects " +
+			"with."},
 		{Name: "acl", Type: cty.String, Doc: "The canned ACL of the objects." + both},
 		{Name: "state_tags", Type: cty.Map(cty.String), Doc: "Tags of the state."},
 		{Name: "lock_tags", Type: cty.Map(cty.String), Doc: "Tags of the lock."},
 		{Name: "use_lockfile", Type: cty.Bool, Doc: "Lock with the object `<key>.tflock`. Defaults to `true` without `dynamodb_table`, and " +
 			"otherwise to `false`."},
-		{Name: "dynamodb_table", Type: cty.String, Doc: "The table that has the lock, and the digest of the state."},
-		{Name: "locks", Type: cty.String, Check: attr.Is(harmless.OneOf("unproven"), `"unproven" is the only possible value`),
+		{Name: "dynamodb_table", Type: cty.String, Doc: "The DynamoDB table with the lock and the digest of the state."},
+		{Name: "locks", Type: cty.String, Check: attr.Is(harmless.OneOf("unproven"), `the only possible value is "unproven"`),
 			Doc: "`unproven` allows a store on which two runs may get the lock at once."},
 	}...)
 	return t

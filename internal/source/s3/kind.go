@@ -37,8 +37,8 @@ func Vendor() object.Vendor {
 func table() attr.Table {
 	return attr.Table{
 		Name: "s3",
-		Doc: "Reads the state from Amazon S3 or a compatible store, as the `s3` backend writes it, with one `GetObject`. Who reads, and at " +
-			"which endpoint, is set in `credentials`, in the provider block.",
+		Doc: "Reads the state from Amazon S3 or a compatible store, as the `s3` backend writes it, with one `GetObject`. The identity and the " +
+			"endpoint are set in `credentials`, in the provider block.",
 		Attrs: []attr.Attr{
 			{Name: "bucket", Type: cty.String, Required: true, Doc: "The name of the bucket, or the ARN of an access point."},
 			{Name: "key", Type: cty.String, Required: true, Check: attr.Text(object.CheckKey),
@@ -47,12 +47,12 @@ func table() attr.Table {
 				Doc: "The region of the bucket, such as `eu-west-1`."},
 			{Name: "workspace_key_prefix", Type: cty.String, Default: cty.StringVal("env:"),
 				Check: attr.Is(func(prefix string) bool { return strings.Trim(prefix, "/") == prefix }, noSlash),
-				Doc: "What the keys of workspaces other than `default` begin with: they are `<workspace_key_prefix>/<workspace>/<key>`. " +
+				Doc: "The first part of the keys of workspaces other than `default`: `<workspace_key_prefix>/<workspace>/<key>`. " +
 					"Defaults to `env:`."},
 			{Name: "version_id", Type: cty.String, Form: attr.Version, Check: attr.Is(object.IsVersion, object.NoVersion),
 				Doc: "The ID of a version of the object, in a bucket that keeps versions. Defaults to the current one. It requires " +
 					"`s3:GetObjectVersion`."},
-			source.ChoiceAttr("credentials_name", "s3", "that says who reads"),
+			source.ChoiceAttr("credentials_name", "s3", "to sign in with"),
 		},
 	}
 }
@@ -67,34 +67,34 @@ const (
 	customerKeyAttr = "sse_customer_key"
 )
 
-const noEndpoint = "a URL such as https://s3.example.com is required, without user name, password or query"
+const noEndpoint = "this is not the URL of an endpoint; set a URL like https://s3.example.com, without a user name, a password or a query"
 
 func credentials() attr.Table {
 	return attr.Table{
 		Name: "s3",
-		Doc: "Who reads from S3, and at which endpoint, with the arguments of the `s3` backend. Without credentials here, they come from " +
-			"where every AWS SDK looks.",
+		Doc: "Credentials and endpoints for S3, with the arguments of the `s3` backend. Without credentials here, the usual sources of the AWS " +
+			"SDKs apply.",
 		Attrs: slices.Concat([]attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: customerKeyAttr, Type: cty.String, Secrecy: attr.Secret, Env: []string{customerKeyVar}, Harmless: harmless.Secret,
 				Check: source.CustomerKeyCheck(),
-				Doc: "The key of 32 bytes, in base64, of objects that are encrypted with a key of yours (SSE-C). It is sent with every " +
-					"read, and only over TLS."},
+				Doc: "The key of objects that are encrypted with your own key (SSE-C): 32 bytes in base64. It is sent with every read, and only over " +
+					"TLS."},
 			{Name: "use_path_style", Type: cty.Bool,
-				Doc: "Whether to request `https://<endpoint>/<bucket>/<key>` in place of `https://<bucket>.<endpoint>/<key>`, as " +
-					"stores other than AWS may need it. Defaults to `false`."},
+				Doc: "Whether to request `https://<endpoint>/<bucket>/<key>` in place of `https://<bucket>.<endpoint>/<key>`, for stores that need " +
+					"it. Defaults to `false`."},
 			{Name: "skip_s3_checksum", Type: cty.Bool,
-				Doc: "Whether to leave out the checksum of the answer, for stores other than AWS that get it wrong. Defaults to `false`."},
+				Doc: "Whether to request no checksum of the answer, for stores that calculate another one than AWS. Defaults to `false`."},
 			{Name: "skip_region_validation", Type: cty.Bool,
-				Doc: "Accepted as in the backend. Names of regions are never looked up in a list, whatever this says."},
+				Doc: "Accepted as in the backend, but without effect: names of regions are never looked up in a list."},
 		}, awsauth.CredentialAttrs("S3"), awsauth.NetworkAttrs("state", attr.Attr{
 			Name: "endpoints", Default: cty.EmptyObjectVal, Doc: "Endpoints in place of AWS's own.", Attrs: []attr.Attr{
 				{Name: "s3", Type: cty.String, Env: []string{endpointVar, oldEndpointVar, "AWS_ENDPOINT_URL"},
 					Check: attr.Is(recognize.IsEndpoint, noEndpoint),
-					Doc:   "The URL of S3, or of a store that speaks its protocol. The variables count without an `endpoints` block as well."},
-				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The " +
-					"variables count without an `endpoints` block as well."},
-				{Name: "iam", Type: cty.String, Doc: "Accepted as in the backend. AWS IAM is never called."},
+					Doc:   "The URL of S3, or of a store that speaks its protocol. The variables also apply without an `endpoints` block."},
+				{Name: "sts", Type: cty.String, Env: []string{stsVar, oldSTSVar}, Doc: "The URL of AWS STS, which assumes roles. The variables also " +
+					"apply without an `endpoints` block."},
+				{Name: "iam", Type: cty.String, Doc: "Accepted as in the backend, but without effect: AWS IAM is never called."},
 			},
 		})),
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/object"
 )
 
-const noSlash = "it must not begin or end with a slash; remove the slash"
+const noSlash = "the value begins or ends with a slash; remove the slash"
 
 var zone = lazyregexp.New(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$`)
 
@@ -47,7 +47,7 @@ var (
 func checkRegion(name string) error {
 	switch {
 	case len(name) > 63 || !regionName.MatchString(name):
-		return errors.New("the name of a region is required, such as eu-west-1")
+		return errors.New("this is not the name of a region; set a name like eu-west-1")
 	case zone.MatchString(name):
 		return errors.New("this is the name of an availability zone; remove the letter at its end to get the name of the region")
 	}
@@ -63,9 +63,9 @@ func checkBucket(name, region string) error {
 	a, err := arn.Parse(name)
 	switch {
 	case err != nil || a.Service != "s3" || len(a.Resource) > 62 || !accessPoint.MatchString(a.Resource):
-		return errors.New("the name of a bucket or the ARN of an access point is required")
+		return errors.New("this is neither the name of a bucket nor the ARN of an access point; copy the whole name or ARN")
 	case a.Region != region:
-		return errors.New("the access point is not in the region that is set; correct region")
+		return errors.New("the ARN of the access point and the argument region name different regions; correct one of them")
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func (s *state) Prove(ctx context.Context) error {
 	replace := func(ctx context.Context, b *found) (string, error) {
 		etag, err := s.put(ctx, name, []byte(objects.ProofText), b)
 		if errors.Is(err, store.ErrDenied) {
-			err = fmt.Errorf("could not test on this blob whether the server prevents one run from overwriting another: %w", err)
+			err = fmt.Errorf("could not test with this blob whether the server keeps runs from overwriting each other: %w", err)
 		}
 		return etag, err
 	}
@@ -231,8 +231,8 @@ func (s *state) proveLease(ctx context.Context) error {
 	}
 	if err == nil {
 		_ = s.lease(ctx, s.key, nil, map[string]string{"action": "release", "id": another}) // a remaining lock is reported later
-		err = errors.New("the server grants a lease that someone else holds, so two runs could both hold the lock; keep the state " +
-			"elsewhere")
+		err = errors.New("the server grants a lease that someone else holds, so two runs could both hold the lock; keep the state on another " +
+			"server")
 	}
 	return err
 }

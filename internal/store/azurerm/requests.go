@@ -119,7 +119,7 @@ func (c *container) head(ctx context.Context, name string) (*found, error) {
 	case err != nil:
 		return nil, c.failed(ctx, name, err)
 	case p.ETag == nil || p.BlobType == nil:
-		return nil, c.failed(ctx, name, web.Final("the answer does not come from Azure Storage; check any proxy and blob_endpoint"))
+		return nil, c.failed(ctx, name, web.Final("the answer does not come from Azure Storage; check the proxy settings and blob_endpoint"))
 	}
 	b := &found{there: true, etag: strong(p.ETag), size: value(p.ContentLength), leased: value(p.LeaseStatus) == "locked",
 		metadata: map[string]*string{}, tags: value(p.TagCount), changed: value(p.LastModified),
@@ -188,7 +188,7 @@ func (s *state) put(ctx context.Context, name string, data []byte, b *found) (et
 	}
 	answer, err := client.Upload(ctx, content{bytes.NewReader(data)}, o)
 	if err == nil && answer.ETag == nil {
-		err = web.Final("the answer does not contain the blob's new version (ETag); check any proxy and blob_endpoint")
+		err = web.Final("the answer does not contain the blob's new version (ETag); check the proxy settings and blob_endpoint")
 	}
 	return strong(answer.ETag), s.failed(ctx, name, err)
 }
@@ -352,7 +352,7 @@ func namesIn(data []byte) (names []string, next string, err error) {
 		NextMarker string
 	}
 	if xml.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &page) != nil {
-		return nil, "", web.Final("the answer is not a list from Azure Storage; check any proxy and blob_endpoint")
+		return nil, "", web.Final("the answer is not a list from Azure Storage; check the proxy settings and blob_endpoint")
 	}
 	for _, b := range page.Blobs.Blob {
 		name := b.Name.Text

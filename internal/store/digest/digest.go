@@ -44,8 +44,8 @@ func (s *State) Read(ctx context.Context) ([]byte, store.Version, error) {
 	sum, there, err := s.Get(ctx)
 	if data == nil {
 		if err == nil && there {
-			err = fmt.Errorf("the bucket has no object %q, but the table %q has its digest; restore the object or, if the state should "+
-				"not exist, delete the item %q from the table", s.Object, s.Table, s.Name)
+			err = fmt.Errorf("the bucket has no object %q, but the table %q has its digest; restore the object. If the state should not exist, "+
+				"delete the item %q from the table", s.Object, s.Table, s.Name)
 		}
 		return nil, version, err
 	}

@@ -58,8 +58,8 @@ func (s *files) State(name string) (store.State, error) {
 	dir, base := filepath.Split(path)
 	const longest = 255 - len(".01234567.unwritten") // in bytes, with room for the longer names of related files
 	if len(base) > longest {
-		return nil, s.Errorf("path", "the name of the file has %d bytes, but at most %d are possible, because files next to it have "+
-			"longer names",
+		return nil, s.Errorf("path", "the name of the file has %d bytes, but at most %d are possible, because files next to it have longer "+
+			"names; choose a shorter name",
 			len(base), longest)
 	}
 	info := filepath.Join(dir, "."+strings.TrimPrefix(base, ".")+".lock.info") // the name that Terraform and OpenTofu use
@@ -418,7 +418,7 @@ func (s *state) openFile(flags int) (*os.File, error) { return openRegular(s.pat
 // openRegular opens a regular file. It returns an error for other files, because opening a pipe would block.
 func openRegular(path string, flags int) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file; name a regular file")
+		return nil, errors.New("it is not a regular file; set the path of a regular file")
 	}
 	return os.OpenFile(path, flags, 0o600)
 }
@@ -478,8 +478,8 @@ func (s *state) noteLeft(ctx context.Context) {
 		return
 	}
 	left := s.inInfo()
-	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s for %s, but ended without releasing the lock, so its changes may be "+
-		"missing from the "+
+	notice.Show(ctx, fmt.Sprintf("%s held the lock of %s since %s for %s, but ended without releasing the lock, so changes of that run may "+
+		"be missing from the "+
 		"state", outside.Quoted(cmp.Or(left.Who, "someone"), 100), outside.Quoted(s.path, 300), outside.Quoted(left.Created, 100),
 		outside.Quoted(left.Operation, 100)))
 }

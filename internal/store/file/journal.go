@@ -28,8 +28,8 @@ func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinis
 func (s *state) notFinished() error {
 	path := outside.Quoted(s.path, 300)
 	if journal := journalOf(s.path); !recognize.Exists(journal) {
-		return fmt.Errorf("a write to %s was not finished, and %s, which is required to finish the write, is missing; put that file "+
-			"back, or restore the state, for example from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
+		return fmt.Errorf("a write to %s was not finished, and the file %s with the new state is missing; put that file back, or restore the "+
+			"state, for example from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
 	}
 	return fmt.Errorf("a write to %s was not finished; the next command that locks the state will finish it", path)
 }
@@ -146,8 +146,8 @@ func (s *state) complete(ctx context.Context) error {
 		if err := replace.Name(ctx, kept, data); err != nil {
 			return failed(kept, err)
 		}
-		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and someone else has changed the file since, so it was not "+
-			"overwritten; the unwritten state is in %s, encrypted", outside.Quoted(s.path, 300), outside.Quoted(kept, 300)))
+		notice.Show(ctx, fmt.Sprintf("a write to %s was not finished, and someone else has changed the file since, so it was not overwritten; "+
+			"the unwritten state is encrypted in %s", outside.Quoted(s.path, 300), outside.Quoted(kept, 300)))
 	}
 	return failed(s.journal, os.Remove(s.journal))
 }

@@ -73,7 +73,7 @@ func (b *bucket) State(name string) (store.State, error) {
 	}
 	base := strings.TrimSuffix(object, stateSuffix)
 	if !gcssource.IsObjectName(object) || !gcssource.IsObjectName(base+objects.ProofSuffix) {
-		return nil, b.Errorf("prefix", "it is not a valid object name; use at most 1024 bytes of printable UTF-8")
+		return nil, b.Errorf("prefix", "the prefix is not a valid object name; use at most 1024 bytes of printable UTF-8")
 	}
 	s := &state{bucket: b, proof: base + objects.ProofSuffix}
 	lock := base + objects.LockSuffix
@@ -88,7 +88,7 @@ func (b *bucket) State(name string) (store.State, error) {
 func (b *bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	names, err := b.list(ctx, prefix)
 	if own := b.String("prefix"); slices.Contains(names, own) && strings.HasSuffix(own, stateSuffix) {
-		err = fmt.Errorf("the bucket has an object with the name %q, which is also the prefix in the block; set another prefix", own)
+		err = fmt.Errorf("the prefix in the block, %q, is also the name of an object in the bucket; set another prefix", own)
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, stateSuffix) }), err
 }

@@ -60,7 +60,7 @@ func (b *bucket) upload(ctx context.Context, name string, data []byte, match str
 	}
 	r := request{
 		method: http.MethodPost, header: header, object: name, does: "writing the object",
-		right: "storage.objects.create and storage.objects.delete, which replaces objects, on the bucket to the account of the block",
+		right: "storage.objects.create and storage.objects.delete on the bucket to the account of the block",
 	}
 	if len(data) > b.part {
 		query.Set("uploadType", "resumable")
@@ -111,7 +111,7 @@ func (b *bucket) uploadParts(ctx context.Context, r request, data []byte) (done 
 		return done, err
 	}
 	if session == nil || source.Origin(session) != source.Origin(r.to) {
-		return done, errors.New("the service names another server for the upload, so nothing was sent there; check storage_custom_endpoint")
+		return done, errors.New("the service names another server for the upload; check storage_custom_endpoint")
 	}
 	r.method, r.to = http.MethodPut, session
 	for sent, tries := 0, 0; ; {

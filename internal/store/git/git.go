@@ -50,7 +50,7 @@ func open(s store.Settings) (store.Store, error) {
 	for _, part := range []string{"author_name", "author_email"} {
 		text := s.String(part)
 		if strings.ContainsAny(text, "<>\r\n\x00") || text != "" && strings.Trim(text, ` .,:;"\'`) == "" {
-			const why = "git does not accept this name, because it contains < or > or a line break, or consists of punctuation"
+			const why = "git does not accept this value, because it contains <, > or a line break, or only punctuation; correct it"
 			err = errors.Join(err, s.Errorf(part, "%w", errors.New(why)))
 		}
 	}
@@ -72,7 +72,8 @@ func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
 	if err == nil {
 		if err = gitsource.CheckBranch("locks/" + name); err != nil {
-			err = fmt.Errorf("the branch locks/%s, which locks the state, is not a valid branch name: %w", outside.Line(name, 300), err)
+			err = fmt.Errorf("the branch locks/%s would lock the state, but git does not allow this name: %w; choose another "+
+				"path", outside.Line(name, 300), err)
 		}
 	}
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside
 	found, err := v.Fetch(ctx, s.server.Branch, s.name, limit, beside...)
 	if none, ok := errors.AsType[*gitsource.NoBranchError](err); ok {
 		if !none.Empty && !s.Bool("create_ref") {
-			return nil, fmt.Errorf("the branch is only created with create_ref = true: %w", err)
+			return nil, fmt.Errorf("the branch does not exist, and wrap creates it only with create_ref = true: %w", err)
 		}
 		return &gitsource.Found{}, nil
 	}
@@ -235,8 +236,8 @@ type change struct {
 }
 
 // errUntrue means that the server reports commits that it does not have.
-var errUntrue = errors.New("the server confirmed the commit, but the branch does not contain it, because the server stores nothing, or " +
-	"someone force-pushes to the branch")
+var errUntrue = errors.New("the server confirmed the commit, but the branch does not contain it; check that the server stores commits, " +
+	"and that nobody force-pushes to the branch")
 
 // attempt pushes one commit. If it fails, again reports whether another attempt may succeed.
 func (c *change) attempt(ctx context.Context, v *gitsource.Visit) (next store.Version, again bool, err error) {
@@ -413,8 +414,8 @@ func (s *state) begin(ctx context.Context, v *gitsource.Visit) (again bool, err 
 
 // isDefault returns advice about a lock whose branch is the default branch.
 func isDefault(branch string) string {
-	return fmt.Sprintf("the lock %s is the default branch of the repository, so the server does not remove it, and new clones check it "+
-		"out; make another branch the default branch", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))
+	return fmt.Sprintf("the lock %s is the default branch of the repository, so the server does not remove it; make another branch the "+
+		"default branch", outside.Quoted(strings.TrimPrefix(branch, "refs/heads/"), 300))
 }
 
 // lock pushes the lock branch once. If it fails, again reports whether another try may succeed.

@@ -63,7 +63,8 @@ func replace(ctx context.Context, v *gitsource.Visit, folder, name, blob string)
 		case deeper == (len(fields) == 3 && fields[1] == "tree"):
 			old = fields[2]
 		default:
-			return "", fmt.Errorf("%s exists, but is not of the type that the path of the state requires", outside.Quoted(name, 300))
+			return "", fmt.Errorf("%s is a file instead of a folder, or a folder instead of a file; change the argument "+
+				"path", outside.Quoted(name, 300))
 		}
 	}
 	mode, kind, id := "100644", "blob", blob
@@ -130,7 +131,7 @@ func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err 
 				break
 			}
 			if notAllowed.MatchString(err.Error()) {
-				return nil, s.Errorf("author_name", "git does not know the author of the commit: %w", err)
+				return nil, s.Errorf("author_name", "no author of the commit is known; set author_name and author_email: %w", err)
 			}
 		}
 		if err != nil {

@@ -58,7 +58,7 @@ func (s *state) push(ctx context.Context, v *gitsource.Visit, size int64, branch
 	}
 	err = v.Explain(err)
 	if gitsource.IsDenied(err) && !gitsource.IsRejected(err) {
-		return pushed{}, fmt.Errorf("%w; %s", s.unreached(err), s.rights(branch, commit))
+		return pushed{}, fmt.Errorf("%w. %s", s.unreached(err), s.rights(branch, commit))
 	}
 	return pushed{}, s.unreached(err)
 }
@@ -87,12 +87,12 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 		text += ". It said: " + outside.End(remote, 1000)
 	}
 	if inUse.MatchString(reason) {
-		text += "; a bare repository is required"
+		text += ". Use a bare repository"
 	} else {
-		text += "; " + s.rights(branch, commit)
+		text += ". " + s.rights(branch, commit)
 	}
 	if commit == "" {
-		text += "; the lock stays until someone with the right to do so deletes that branch"
+		text += ". The lock stays until someone with that right deletes the branch"
 	}
 	return store.Denied(errors.New(text))
 }
@@ -101,11 +101,11 @@ func (s *state) refusal(branch, commit, reason, said string) error {
 func (s *state) rights(branch, commit string) string {
 	switch {
 	case commit == "":
-		return "the right to delete branches below locks/ is required (receive.denyDeletes, rules and protected branches can deny it)"
+		return "You need the right to delete branches below locks/; check receive.denyDeletes, rules and protected branches"
 	case branch == s.server.Branch:
-		return "the right to push to the branch without a merge request is required (rules, protected branches and hooks can deny it)"
+		return "You need the right to push to the branch without a merge request; check rules, protected branches and hooks"
 	}
-	return "the right to create branches below locks/ is required (rules, protected branches and hooks can deny it)"
+	return "You need the right to create branches below locks/; check rules, protected branches and hooks"
 }
 
 // ofServer returns the server messages in git's output.

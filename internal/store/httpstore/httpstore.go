@@ -64,8 +64,8 @@ func open(s store.Settings) (store.Store, error) {
 	lock, errLock := address(v, "lock_address")
 	unlock, errUnlock := address(v, "unlock_address")
 	if lock != nil && unlock == nil {
-		errUnlock = errors.Join(errUnlock, v.Errorf("unlock_address", "lock_address requires it, because locks could not be released "+
-			"without it"))
+		errUnlock = errors.Join(errUnlock, v.Errorf("unlock_address", "lock_address is set, but unlock_address is not, so locks could not be "+
+			"released; set both arguments, or neither"))
 	}
 	access, errConnect := httpsource.Connect(v)
 	return &backend{
@@ -118,8 +118,8 @@ func (b *backend) answered(status int, challenge string) string {
 		{Status: "401", Unless: challenge != recognize.Unsupported,
 			Text: at + ", because it requires " + challenge + "; configure it to accept Basic or a token"},
 		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
-		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend " +
-			"block, or STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
+		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend block, or set " +
+			"STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
 		{Text: web.Unexpected("the backend", status).Error() + b.doubts()},
 	}, status, "", "").Text
 }
@@ -143,13 +143,13 @@ func address(v attr.Values, name string) (*url.URL, error) {
 	case text == "":
 		return nil, nil //nolint:nilnil // the address is optional
 	case err != nil || !recognize.IsHTTP(text): // err contains the URL
-		return nil, v.Errorf(name, "an http or https URL is required, such as https://example.com/state")
+		return nil, v.Errorf(name, "this is not an http or https URL; write a URL like https://example.com/state")
 	case unfilled.MatchString(text):
-		return nil, v.Errorf(name, "it contains a shell variable that was not expanded; write variables as ${var.NAME}")
+		return nil, v.Errorf(name, "the address contains a shell variable that was not expanded; write variables as ${var.NAME}")
 	case strings.Contains(u.Path, "//"):
-		return nil, v.Errorf(name, "it contains two slashes in a row; check whether a variable is empty")
+		return nil, v.Errorf(name, "the address contains two slashes in a row; check whether a variable is empty")
 	case u.User != nil:
-		return nil, v.Errorf(name, "it contains credentials; set username and password, or STATECRYPT_HTTP_USERNAME and "+
+		return nil, v.Errorf(name, "the address contains credentials; move them to username and password, or to STATECRYPT_HTTP_USERNAME and "+
 			"STATECRYPT_HTTP_PASSWORD in the environment")
 	}
 	return u, nil
@@ -166,7 +166,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 	case source.Origin(to.URL) != source.Origin(via[0].URL):
 		return web.Final("the backend redirected to an address to which no credentials are sent; if the state is there, set that address")
 	case to.Method != via[0].Method:
-		return web.Final("the backend answered a %s with a redirect that would turn it into a %s; set the final "+
+		return web.Final("the backend answered %s with a redirect that would turn the request into %s; set the final "+
 			"address", via[0].Method, to.Method)
 	}
 	return nil
@@ -200,7 +200,7 @@ func (b *backend) Write(ctx context.Context, data []byte, read store.Version) (s
 // unkept returns the error for a state that the server did not store. It names the method, which may be wrong for a
 // plain file server.
 func (b *backend) unkept() error {
-	return fmt.Errorf("the backend confirmed a %s, but now holds a different state or no state; %s",
+	return fmt.Errorf("the backend confirmed %s, but now holds a different state or no state; %s",
 		b.write.method, b.otherMethod("check the server's log"))
 }
 
@@ -210,7 +210,7 @@ func (b *backend) otherMethod(otherwise string) string {
 	if b.write.method == http.MethodPut {
 		return otherwise
 	}
-	return `if it is a file server (WebDAV), set update_method = "PUT"; otherwise, ` + otherwise
+	return `if it is a file server (WebDAV), set update_method = "PUT". Otherwise, ` + otherwise
 }
 
 // Remove deletes the state on the server.
@@ -242,7 +242,7 @@ func (b *backend) change(ctx context.Context, to endpoint, data []byte, read sto
 // refusedChange returns the error for a refused write or removal. A conflict is treated as a lock only if the server
 // names the lock holder.
 func (b *backend) refusedChange(a *answer, method string, first bool) error {
-	text := "the backend answered " + web.Status(a.status) + " to a " + method
+	text := "the backend answered " + web.Status(a.status) + " to " + method
 	by, _ := a.holder()
 	switch {
 	case a.status == http.StatusConflict && by.ID != "":
@@ -250,10 +250,9 @@ func (b *backend) refusedChange(a *answer, method string, first bool) error {
 	case a.status == http.StatusConflict && method == b.remove.method:
 		text += "; check the server's log"
 	case a.status == http.StatusConflict && first:
-		text += ", as file servers (WebDAV) do if the folder of the file does not exist; create the folder of the address on the server"
+		text += "; if it is a file server (WebDAV), create the folder of the address on the server"
 	case a.status == http.StatusConflict:
-		text += ", as Gitea, GitLab and other servers that keep one state for each serial do if they already have this serial; check " +
-			"which state is there"
+		text += ", perhaps because it already has a state with this serial; check which state is there"
 	case a.status == http.StatusMethodNotAllowed && method == b.write.method:
 		text += "; " + b.otherMethod("check update_method")
 	case a.status == http.StatusNotFound && method != b.remove.method:
@@ -294,7 +293,7 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	if b.unlock.url != nil && (!ours || b.lock.url != nil) {
 		a, err := b.send(ctx, b.unlock, "", body)
 		if answer, ok := errors.AsType[*store.AnswerError](err); ok && a.isHeld() {
-			answer.Text = fmt.Sprintf("the backend answered %s to the release of the lock, as servers do if the lock has another ID%s",
+			answer.Text = fmt.Sprintf("the backend answered %s to the release of the lock, probably because the lock has another ID%s",
 				web.Status(a.status), b.doubts())
 		}
 		if err == nil && !a.isOfTerraform() {
@@ -310,18 +309,17 @@ func (b *backend) Unlock(ctx context.Context, id string) error {
 	return nil
 }
 
-const withoutLocks = "for a file server, remove lock_address and unlock_address"
+const withoutLocks = "For a file server, remove lock_address and unlock_address"
 
 // notTerraforms returns the error for a response to a lock or unlock request that does not follow Terraform's
 // protocol.
 func (b *backend) notTerraforms(to endpoint, a *answer) error {
-	text := fmt.Sprintf("the backend answered %s to a %s, but in Terraform's protocol, only 200 confirms a lock or its release; check "+
-		"lock_address, unlock_address and their methods", web.Status(a.status), to.method)
+	text := fmt.Sprintf("the backend answered %s to %s, but only 200 OK confirms a lock or its release; check lock_address, unlock_address "+
+		"and their methods", web.Status(a.status), to.method)
 	if a.isWebDAV {
-		text = fmt.Sprintf("the backend answered a %s with a WebDAV lock, which is another protocol; it would refuse the writes of this "+
-			"run, and now keeps the file locked for a while", to.method)
+		text = fmt.Sprintf("the backend answered %s with a lock of WebDAV, but that lock would block the writes of this run", to.method)
 	}
-	text += "; " + withoutLocks
+	text += ". " + withoutLocks
 	return &store.AnswerError{Status: a.status, Body: a.body, Text: text}
 }
 
@@ -333,8 +331,8 @@ func (b *backend) send(ctx context.Context, to endpoint, id string, body []byte)
 	case err != nil || a.succeeded():
 		return a, err
 	case a.status == http.StatusBadRequest || a.status == http.StatusUnsupportedMediaType:
-		return a, &store.AnswerError{Status: a.status, Body: a.body, Text: fmt.Sprintf("the backend answered %s to a %s; check "+
-			"lock_address, unlock_address and their methods; %s", web.Status(a.status), to.method, withoutLocks)}
+		return a, &store.AnswerError{Status: a.status, Body: a.body, Text: fmt.Sprintf("the backend answered %s to %s; check lock_address, "+
+			"unlock_address and their methods. %s", web.Status(a.status), to.method, withoutLocks)}
 	}
 	return a, b.refused(a)
 }

@@ -105,8 +105,8 @@ func (t Trial) Prove(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		return errors.New("the store replaces an object although the request requires that it does not exist, so two runs could both " +
-			"hold the lock, and each could release the other's lock; keep the state elsewhere")
+		return errors.New("the store ignores the condition that an object must not exist, so two runs could both hold the lock; keep the state " +
+			"on another store")
 	case !errors.Is(err, store.ErrChanged):
 		return err
 	}
@@ -115,8 +115,8 @@ func (t Trial) Prove(ctx context.Context) error {
 	}
 	switch _, err = t.Replace(ctx, version); {
 	case err == nil:
-		return errors.New("the store replaces an object although the request names another version, so one run could overwrite the state " +
-			"of another run; keep the state elsewhere")
+		return errors.New("the store ignores the condition that an object must have a certain version, so one run could overwrite the state of " +
+			"another run; keep the state on another store")
 	case !errors.Is(err, store.ErrChanged):
 		return err
 	}
@@ -145,6 +145,6 @@ func (t Trial) replace(ctx context.Context, version string) (old string, err err
 			break
 		}
 	}
-	return "", errors.New("the store refuses to replace an object, although the request names the current version; keep the state " +
-		"elsewhere")
+	return "", errors.New("the store refuses to replace an object, although the request names the current version; keep the state on " +
+		"another store")
 }

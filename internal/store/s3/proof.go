@@ -40,13 +40,12 @@ func (s *state) Prove(ctx context.Context) error {
 		return err
 	}
 	if !refused && s.lockfile {
-		what, elsewhere := "replaces an object although the request requires that it does not "+
-			"exist", "in a bucket without versions, or elsewhere"
+		what, elsewhere := "ignores", "in a bucket without versions, or on another store"
 		if unknown {
-			what, elsewhere = "does not support conditional writes", "elsewhere"
+			what, elsewhere = "does not support", "on another store"
 		}
-		return fmt.Errorf("the store %s (If-None-Match), so two runs could both hold the lock, and each could release the other's lock; "+
-			`keep the state %s, or set locks = "unproven" if nobody else writes it`, what, elsewhere)
+		return fmt.Errorf("the store %s conditional writes (If-None-Match), so two runs could both hold the lock; keep the state %s. If "+
+			`nobody else writes the state, set locks = "unproven"`, what, elsewhere)
 	}
 	match := never
 	if refused {
@@ -118,8 +117,8 @@ func (s *state) try(ctx context.Context, how condition) (refused, unknown bool, 
 	case answer != nil && answer.Status == http.StatusNotImplemented && how != (condition{lock: true}):
 		return false, true, nil
 	case errors.Is(err, store.ErrDenied):
-		err = fmt.Errorf("could not test on the object %s whether the store prevents one run from overwriting another, which requires "+
-			"s3:PutObject: %w", outside.Quoted(s.key+objects.ProofSuffix, 300), err)
+		err = fmt.Errorf("could not test with the object %s whether the store keeps runs from overwriting each other: "+
+			"%w", outside.Quoted(s.key+objects.ProofSuffix, 300), err)
 	}
 	return false, false, err
 }
@@ -158,6 +157,6 @@ func (s *state) hasRoom(ctx context.Context) error {
 type folderError struct{ below string } // an object below the key
 
 func (e *folderError) Error() string {
-	return fmt.Sprintf("the object %s is below the key of the state, but on this store, a key cannot be both an object and a folder; "+
+	return fmt.Sprintf("the key of the state conflicts with the object %s: on this store, an object and a folder cannot have the same name; "+
 		"choose another key", outside.Quoted(e.below, 300))
 }

@@ -89,7 +89,8 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, how condition
 		return "", b.failed(ctx, key, object.Store{Client: client, Words: words}.Explain(b.object(key), err))
 	}
 	if etag = aws.ToString(out.ETag); etag == "" {
-		return "", fmt.Errorf("%s: the store does not return the new version (ETag), so it cannot keep states", outside.Quoted(key, 300))
+		return "", fmt.Errorf("%s: the store does not return the new version (ETag), so it cannot keep states; use another "+
+			"store", outside.Quoted(key, 300))
 	}
 	return strong(etag), nil
 }
@@ -210,7 +211,7 @@ func (b *bucket) list(ctx context.Context, prefix string) (keys []string, err er
 			words.Read, words.List, words.Decrypt, words.Unchecked = "", "", "", ""
 			err = b.failed(ctx, prefix, object.Store{Client: client, Words: words}.Explain(b.object(prefix), err))
 			if errors.Is(err, store.ErrDenied) {
-				err = fmt.Errorf("%w; grant s3:ListBucket on the bucket to list states", err)
+				err = fmt.Errorf("%w. To list states, grant s3:ListBucket on the bucket", err)
 			}
 			return nil, err
 		}

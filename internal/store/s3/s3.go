@@ -70,10 +70,9 @@ func open(s store.Settings, n object.Network) (store.Store, error) {
 	b := &bucket{Settings: s, server: server, lockfile: s.Bool("use_lockfile") || !s.Has("use_lockfile") && s.String("dynamodb_table") == ""}
 	switch {
 	case !s.Bool("encrypt") && s.Has("kms_key_id"):
-		return nil, s.Errorf("kms_key_id", "it requires encrypt = true, because the s3 backends of both CLIs do not send it otherwise")
+		return nil, s.Errorf("kms_key_id", "this argument has no effect without encrypt = true; set encrypt = true")
 	case !s.Bool("encrypt") && s.Has("sse_customer_key"):
-		return nil, s.Errorf("sse_customer_key", "it requires encrypt = true, because the s3 backends of both CLIs do not send it "+
-			"otherwise")
+		return nil, s.Errorf("sse_customer_key", "this argument has no effect without encrypt = true; set encrypt = true")
 	}
 	b.unproven = s.String("locks") != ""
 	if name := s.String("dynamodb_table"); name != "" {
@@ -261,9 +260,8 @@ func (s *state) Create(ctx context.Context, key string, lock []byte) (etag strin
 	}
 	answer, _ := errors.AsType[*object.Answer](err)
 	if answer != nil && (answer.Status == http.StatusPreconditionFailed || isConflict(answer)) {
-		err = objects.TakenError{Err: fmt.Errorf("the store refuses the lock although nobody holds it (%d), as some stores do after a "+
-			"lock was released in a bucket that keeps versions; keep the state in a bucket without versions, or on another "+
-			"store", answer.Status)}
+		err = objects.TakenError{Err: fmt.Errorf("the store refuses the lock although nobody holds it (%d), perhaps because the bucket keeps "+
+			"versions; keep the state in a bucket without versions, or on another store", answer.Status)}
 	}
 	return etag, err
 }

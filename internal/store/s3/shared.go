@@ -37,11 +37,11 @@ func (s *state) IsStateOf(kind string, arguments map[string]any) (same bool, err
 	ours := lockNames(s.lockfile, s.bucket.String("dynamodb_table"), ourTables)
 	switch {
 	case ours == "":
-		return same, errors.New("the block has no lock, so someone without wrap may overwrite the state; set use_lockfile or " +
-			"dynamodb_table")
+		return same, errors.New("the block has no lock, so someone without wrap may overwrite the state; set use_lockfile or dynamodb_table in " +
+			"the block")
 	case !mayBe && !s.Has("use_lockfile") && !s.Has("dynamodb_table"):
-		return false, errors.New("it is unknown which lock is used without wrap; set use_lockfile or dynamodb_table in the block, as in " +
-			"the backend of those who work without wrap")
+		return false, errors.New("the block does not say which lock the s3 backend uses without wrap; set use_lockfile or dynamodb_table in " +
+			"the block as in that backend")
 	case mayBe && theirs == "":
 		return same, errors.New("the s3 backend of this module uses no lock, so someone without wrap may overwrite the state; set " +
 			"use_lockfile = true in the backend, and have everybody run init")

@@ -151,12 +151,13 @@ func (t *table) refused(operation string, status int, answer []byte) (again bool
 	what, common := "DynamoDB "+operation+": ", awsauth.CommonReason(code)
 	err = answers.Find([]answers.Row{
 		{Code: "ConditionalCheckFailedException", Wraps: errCondition},
-		{Code: "ResourceNotFoundException", Text: fmt.Sprintf("%sthere is no table %q in the region %s", what, t.name, t.server.Region)},
+		{Code: "ResourceNotFoundException", Text: fmt.Sprintf("%sthere is no table %q in the region %s; check dynamodb_table and the "+
+			"region", what, t.name, t.server.Region)},
 		{Code: "ProvisionedThroughputExceededException ThrottlingException RequestLimitExceeded",
 			Wraps: &store.UnansweredError{Err: errors.New(what + "too many requests, even after retries")}},
 		{Code: "AccessDeniedException",
 			Wraps: fmt.Errorf("DynamoDB: %w; the credentials need dynamodb:%s on the table %q", store.ErrDenied, operation, t.name)},
-		{Unless: common == "", Text: what + common + " (" + awsauth.Code(code) + ")"},
+		{Unless: common == "", Text: answers.Coded(what+common, awsauth.Code(code))},
 		{Status: "5xx", Wraps: &store.UnansweredError{Err: fmt.Errorf("%sthe answer has the status %d", what, status)}},
 		{Text: fmt.Sprintf("%sthe request failed with HTTP status %d", what, status)},
 	}, status, code, "").Err()
