@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -86,7 +87,40 @@ func TestRealFakeGCS(t *testing.T) {
 	if err != nil || strings.Join(names, " ") != "net/a/default.tfstate net/b/default.tfstate" {
 		t.Errorf("got %q, %v", names, err)
 	}
+	testRealVersions(t, r, s)
 	if _, _, err := s.at(t, s.block.with("bucket", "none")).Read(t.Context()); err == nil {
 		t.Error("a bucket that is missing has no state")
+	}
+}
+
+// testRealVersions tests the versions of a state in a bucket that keeps them.
+func testRealVersions(t *testing.T, r emulator, s *service) {
+	t.Helper()
+	r.ask(t, http.MethodPost, "/storage/v1/b?project=p", []byte(`{"name":"versions","versioning":{"enabled":true}}`))
+	h := historian(t, s.at(t, s.block.with("bucket", "versions")))
+	var ids []string
+	for n := range 3 {
+		r.put(t, "versions", objectOf, storetest.State(n))
+		kept, _, err := h.Versions(t.Context(), 1)
+		if err != nil || len(kept) != 1 || kept[0].Status != store.KeptCurrent || kept[0].Size != int64(len(storetest.State(n))) {
+			t.Fatalf("got %+v, %v", kept, err)
+		}
+		ids = append(ids, kept[0].ID)
+	}
+	r.put(t, "versions", objectOf+".backup", storetest.State(1))
+	kept, more, err := h.Versions(t.Context(), 2)
+	if want := fmt.Sprintf("%s current %d, %s older %d, more true", ids[2], len(storetest.State(2)), ids[1], len(storetest.State(1))); err != nil || shown(kept, more) != want {
+		t.Errorf("got %s, %v, want %s", shown(kept, more), err, want)
+	}
+	data, err := h.ReadVersion(t.Context(), ids[0], 2, 10)
+	if err != nil || !bytes.Equal(data, storetest.State(0)[2:12]) {
+		t.Errorf("got %q, %v", data, err)
+	}
+	if _, err := h.ReadVersion(t.Context(), "1", 0, -1); !errors.Is(err, store.ErrNoVersion) {
+		t.Errorf("unknown: %v", err)
+	}
+	r.delete(t, "versions", objectOf)
+	if kept, _, err := h.Versions(t.Context(), 10); err != nil || len(kept) != 3 || kept[0].Status != store.KeptOlder {
+		t.Errorf("deleted: got %s, %v", shown(kept, false), err)
 	}
 }

@@ -11,13 +11,17 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 )
 
-// MaxPages limits how many pages of a list are read to find the versions of a state.
-const MaxPages = 500
+// MaxPages limits how many pages of a list are read to find the versions of a state, and MaxVersions how many versions
+// are kept in memory. A bucket can keep more, but a hostile server must not occupy the program forever.
+const (
+	MaxPages    = 1000
+	MaxVersions = 500_000
+)
 
 // These are errors about the list of versions.
 var (
 	ErrUnlisted = errors.New("the store cannot list the versions of an object; list them with a tool of the store, if it keeps versions")
-	ErrTooMany  = errors.New("the list of versions has too many pages; delete old versions, for example with a lifecycle rule")
+	ErrTooMany  = errors.New("the store lists too many versions; delete old versions, for example with a lifecycle rule")
 )
 
 // ByAge orders versions for [slices.SortStableFunc]: the current state first, then the newest.

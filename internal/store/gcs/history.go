@@ -1,0 +1,110 @@
+package gcs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	gcssource "github.com/statecrypt/terraform-provider-statecrypt/internal/source/gcs"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/objects"
+)
+
+var _ store.Historian = (*state)(nil)
+
+// Versions lists the generations of the object, including those that are soft-deleted. Cloud Storage keeps no marker of
+// a deletion: if the state was deleted, no generation is the current one.
+// https://cloud.google.com/storage/docs/json_api/v1/objects/list
+func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, more bool, err error) {
+	all, err := s.generations(ctx, "versions")
+	if err != nil {
+		return nil, false, err
+	}
+	deleted, err := s.generations(ctx, "softDeleted")
+	if err != nil && !isRefused(err, http.StatusBadRequest) { // 400: the bucket has no soft-delete policy
+		return nil, false, err
+	}
+	all = append(all, deleted...)
+	slices.SortFunc(all, func(a, b store.Kept) int { // numbers without leading zeros
+		return cmp.Or(cmp.Compare(len(b.ID), len(a.ID)), cmp.Compare(b.ID, a.ID))
+	})
+	return s.Newest(ctx, all, limit)
+}
+
+// generations lists the generations of the object, the oldest first. The parameter which chooses those that can be read
+// (versions) or those that are soft-deleted (softDeleted).
+func (s *state) generations(ctx context.Context, which string) (all []store.Kept, err error) {
+	query := url.Values{"prefix": {s.Name}, which: {"true"},
+		"fields": {"items(name,generation,size,timeCreated,timeDeleted,softDeleteTime),nextPageToken"}}
+	for range objects.MaxPages {
+		var page struct {
+			Items []struct {
+				Name, Generation, Size, TimeDeleted, SoftDeleteTime string
+				TimeCreated                                         time.Time
+			}
+			NextPageToken string
+		}
+		if err := s.send(ctx, request{
+			method: http.MethodGet, to: s.server.URL(query, "o"),
+			does: "listing the versions of the state", right: "storage.objects.list on the bucket to the account of the block",
+		}, &page); err != nil {
+			return nil, err
+		}
+		for _, o := range page.Items {
+			size, err := strconv.ParseInt(o.Size, 10, 64)
+			v := store.Kept{ID: o.Generation, Created: o.TimeCreated, Size: size}
+			switch isSoftDeleted := o.SoftDeleteTime != ""; {
+			case o.Name != s.Name, isSoftDeleted != (which == "softDeleted"): // some servers do not know the parameter
+				continue
+			case err != nil || size < 0 || !gcssource.IsGeneration(v.ID):
+				return nil, s.failed(ctx, s.Name, web.Final("the list of versions does not come from Cloud Storage; check "+
+					"storage_custom_endpoint in {credentials}"))
+			case isSoftDeleted:
+				v.Status = store.KeptUndelete
+			case o.TimeDeleted == "":
+				v.Status = store.KeptCurrent
+			}
+			all = append(all, v)
+		}
+		switch {
+		case len(all) > objects.MaxVersions:
+			return nil, objects.ErrTooMany
+		case page.NextPageToken == "":
+			return all, nil
+		}
+		query.Set("pageToken", page.NextPageToken)
+	}
+	return nil, objects.ErrTooMany
+}
+
+// ReadVersion reads a part of a generation. If a server other than Google's answers 404 without a reason, ReadVersion
+// lists the bucket, because the bucket may be missing.
+func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64) ([]byte, error) {
+	if !gcssource.IsGeneration(id) {
+		return nil, store.ErrNoVersion
+	}
+	s.warnOfExposure(ctx)
+	within, cancel := objects.Within(ctx, s.Patience, 0)
+	defer cancel()
+	part := objects.Part{Offset: offset, Length: length}
+	status, sent, data, err := s.server.GetPart(within, s.Name, id, part.Range(), s.Limit)
+	switch {
+	case err == nil:
+		return part.Cut(status, sent, data)
+	case isRefused(err, http.StatusRequestedRangeNotSatisfiable): // the generation ends before the offset
+		return nil, nil
+	case errors.Is(err, gcssource.ErrNoGeneration):
+		return nil, store.ErrNoVersion
+	case isRefused(err, http.StatusNotFound) && !s.server.IsOwn():
+		if _, failed := s.list(ctx, s.Name); failed == nil {
+			return nil, store.ErrNoVersion
+		}
+	}
+	return nil, s.failed(within, s.Name, err)
+}
