@@ -97,8 +97,8 @@ func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64
 	switch {
 	case err == nil:
 		return part.Cut(status, sent, data)
-	case isRefused(err, http.StatusRequestedRangeNotSatisfiable): // the generation ends before the offset
-		return nil, nil
+	case isRefused(err, http.StatusRequestedRangeNotSatisfiable):
+		return part.Cut(http.StatusRequestedRangeNotSatisfiable, "", nil)
 	case errors.Is(err, gcssource.ErrNoGeneration):
 		return nil, store.ErrNoVersion
 	case isRefused(err, http.StatusNotFound) && !s.server.IsOwn():

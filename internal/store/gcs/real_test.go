@@ -2,7 +2,6 @@ package gcs
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,9 +29,9 @@ func (r emulator) ask(t *testing.T, method, path string, body []byte) {
 	}
 }
 
-func (r emulator) create(t *testing.T, bucket string) {
+func (r emulator) create(t *testing.T, bucket string, keeps bool) {
 	t.Helper()
-	r.ask(t, http.MethodPost, "/storage/v1/b?project=p", fmt.Appendf(nil, `{"name":%q}`, bucket))
+	r.ask(t, http.MethodPost, "/storage/v1/b?project=p", fmt.Appendf(nil, `{"name":%q,"versioning":{"enabled":%t}}`, bucket, keeps))
 }
 
 func (r emulator) put(t *testing.T, bucket, object string, data []byte) {
@@ -51,13 +50,12 @@ func TestRealFakeGCS(t *testing.T) {
 	t.Parallel()
 	s := newService()
 	s.block = s.block.with("storage_custom_endpoint", r.origin+"/storage/v1/")
-	storetest.Run(t, storetest.Harness{
-		Properties: store.Properties{HasLocks: true}, Renames: true,
-		Place: func(t *testing.T, name string) storetest.Place {
+	places := func(keeps bool) storetest.Places {
+		return func(t *testing.T, name string) storetest.Place {
 			t.Helper()
 			n++
 			bucket, prefix := fmt.Sprint("bucket", n), "net/"+name
-			r.create(t, bucket)
+			r.create(t, bucket, keeps)
 			b := s.block.with("bucket", bucket).with("prefix", prefix)
 			return storetest.Place{
 				Open:    func(t *testing.T) store.State { t.Helper(); return s.at(t, b) },
@@ -65,9 +63,12 @@ func TestRealFakeGCS(t *testing.T) {
 				Lose:    func(t *testing.T) { t.Helper(); r.delete(t, bucket, prefix+"/default.tflock") },
 				Secrets: []string{gcstest.Token},
 			}
-		},
+		}
+	}
+	storetest.Run(t, storetest.Harness{
+		Properties: store.Properties{HasLocks: true}, Renames: true, Place: places(false), Versioned: places(true),
 	})
-	r.create(t, "own")
+	r.create(t, "own", false)
 	large := bytes.Repeat([]byte("x"), 3<<20+1) // in parts
 	for _, prefix := range []string{"net/b", "net/a", "other"} {
 		state := s.at(t, s.block.with("bucket", "own").with("prefix", prefix))
@@ -87,40 +88,7 @@ func TestRealFakeGCS(t *testing.T) {
 	if err != nil || strings.Join(names, " ") != "net/a/default.tfstate net/b/default.tfstate" {
 		t.Errorf("got %q, %v", names, err)
 	}
-	testRealVersions(t, r, s)
 	if _, _, err := s.at(t, s.block.with("bucket", "none")).Read(t.Context()); err == nil {
 		t.Error("a bucket that is missing has no state")
-	}
-}
-
-// testRealVersions tests the versions of a state in a bucket that keeps them.
-func testRealVersions(t *testing.T, r emulator, s *service) {
-	t.Helper()
-	r.ask(t, http.MethodPost, "/storage/v1/b?project=p", []byte(`{"name":"versions","versioning":{"enabled":true}}`))
-	h := historian(t, s.at(t, s.block.with("bucket", "versions")))
-	var ids []string
-	for n := range 3 {
-		r.put(t, "versions", objectOf, storetest.State(n))
-		kept, _, err := h.Versions(t.Context(), 1)
-		if err != nil || len(kept) != 1 || kept[0].Status != store.KeptCurrent || kept[0].Size != int64(len(storetest.State(n))) {
-			t.Fatalf("got %+v, %v", kept, err)
-		}
-		ids = append(ids, kept[0].ID)
-	}
-	r.put(t, "versions", objectOf+".backup", storetest.State(1))
-	kept, more, err := h.Versions(t.Context(), 2)
-	if want := fmt.Sprintf("%s current %d, %s older %d, more true", ids[2], len(storetest.State(2)), ids[1], len(storetest.State(1))); err != nil || shown(kept, more) != want {
-		t.Errorf("got %s, %v, want %s", shown(kept, more), err, want)
-	}
-	data, err := h.ReadVersion(t.Context(), ids[0], 2, 10)
-	if err != nil || !bytes.Equal(data, storetest.State(0)[2:12]) {
-		t.Errorf("got %q, %v", data, err)
-	}
-	if _, err := h.ReadVersion(t.Context(), "1", 0, -1); !errors.Is(err, store.ErrNoVersion) {
-		t.Errorf("unknown: %v", err)
-	}
-	r.delete(t, "versions", objectOf)
-	if kept, _, err := h.Versions(t.Context(), 10); err != nil || len(kept) != 3 || kept[0].Status != store.KeptOlder {
-		t.Errorf("deleted: got %s, %v", shown(kept, false), err)
 	}
 }

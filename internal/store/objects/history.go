@@ -73,9 +73,13 @@ func (p Part) Range() string {
 }
 
 // Cut returns the part from a response to a request for [Part.Range]. The response has the whole version if the server
-// ignores ranges.
+// ignores ranges. An empty version is a deletion, see [State.Newest].
 func (p Part) Cut(status int, contentRange string, data []byte) ([]byte, error) {
 	switch {
+	case len(data) == 0 && (status == http.StatusOK || p.Offset == 0):
+		return nil, store.ErrNoVersion
+	case status == http.StatusRequestedRangeNotSatisfiable: // the version ends before the offset
+		return nil, nil
 	case status != http.StatusPartialContent:
 		data = data[min(p.Offset, int64(len(data))):]
 	case !strings.HasPrefix(contentRange, fmt.Sprintf("bytes %d-", p.Offset)):

@@ -117,8 +117,8 @@ func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64
 	switch {
 	case missing, answer != nil && (answer.Code == "NoSuchVersion" || answer.Code == "InvalidArgument"):
 		return nil, store.ErrNoVersion
-	case answer != nil && answer.Status == http.StatusRequestedRangeNotSatisfiable: // the version ends before the offset
-		return nil, nil
+	case answer != nil && answer.Status == http.StatusRequestedRangeNotSatisfiable:
+		return part.Cut(answer.Status, "", nil)
 	}
 	return nil, s.failed(ctx, s.key, err)
 }

@@ -193,7 +193,11 @@ func (b *bucket) newest(key string) (version, bool) {
 }
 
 // Keep makes a bucket keep versions from now on.
-func (s *Server) Keep(name string) { s.buckets[name].keepsVersions = true }
+func (s *Server) Keep(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buckets[name].keepsVersions = true
+}
 
 // Seal marks an object as encrypted with a customer's key.
 func (s *Server) Seal(name, key string, customerKey []byte) {
