@@ -57,7 +57,7 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 		}
 		kept = append(kept, v.Kept)
 	}
-	if n := len(kept) - 1; n >= 0 && kept[n].Size == 0 && kept[n].Status != store.KeptUndelete {
+	if n := len(kept) - 1; n >= 0 && kept[n].Size == 0 {
 		kept = kept[:n] // the first lock has created the blob
 	}
 	return s.Newest(ctx, kept, limit)

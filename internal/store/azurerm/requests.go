@@ -327,10 +327,10 @@ func (c *container) list(ctx context.Context, prefix, include string, f func([]l
 // listed is a blob, a version, or a snapshot in a list.
 type listed struct {
 	name              string
-	snapshot, version string // the ID, which is a time; "" for a blob
-	current           bool   // whether this is the current version
-	deleted           bool   // whether it is soft-deleted
-	size              int64
+	snapshot, version string    // the ID, which is a time; "" for a blob
+	current           bool      // whether this is the current version
+	deleted           bool      // whether it is soft-deleted
+	size              int64     // negative if unknown
 	modified          time.Time // zero if unknown
 	md5, etag         string    // "" if unknown
 }
@@ -352,7 +352,7 @@ func blobsIn(data []byte) (blobs []listed, next string, err error) {
 					ResourceType string
 					Etag         string
 					Modified     string `xml:"Last-Modified"`
-					Size         int64  `xml:"Content-Length"`
+					Size         *int64 `xml:"Content-Length"`
 					MD5          string `xml:"Content-MD5"`
 				}
 			}
@@ -369,8 +369,12 @@ func blobsIn(data []byte) (blobs []listed, next string, err error) {
 		}
 		if b.Properties.ResourceType != "directory" {
 			modified, _ := http.ParseTime(b.Properties.Modified) // the time may be unknown
-			blobs = append(blobs, listed{name, b.Snapshot, b.VersionID, b.IsCurrentVersion, b.Deleted, b.Properties.Size, modified,
-				b.Properties.MD5, b.Properties.Etag})
+			size := int64(-1)
+			if b.Properties.Size != nil {
+				size = *b.Properties.Size
+			}
+			blobs = append(blobs, listed{name, b.Snapshot, b.VersionID, b.IsCurrentVersion, b.Deleted, size, modified, b.Properties.MD5,
+				b.Properties.Etag})
 		}
 	}
 	return blobs, page.NextMarker, nil

@@ -170,8 +170,15 @@ func (s *Server) Delete(container, name string) {
 	defer s.mu.Unlock()
 	b := s.containers[container][name]
 	b.Deleted = true
-	if s.Versioning {
+	switch {
+	case s.Versioning:
 		b.past = append(b.past, b.now)
+	case s.SoftDelete: // with its snapshots
+		for i := range b.past {
+			b.past[i].deleted = true
+		}
+	default:
+		delete(s.containers[container], name)
 	}
 }
 
