@@ -70,8 +70,8 @@ var abbreviation = lazyregexp.New(`^[0-9a-f]{7,64}$`)
 // errAmbiguous means that an abbreviation stands for several commits.
 var errAmbiguous = errors.New("several commits have IDs that begin like this; write more digits")
 
-// ReadVersion reads a part of the state in a commit of the branch. The ID may be abbreviated to its first 7 digits, as in
-// git.
+// ReadVersion reads a part of the state in a commit of the branch. The ID may be abbreviated to its first 7 digits, as
+// in git.
 func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64) (data []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
