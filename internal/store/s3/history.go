@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,6 +22,9 @@ var _ store.Historian = (*state)(nil)
 
 // noVersion is the ID of a version from a time when the bucket did not keep versions.
 const noVersion = "null"
+
+// unknownVersion has the error codes of stores for a version that they do not have, or whose ID they cannot have made.
+const unknownVersion = "NoSuchVersion InvalidArgument XMinioInvalidResourceName"
 
 // Versions lists the versions and delete markers of the object. Stores list the keys in order, and the versions of a
 // key from new to old, so Versions stops as soon as it has enough.
@@ -115,7 +119,7 @@ func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64
 	answer, _ := errors.AsType[*object.Answer](err)
 	_, missing := source.IsMissing(err) // or the version is a delete marker
 	switch {
-	case missing, answer != nil && (answer.Code == "NoSuchVersion" || answer.Code == "InvalidArgument"):
+	case missing, answer != nil && slices.Contains(strings.Fields(unknownVersion), answer.Code):
 		return nil, store.ErrNoVersion
 	case answer != nil && answer.Status == http.StatusRequestedRangeNotSatisfiable:
 		return part.Cut(answer.Status, "", nil)
