@@ -18,8 +18,14 @@ import (
 
 var _ store.Historian = (*state)(nil)
 
+// generation is a generation in a list, and the time when it was replaced or deleted.
+type generation struct {
+	store.Kept
+	ended time.Time
+}
+
 // Versions lists the generations of the object, including those that are soft-deleted. Cloud Storage keeps no marker of
-// a deletion: if the state was deleted, no generation is the current one.
+// a deletion, so Versions adds one if there is no current generation.
 // https://cloud.google.com/storage/docs/json_api/v1/objects/list
 func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, more bool, err error) {
 	all, err := s.generations(ctx, "versions")
@@ -31,22 +37,28 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 		return nil, false, err
 	}
 	all = append(all, deleted...)
-	slices.SortFunc(all, func(a, b store.Kept) int { // numbers without leading zeros
+	slices.SortFunc(all, func(a, b generation) int { // numbers without leading zeros
 		return cmp.Or(cmp.Compare(len(b.ID), len(a.ID)), cmp.Compare(b.ID, a.ID))
 	})
-	return s.Newest(ctx, all, limit)
+	if len(all) > 0 && all[0].Status != store.KeptCurrent {
+		kept = append(kept, store.Kept{ID: "deleted", Created: all[0].ended, Status: store.KeptDeleted})
+	}
+	for _, g := range all {
+		kept = append(kept, g.Kept)
+	}
+	return s.Newest(ctx, kept, limit)
 }
 
 // generations lists the generations of the object, the oldest first. The parameter which chooses those that can be read
 // (versions) or those that are soft-deleted (softDeleted).
-func (s *state) generations(ctx context.Context, which string) (all []store.Kept, err error) {
+func (s *state) generations(ctx context.Context, which string) (all []generation, err error) {
 	query := url.Values{"prefix": {s.Name}, which: {"true"},
 		"fields": {"items(name,generation,size,timeCreated,timeDeleted,softDeleteTime),nextPageToken"}}
 	for range objects.MaxPages {
 		var page struct {
 			Items []struct {
-				Name, Generation, Size, TimeDeleted, SoftDeleteTime string
-				TimeCreated                                         time.Time
+				Name, Generation, Size                   string
+				TimeCreated, TimeDeleted, SoftDeleteTime time.Time // zero if the object has no such time
 			}
 			NextPageToken string
 		}
@@ -58,19 +70,19 @@ func (s *state) generations(ctx context.Context, which string) (all []store.Kept
 		}
 		for _, o := range page.Items {
 			size, err := strconv.ParseInt(o.Size, 10, 64)
-			v := store.Kept{ID: o.Generation, Created: o.TimeCreated, Size: size}
-			switch isSoftDeleted := o.SoftDeleteTime != ""; {
+			g := generation{store.Kept{ID: o.Generation, Created: o.TimeCreated, Size: size}, o.TimeDeleted}
+			switch isSoftDeleted := !o.SoftDeleteTime.IsZero(); {
 			case o.Name != s.Name, isSoftDeleted != (which == "softDeleted"): // some servers do not know the parameter
 				continue
-			case err != nil || size < 0 || !gcssource.IsGeneration(v.ID):
+			case err != nil || size < 0 || !gcssource.IsGeneration(g.ID):
 				return nil, s.failed(ctx, s.Name, web.Final("the list of versions does not come from Cloud Storage; check "+
 					"storage_custom_endpoint in {credentials}"))
 			case isSoftDeleted:
-				v.Status = store.KeptUndelete
-			case o.TimeDeleted == "":
-				v.Status = store.KeptCurrent
+				g.Status, g.ended = store.KeptUndelete, o.SoftDeleteTime
+			case o.TimeDeleted.IsZero():
+				g.Status = store.KeptCurrent
 			}
-			all = append(all, v)
+			all = append(all, g)
 		}
 		switch {
 		case len(all) > objects.MaxVersions:

@@ -71,8 +71,8 @@ func TestVersions(t *testing.T) {
 				}
 			}
 			s.Delete(bucketOf, objectOf)
-			want := fmt.Sprintf("%s older 3, more true", three)
-			if kept, more, err := h.Versions(t.Context(), 1); err != nil || shown(kept, more) != want {
+			want := fmt.Sprintf("deleted deleted 0, %s older 3, more true", three)
+			if kept, more, err := h.Versions(t.Context(), 2); err != nil || shown(kept, more) != want {
 				t.Errorf("%s, deleted: got %s, %v, want %s", name, shown(kept, more), err, want)
 			}
 		}
@@ -96,6 +96,12 @@ func TestSoftDeletedVersions(t *testing.T) {
 	}
 	if _, err := h.ReadVersion(t.Context(), ids[0], 0, -1); !errors.Is(err, store.ErrNoVersion) {
 		t.Errorf("read: %v", err)
+	}
+	s.Delete(bucketOf, objectOf)
+	kept, more, err = h.Versions(t.Context(), 2)
+	if want := fmt.Sprintf("deleted deleted 0, %s undelete 3, more true", ids[2]); err != nil || shown(kept, more) != want ||
+		kept[0].Created.Before(kept[1].Created) || kept[0].Created.IsZero() {
+		t.Errorf("deleted: got %+v, %v, want %s", kept, err, want)
 	}
 }
 
