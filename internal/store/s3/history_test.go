@@ -113,6 +113,30 @@ func TestManyVersions(t *testing.T) {
 	}
 }
 
+// TestHistoryPolicy tests that the policy of the documentation is enough for versions with the two actions that the
+// documentation adds, and not without them.
+func TestHistoryPolicy(t *testing.T) {
+	t.Parallel()
+	const own, key = "acme-tf-state", "network/terraform.tfstate"
+	s := atAWS(t)
+	s.Create(own)
+	s.Keep(own)
+	id := s.Put(own, key, storetest.State(1))
+	policy, more := objecttest.Policy(t, "../../../examples/stores/s3/policy.json"), false
+	s.Allows = func(action, resource string) bool {
+		return policy(action, resource) || more && (action == "s3:ListBucketVersions" && resource == "arn:aws:s3:::"+own ||
+			action == "s3:GetObjectVersion" && resource == "arn:aws:s3:::"+own+"/"+key)
+	}
+	h := historian(t, at(t, s.block.With("bucket", own).With("key", key)))
+	for _, more = range []bool{false, true} {
+		_, _, err := h.Versions(t.Context(), 10)
+		_, errRead := h.ReadVersion(t.Context(), id, 0, -1)
+		if errors.Is(err, store.ErrDenied) == more || errors.Is(errRead, store.ErrDenied) == more || more && errors.Join(err, errRead) != nil {
+			t.Errorf("with both actions %t: %v, %v", more, err, errRead)
+		}
+	}
+}
+
 // TestReadVersion tests parts of versions, as a server sends them that keeps ranges and one that ignores them.
 func TestReadVersion(t *testing.T) {
 	t.Parallel()
