@@ -53,11 +53,14 @@ func TestVersions(t *testing.T) {
 		versioning, softDelete, snapshot bool
 		written, removed, deleted        string // the versions after two writes, a removal, and the deletion of the blob
 	}{
-		"nothing":               {written: "current 2", removed: "", deleted: ""},
-		"versions":              {versioning: true, written: "current 2, older 1", removed: "deleted 0, older 2, older 1", deleted: "deleted 0, older 2, older 1"},
-		"snapshots":             {snapshot: true, written: "current 2, older 1", removed: "deleted 0, older 2, older 1", deleted: ""},
-		"snapshots of versions": {versioning: true, snapshot: true, written: "current 2, older 1", removed: "deleted 0, older 2, older 1", deleted: "deleted 0, older 2, older 1"},
-		"soft delete":           {softDelete: true, written: "current 2, undelete 1", removed: "deleted 0, undelete 2, undelete 1", deleted: "deleted 0, undelete 2, undelete 1"},
+		"nothing": {written: "current 2", removed: "", deleted: ""},
+		"versions": {versioning: true, written: "current 2, older 1", removed: "deleted 0, older 2, older 1",
+			deleted: "deleted 0, older 2, older 1"},
+		"snapshots": {snapshot: true, written: "current 2, older 1", removed: "deleted 0, older 2, older 1", deleted: ""},
+		"snapshots of versions": {versioning: true, snapshot: true, written: "current 2, older 1", removed: "deleted 0, older 2, older 1",
+			deleted: "deleted 0, older 2, older 1"},
+		"soft delete": {softDelete: true, written: "current 2, undelete 1", removed: "deleted 0, undelete 2, undelete 1",
+			deleted: "deleted 0, undelete 2, undelete 1"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -184,7 +187,7 @@ func TestReadVersion(t *testing.T) {
 	}
 }
 
-// TestCurrentByETag tests that the ID of the current state is of no use once the state has changed.
+// TestCurrentByETag tests that the ID of the current state finds nothing after the state has changed.
 func TestCurrentByETag(t *testing.T) {
 	t.Parallel()
 	for _, ignores := range []bool{false, true} {

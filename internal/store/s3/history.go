@@ -23,8 +23,9 @@ var _ store.Historian = (*state)(nil)
 // noVersion is the ID of a version from a time when the bucket did not keep versions.
 const noVersion = "null"
 
-// unknownVersion has the error codes of stores for a version that they do not have, or whose ID they cannot have made.
-const unknownVersion = "NoSuchVersion InvalidArgument XMinioInvalidResourceName"
+// unknownVersion has the error codes of stores for a version that they do not have or cannot have. rclone, which has no
+// versions, answers NotImplemented.
+const unknownVersion = "NoSuchVersion InvalidArgument XMinioInvalidResourceName NotImplemented"
 
 // Versions lists the versions and delete markers of the object. Stores list the keys in order, and the versions of a
 // key from new to old, so Versions stops as soon as it has enough.
@@ -36,7 +37,10 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 	within, cancel := objects.Within(ctx, s.Patience, 0)
 	defer cancel()
 	const most = 1000 // in one page
-	in := &awss3.ListObjectVersionsInput{Bucket: &s.server.Bucket, Prefix: &s.key, MaxKeys: aws.Int32(int32(min(limit+1, most)))}
+	in := &awss3.ListObjectVersionsInput{Bucket: &s.server.Bucket, Prefix: &s.key, MaxKeys: aws.Int32(most)}
+	if limit < most {
+		in.MaxKeys = aws.Int32(int32(limit + 1)) //nolint:gosec // it fits
+	}
 	var all []store.Kept
 	for {
 		page, err := client.ListObjectVersions(within, in)

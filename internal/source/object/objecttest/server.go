@@ -473,7 +473,8 @@ func (s *Server) listVersions(w http.ResponseWriter, name string, query url.Valu
 		IsTruncated                        bool
 		NextKeyMarker, NextVersionIdMarker string `xml:",omitempty"`
 		Entries                            []entry
-	}{Name: name, Prefix: query.Get("prefix"), KeyMarker: query.Get("key-marker"), VersionIdMarker: query.Get("version-id-marker"), MaxKeys: most}
+	}{Name: name, Prefix: query.Get("prefix"), KeyMarker: query.Get("key-marker"), MaxKeys: most,
+		VersionIdMarker: query.Get("version-id-marker")}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.buckets[name]
