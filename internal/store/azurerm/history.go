@@ -37,8 +37,9 @@ type version struct {
 // the service prints. In an account that keeps no versions, the ID of the current state is its ETag.
 //
 // Each lock changes the metadata of the blob twice, and each change is another version. So of neighbors with the same
-// content, Versions lists only the oldest one, which has the time of the write. The service calculates the digests that
-// Versions compares. Whoever can give a blob a false digest can also delete its versions.
+// content, Versions lists only the newest one, with the time of the oldest one, which is that of the write. The digests
+// that it compares come from the service. Someone who can write a blob can give it a false digest, which could hide an
+// older version, but never the current state.
 func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, more bool, err error) {
 	all, err := s.versions(ctx)
 	if err != nil {
@@ -49,10 +50,7 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 	for i, v := range all {
 		if n := len(kept) - 1; i > 0 && v.md5 != "" && v.md5 == all[i-1].md5 && v.Size == kept[n].Size &&
 			(v.Status == store.KeptUndelete) == (kept[n].Status == store.KeptUndelete) {
-			if kept[n].Status == store.KeptCurrent {
-				v.Status = store.KeptCurrent
-			}
-			kept[n] = v.Kept
+			kept[n].Created = v.Created
 			continue
 		}
 		kept = append(kept, v.Kept)

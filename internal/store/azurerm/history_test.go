@@ -111,14 +111,15 @@ func TestFolded(t *testing.T) {
 		s.Put(containerOf, name, azuretest.Blob{Data: []byte(data)})
 		return s.Look(containerOf, name).Version
 	}
-	empty, first := put(""), put("a")
-	put("a")
-	second, third := put("b"), put("a")
-	put("a")
+	empty, written, first := put(""), put("a"), put("a")
+	second, _, third := put("b"), put("a"), put("a")
 	h := historian(t, s.at(t))
 	kept := list(t, h, 10, "current 1, older 1, older 1, more false")
 	if len(kept) == 3 && (kept[0].ID != third || kept[1].ID != second || kept[2].ID != first) {
 		t.Errorf("got %+v, want %s, %s and %s", kept, third, second, first)
+	}
+	if len(kept) == 3 && kept[2].Created.Format("2006-01-02T15:04:05.0000000Z") != written {
+		t.Errorf("the first version is of %s, want %s", kept[2].Created, written)
 	}
 	if _, err := h.ReadVersion(t.Context(), empty, 0, -1); !errors.Is(err, store.ErrNoVersion) {
 		t.Errorf("an empty blob: %v", err)
