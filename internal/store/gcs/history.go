@@ -25,7 +25,7 @@ type generation struct {
 }
 
 // Versions lists the generations of the object, including those that are soft-deleted. Cloud Storage keeps no marker of
-// a deletion, so Versions adds one if there is no current generation.
+// a deletion, so Versions adds one if there is no current generation. The ID of the marker is its time.
 // https://cloud.google.com/storage/docs/json_api/v1/objects/list
 func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, more bool, err error) {
 	all, err := s.generations(ctx, "versions")
@@ -41,7 +41,8 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 		return cmp.Or(cmp.Compare(len(b.ID), len(a.ID)), cmp.Compare(b.ID, a.ID))
 	})
 	if len(all) > 0 && all[0].Status != store.KeptCurrent {
-		kept = append(kept, store.Kept{ID: "deleted", Created: all[0].ended, Status: store.KeptDeleted})
+		at := all[0].ended
+		kept = append(kept, store.Kept{ID: at.Format(time.RFC3339Nano), Created: at, Status: store.KeptDeleted})
 	}
 	for _, g := range all {
 		kept = append(kept, g.Kept)

@@ -35,7 +35,11 @@ func shown(kept []store.Kept, more bool) string {
 	for _, v := range kept {
 		name := map[store.KeptStatus]string{store.KeptCurrent: "current", store.KeptOlder: "older", store.KeptDeleted: "deleted",
 			store.KeptUndelete: "undelete"}[v.Status]
-		texts = append(texts, fmt.Sprintf("%s %s %d", v.ID, name, v.Size))
+		text := fmt.Sprintf("%s %d", name, v.Size)
+		if v.Status != store.KeptDeleted {
+			text = v.ID + " " + text
+		}
+		texts = append(texts, text)
 	}
 	return fmt.Sprintf("%s, more %t", strings.Join(texts, ", "), more)
 }
@@ -71,7 +75,7 @@ func TestVersions(t *testing.T) {
 				}
 			}
 			s.Delete(bucketOf, objectOf)
-			want := fmt.Sprintf("deleted deleted 0, %s older 3, more true", three)
+			want := fmt.Sprintf("deleted 0, %s older 3, more true", three)
 			if kept, more, err := h.Versions(t.Context(), 2); err != nil || shown(kept, more) != want {
 				t.Errorf("%s, deleted: got %s, %v, want %s", name, shown(kept, more), err, want)
 			}
@@ -99,7 +103,7 @@ func TestSoftDeletedVersions(t *testing.T) {
 	}
 	s.Delete(bucketOf, objectOf)
 	kept, more, err = h.Versions(t.Context(), 2)
-	if want := fmt.Sprintf("deleted deleted 0, %s undelete 3, more true", ids[2]); err != nil || shown(kept, more) != want ||
+	if want := fmt.Sprintf("deleted 0, %s undelete 3, more true", ids[2]); err != nil || shown(kept, more) != want ||
 		kept[0].Created.Before(kept[1].Created) || kept[0].Created.IsZero() {
 		t.Errorf("deleted: got %+v, %v, want %s", kept, err, want)
 	}
