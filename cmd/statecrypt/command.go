@@ -50,7 +50,9 @@ func commands() cli.Table[action] {
 		{Name: "rotate", Wants: "at least one file, or -backend without files", Max: cli.Many, Does: (*call).rotate},
 		{Name: "outputs", Wants: oneFile, Max: 1, Does: (*call).outputs},
 		{Name: "show", Wants: oneFile, Max: 1, Does: (*call).show},
-		{Name: "diff", Wants: "two files, or -backend and one file", Min: 1, Max: 2, Does: (*call).diff},
+		{Name: "diff", Wants: "two files, or -backend and one or two files or versions", Min: 1, Max: 2, Does: (*call).diff},
+		{Name: "history", Wants: "no arguments", Does: (*call).history},
+		{Name: "restore", Wants: "a version or a file", Min: 1, Max: 1, Does: (*call).restore},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
 		{Name: "recover", Wants: "at most one file", Max: 1, Does: (*call).recover},
 		{Name: "key-provider", Wants: "the name of a key provider (age)", Min: 1, Max: 1, Does: (*call).keyProvider},
@@ -161,6 +163,10 @@ func (c *call) add(name, text string) (err error) {
 	case "unlock":
 		if text == "" {
 			err = errors.New("the value of -unlock is empty; give the lock ID. To see who holds the lock, remove -unlock")
+		}
+	case "n":
+		if n, wrong := strconv.Atoi(text); wrong != nil || n < 1 || n > maxVersions {
+			err = fmt.Errorf("-n requires a whole number from 1 to %d", maxVersions)
 		}
 	case "lineage":
 		if c.pins.Lineage = text; text == "" {

@@ -22,7 +22,7 @@ const (
 // diff prints the differences between two states.
 func (c *call) diff(ctx context.Context) error {
 	switch {
-	case c.on("backend") != (len(c.args) == 1):
+	case !c.on("backend") && len(c.args) == 1:
 		return usageError(c.miscounted().Error())
 	case len(c.args) == 2 && c.args[0] == stdinName && c.args[1] == stdinName:
 		return usageError("standard input can be only one of the two states; give the name of a file for the other state")
@@ -55,15 +55,8 @@ func (c *call) compare(ctx context.Context) (differs bool, err error) {
 		states, files = append(states, state), append(files, from)
 		return err
 	}
-	for _, name := range slices.Clone(c.args) {
-		if err := c.one(ctx, name, read); err != nil {
-			return false, fmt.Errorf("%s: %w", shown(name), err)
-		}
-	}
-	if c.on("backend") {
-		if err := c.fromBackend(ctx, target, read); err != nil {
-			return false, err
-		}
+	if err := c.eachSide(ctx, target, read); err != nil {
+		return false, err
 	}
 	v := overview.DiffView{Old: files[0], New: files[1], Values: c.on("values"), Attributes: c.attributes()}
 	for i, state := range states {
@@ -81,6 +74,29 @@ func (c *call) compare(ctx context.Context) (differs bool, err error) {
 		write = d.WriteJSON
 	}
 	return !d.IsEmpty(), keyfile.Reason(write(c.stdout, v))
+}
+
+// eachSide calls read with the two states to compare: files, versions in the backend, and the state in the backend if
+// only one is given.
+func (c *call) eachSide(
+	ctx context.Context, target encryption.Target, read func(ctx context.Context, name string, file []byte) error,
+) error {
+	args := slices.Clone(c.args)
+	for _, arg := range args {
+		var err error
+		if c.on("backend") && !isFile(arg) {
+			err = c.ofVersion(ctx, target, arg, read)
+		} else if err = c.one(ctx, arg, read); err != nil {
+			err = fmt.Errorf("%s: %w", shown(arg), err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(args) == 1 {
+		return c.fromBackend(ctx, target, read)
+	}
+	return nil
 }
 
 // fromBackend calls work with the file in the backend. The first signal cancels it, and the second ends the process.

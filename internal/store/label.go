@@ -39,22 +39,30 @@ func Next(state []byte) ([]byte, error) {
 	case serial == nil:
 		return state, nil
 	case *serial == math.MaxInt64:
-		return nil, errors.New("its serial is the highest possible, so it cannot be increased")
+		return nil, ErrSerial
 	default:
-		next := []byte{'{'}
-		err := jsonwalk.Members(state, func(name string, value []byte) (bool, error) {
-			if jsonwalk.Fold(name) == "serial" {
-				value = strconv.AppendInt(nil, *serial+1, 10)
-			}
-			quoted, err := json.Marshal(name)
-			if len(next) > 1 {
-				next = append(next, ',')
-			}
-			next = append(append(append(next, quoted...), ':'), value...)
-			return true, err
-		})
-		return append(next, '}'), err
+		return WithSerial(state, *serial+1)
 	}
+}
+
+// ErrSerial means that no serial follows that of a state.
+var ErrSerial = errors.New("its serial is the highest possible, so it cannot be increased")
+
+// WithSerial returns a plaintext state with another serial. It returns a state without a serial unchanged.
+func WithSerial(state []byte, serial int64) ([]byte, error) {
+	next := []byte{'{'}
+	err := jsonwalk.Members(state, func(name string, value []byte) (bool, error) {
+		if jsonwalk.Fold(name) == "serial" {
+			value = strconv.AppendInt(nil, serial, 10)
+		}
+		quoted, err := json.Marshal(name)
+		if len(next) > 1 {
+			next = append(next, ',')
+		}
+		next = append(append(append(next, quoted...), ':'), value...)
+		return true, err
+	})
+	return append(next, '}'), err
 }
 
 // Identity returns a version that does not change if a server reformats the JSON of the state. For an envelope or a

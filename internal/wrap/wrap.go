@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
@@ -80,8 +81,23 @@ func NeedsNoState(command, environ []string) bool {
 
 // Recover writes the state that an earlier run in this module could not write. It can be called again after any
 // failure.
-func Recover(ctx context.Context, o Options, asked states.Recovery) (err error) {
-	l, err := cmdline.Here("recover", o.Environ)
+func Recover(ctx context.Context, o Options, asked states.Recovery) error {
+	return alone(ctx, "recover", o, func(r *run) error { return asked.Write(ctx, r.guard, r.leftover, r.unused) })
+}
+
+// Restore writes an older version of the state of this module. It can be called again after any failure.
+func Restore(ctx context.Context, o Options, asked states.Restoration) error {
+	return alone(ctx, "restore", o, func(r *run) error {
+		if err := r.leftover.Check(false, ""); err != nil { // only warns
+			return err
+		}
+		return asked.Write(notice.With(ctx, r.say), r.guard, r.leftover)
+	})
+}
+
+// alone calls do for the module in the working directory, without a program.
+func alone(ctx context.Context, name string, o Options, do func(r *run) error) (err error) {
+	l, err := cmdline.Here(name, o.Environ)
 	if err != nil {
 		return err
 	}
@@ -94,5 +110,5 @@ func Recover(ctx context.Context, o Options, asked states.Recovery) (err error) 
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
-	return asked.Write(ctx, r.guard, r.leftover, r.unused)
+	return do(r)
 }

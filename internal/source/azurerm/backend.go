@@ -96,6 +96,13 @@ func (s *Server) Download(ctx context.Context, client *blockblob.Client) ([]byte
 	return s.at.download(ctx, client)
 }
 
+// DownloadPart works like [Server.Download], but with options, such as a range. It also returns the status.
+func (s *Server) DownloadPart(
+	ctx context.Context, client *blockblob.Client, options blob.DownloadStreamOptions,
+) (status int, data []byte, answer blob.DownloadStreamResponse, err error) {
+	return s.at.downloadPart(ctx, client, options)
+}
+
 const maxPage = 8 << 20 // maximum size of a list of 1,000 blobs, in bytes
 
 // Page returns the response to a request about the container, such as a list of blobs.

@@ -237,31 +237,39 @@ func (l *location) snapshot(data []byte, answer blob.DownloadStreamResponse) (*s
 // download returns the content of a blob and the response with its properties. If the download is cut off, it starts
 // again, up to maxTries attempts in total.
 func (l *location) download(ctx context.Context, client *blockblob.Client) (data []byte, answer blob.DownloadStreamResponse, err error) {
+	_, data, answer, err = l.downloadPart(ctx, client, blob.DownloadStreamOptions{})
+	return data, answer, err
+}
+
+func (l *location) downloadPart(
+	ctx context.Context, client *blockblob.Client, options blob.DownloadStreamOptions,
+) (status int, data []byte, answer blob.DownloadStreamResponse, err error) {
+	options.CPKInfo = l.grant.customerKey
 	for try := 1; ; try++ {
-		data, answer, err = l.downloadOnce(ctx, client)
+		status, data, answer, err = l.downloadOnce(ctx, client, &options)
 		if !errors.Is(err, errBrokeOff) || try == maxTries || ctx.Err() != nil {
-			return data, answer, err
+			return status, data, answer, err
 		}
 	}
 }
 
 func (l *location) downloadOnce(
-	ctx context.Context, client *blockblob.Client,
-) (data []byte, answer blob.DownloadStreamResponse, err error) {
+	ctx context.Context, client *blockblob.Client, options *blob.DownloadStreamOptions,
+) (status int, data []byte, answer blob.DownloadStreamResponse, err error) {
 	var raw *http.Response
-	answer, err = client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &blob.DownloadStreamOptions{CPKInfo: l.grant.customerKey})
+	answer, err = client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), options)
 	if err != nil {
-		return nil, answer, err
+		return 0, nil, answer, err
 	}
 	if raw == nil || answer.Body == nil || answer.BlobType == nil {
-		return nil, answer, errNoStorage // every Azure Storage response has a blob type
+		return 0, nil, answer, errNoStorage // every Azure Storage response has a blob type
 	}
 	defer answer.Body.Close()
 	data, err = web.Decode(answer.Body, raw.Header, raw.ContentLength, l.limit)
 	if err != nil && web.Own(err) == nil {
 		err = fmt.Errorf("%w: %w", errBrokeOff, err)
 	}
-	return data, answer, err
+	return raw.StatusCode, data, answer, err
 }
 
 const maxRevision = 200 // maximum length of a revision, in bytes

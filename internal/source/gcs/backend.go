@@ -109,6 +109,24 @@ func (s *Server) Get(ctx context.Context, object string, limit int64, keyless bo
 	return l.fetch(ctx)
 }
 
+// IsGeneration reports whether text can be a generation.
+func IsGeneration(text string) bool { return generationNumber.MatchString(text) }
+
+// GetPart returns a part of a generation of an object, with the status and the HTTP header Content-Range of the
+// response. The argument part has the form of the HTTP header Range. An empty text means the whole object.
+func (s *Server) GetPart(
+	ctx context.Context, object, generation, part string, limit int64,
+) (status int, sent string, data []byte, err error) {
+	l := s.at(object, limit)
+	l.generation, l.part = generation, part
+	l.address = s.settings.address(s.Bucket, object, generation)
+	snapshot, err := l.fetch(ctx)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	return l.sent.status, l.sent.part, snapshot.Data, nil
+}
+
 func (s *Server) at(object string, limit int64) *location {
 	return &location{
 		run: s.run, settings: s.settings, bucket: s.Bucket, object: object, address: s.settings.address(s.Bucket, object, ""), limit: limit,

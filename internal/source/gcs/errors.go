@@ -51,6 +51,9 @@ type Object struct {
 	Generation   string // "" means the live generation
 }
 
+// ErrNoGeneration means that an object does not have the requested generation.
+var ErrNoGeneration = errors.New("there is no such generation of the object, or no object at all (404 Not Found); check generation")
+
 // Refusal is the error for an unsuccessful response from Cloud Storage. If the object is missing, the error is a
 // [source.MissingError] instead.
 type Refusal struct {
@@ -101,7 +104,7 @@ func (c complaint) isNoObject(bucket, object string) bool {
 func (o Object) notFound(c complaint) error {
 	switch {
 	case c.isNoObject(o.Bucket, o.Name) && o.Generation != "":
-		return errors.New("the object has no such generation, or does not exist (404 Not Found); check the argument generation")
+		return ErrNoGeneration
 	case c.isNoObject(o.Bucket, o.Name):
 		detail := "Cloud Storage has no such object (404 Not Found)"
 		if strings.HasSuffix(path.Dir(o.Name), ".tfstate") {

@@ -54,7 +54,13 @@ type location struct {
 	generation     string // "" means the live generation
 	address        *url.URL
 	limit          int64
-	keyless        bool // whether the object is not encrypted with the customer-supplied key
+	keyless        bool   // whether the object is not encrypted with the customer-supplied key
+	part           string // the part to read, as in the HTTP header Range; "" means the whole object
+
+	sent struct { // the response
+		status int
+		part   string // as in the HTTP header Content-Range
+	}
 }
 
 var (
@@ -132,6 +138,9 @@ func (l *location) fetch(ctx context.Context) (*source.Snapshot, error) {
 		Patience: l.patience, Transport: c.Transport, Authorize: c.Authorize, // no redirects: only the endpoint gets the token
 	}
 	header := http.Header{"Accept-Encoding": {"gzip"}, "User-Agent": {UserAgent}}
+	if l.part != "" { // a part of a compressed response could not be decompressed
+		header = http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {UserAgent}, "Range": {l.part}}
+	}
 	if !l.keyless {
 		maps.Copy(header, c.Key)
 	}
@@ -157,7 +166,8 @@ func (l *location) client(ctx context.Context) (*Client, error) {
 
 // receive returns the object in a successful response.
 func (l *location) receive(resp *http.Response, transport *http.Transport) (*source.Snapshot, error) {
-	if resp.StatusCode != http.StatusOK {
+	isPart := l.part != "" && resp.StatusCode == http.StatusPartialContent
+	if resp.StatusCode != http.StatusOK && !isPart {
 		return nil, Object{l.bucket, l.object, l.generation}.Explain(resp, "reading the object", "storage.objects.get on the bucket or the "+
 			"object to the account that reads. Without storage.objects.list, the account gets the same answer for an object that does "+
 			"not exist")
@@ -170,6 +180,7 @@ func (l *location) receive(resp *http.Response, transport *http.Transport) (*sou
 	if l.generation != "" && generation != l.generation {
 		return nil, web.Final("Cloud Storage returned a generation that was not requested")
 	}
+	l.sent.status, l.sent.part = resp.StatusCode, resp.Header.Get("Content-Range")
 	data, err := readBody(resp, l.limit)
 	if err != nil {
 		transport.CloseIdleConnections() // otherwise the rest of a longer response could be mistaken for the next one
@@ -221,6 +232,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	checked = checked && resp.StatusCode == http.StatusOK // the checksum of a part is that of the whole object
 	sent := crc32.New(castagnoli())
 	data, err := web.ReadBody(resp, limit, sent)
 	if err != nil {

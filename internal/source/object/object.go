@@ -36,6 +36,7 @@ type Object struct {
 	Bucket, Key string
 	Version     string // version ID; "" means the current version
 	CustomerKey []byte // SSE-C key of 32 bytes; nil if the object has none
+	Range       string // the part to read, as in the HTTP header; "" means the whole object
 }
 
 // Store reads objects with a client, and explains the store's errors.
@@ -63,6 +64,8 @@ func (s Store) Read(ctx context.Context, o Object, limit int64) (*source.Snapsho
 type Content struct {
 	Data          []byte
 	ETag, Version string
+	Status        int    // 206 if Data is a part of the object; otherwise 200
+	Part          string // the part that Data is, as in the HTTP header Content-Range
 }
 
 // Get works like [Store.Read], but it also returns empty objects, and the ETag and version of the content.
@@ -86,14 +89,19 @@ func (s Store) Get(ctx context.Context, o Object, limit int64) (*Content, error)
 }
 
 func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error) {
-	answer, err := s.Client.GetObject(ctx, o.input())
+	answer, err := s.Client.GetObject(ctx, o.input(), func(options *s3.Options) {
+		if o.Range != "" { // the store's checksum is of the whole object
+			options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		}
+	})
 	if err != nil {
 		return nil, s.Explain(o, err)
 	}
 	defer answer.Body.Close()
 	// All stores send an ETag, and status 200 for a whole object.
 	status, header := rawOf(answer)
-	if status != http.StatusOK || aws.ToString(answer.ETag) == "" {
+	isPart := o.Range != "" && status == http.StatusPartialContent
+	if status != http.StatusOK && !isPart || aws.ToString(answer.ETag) == "" {
 		return nil, errors.New(s.strange(status))
 	}
 	version := aws.ToString(answer.VersionId)
@@ -114,7 +122,7 @@ func (s Store) get(ctx context.Context, o Object, limit int64) (*Content, error)
 	case err != nil:
 		return nil, &brokenError{s.damaged(err)}
 	}
-	return &Content{data, *answer.ETag, version}, nil
+	return &Content{data, *answer.ETag, version, status, header.Get("Content-Range")}, nil
 }
 
 // rawOf returns a response's status and headers, which the SDK does not export.
@@ -132,6 +140,9 @@ func (o Object) input() *s3.GetObjectInput {
 	in := &s3.GetObjectInput{Bucket: &o.Bucket, Key: &o.Key}
 	if o.Version != "" {
 		in.VersionId = &o.Version
+	}
+	if o.Range != "" {
+		in.Range = &o.Range
 	}
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = o.Sealing()
 	return in

@@ -68,7 +68,13 @@ func (c *container) State(key string) (store.State, error) {
 
 // List returns the names of the blobs that may hold states.
 func (c *container) List(ctx context.Context, prefix string) ([]string, error) {
-	names, err := c.list(ctx, prefix)
+	var names []string
+	err := c.list(ctx, prefix, "", func(page []listed) bool {
+		for _, b := range page {
+			names = append(names, b.name)
+		}
+		return true
+	})
 	return slices.DeleteFunc(names, objects.IsBeside), err
 }
 

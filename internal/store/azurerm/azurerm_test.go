@@ -103,13 +103,12 @@ func administer(t *testing.T, method, address string, body []byte, headers ...st
 	}
 }
 
-// places are containers of an emulator at an address.
-func places(address string, with func(attrs) attrs) storetest.Places {
-	n := 0
+// places are containers of an emulator at an address, of which there are n.
+func places(address string, n *int, with func(attrs) attrs) storetest.Places {
 	return func(t *testing.T, name string) storetest.Place {
 		t.Helper()
-		n++
-		own, key := containerOf+string(rune('a'+n/26))+string(rune('a'+n%26)), "net/"+name
+		*n++
+		own, key := containerOf+string(rune('a'+*n/26))+string(rune('a'+*n%26)), "net/"+name
 		administer(t, http.MethodPut, address+"/"+own+"?restype=container", nil)
 		blob, b := address+"/"+own+"/"+url.PathEscape(key), with(block().with("blob_endpoint", address, "container_name", own, "key", key))
 		return storetest.Place{
@@ -218,11 +217,11 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := 0
-			storetest.Run(t, storetest.Harness{
-				Properties: store.Properties{HasLocks: true}, Huge: name == "Azure" && testkit.Rounds(10) > 1, Slow: name != "Azure",
-				Place: func(t *testing.T, name string) storetest.Place {
+			places := func(keeps bool) storetest.Places {
+				return func(t *testing.T, name string) storetest.Place {
 					t.Helper()
 					s := c.serve(t)
+					s.Versioning = keeps
 					n++
 					own, key := fmt.Sprint("own", n), "net/"+name
 					s.Create(own)
@@ -239,7 +238,11 @@ func TestStore(t *testing.T) {
 						Weaken:  func(*testing.T) { s.Weak = true },
 						Secrets: []string{azuretest.Key},
 					}
-				},
+				}
+			}
+			storetest.Run(t, storetest.Harness{
+				Properties: store.Properties{HasLocks: true}, Huge: name == "Azure" && testkit.Rounds(10) > 1, Slow: name != "Azure",
+				Place: places(false), Versioned: places(name != "snapshots"),
 			})
 		})
 	}

@@ -17,8 +17,10 @@ import (
 //
 // Promise: States in stores (the suite of every store)
 func TestRealAzurite(t *testing.T) {
+	address, n := azurite(t), 0
 	storetest.Run(t, storetest.Harness{
-		Place: places(azurite(t), func(b attrs) attrs { return b }), Properties: store.Properties{HasLocks: true},
+		Place: places(address, &n, func(b attrs) attrs { return b }), Properties: store.Properties{HasLocks: true},
+		Versioned: places(address, &n, func(b attrs) attrs { return b.with("snapshot", true) }), // it has snapshots, and no versions
 	})
 }
 

@@ -309,12 +309,18 @@ func (c *container) isFrozen(ctx context.Context) (bool, error) {
 	return raw.Header.Get("x-ms-has-immutability-policy") == "true" || raw.Header.Get("x-ms-has-legal-hold") == "true", nil
 }
 
-// list returns the names of the blobs that begin with prefix. Deleted blobs, versions and snapshots are not listed.
-func (c *container) list(ctx context.Context, prefix string) (names []string, err error) {
+const withVersions = "versions"
+
+// list calls f for each page of the blobs that begin with prefix. The argument include names what to list beside blobs:
+// versions, snapshots, or deleted ones. If f returns false, list stops.
+func (c *container) list(ctx context.Context, prefix, include string, f func([]listed) bool) error {
 	ctx, cancel := objects.Within(ctx, c.server.Timeout, 0)
 	defer cancel()
 	for marker := ""; ; {
 		query := url.Values{"restype": {"container"}, "comp": {"list"}, "prefix": {prefix}, "maxresults": {"1000"}}
+		if include != "" {
+			query.Set("include", include)
+		}
 		if marker != "" {
 			query.Set("marker", marker)
 		}
@@ -323,22 +329,36 @@ func (c *container) list(ctx context.Context, prefix string) (names []string, er
 		if err == nil {
 			data, err = c.server.Page(ctx, client)
 		}
-		if err != nil {
-			return nil, c.failed(ctx, prefix, err)
+		if status, _ := azuresource.Refusal(err); status == http.StatusBadRequest && strings.HasPrefix(include, withVersions) {
+			include = strings.TrimPrefix(include, withVersions+",") // accounts with folders have no versions
+			continue
 		}
-		page, next, err := namesIn(data)
 		if err != nil {
-			return nil, c.failed(ctx, prefix, err)
+			return c.failed(ctx, prefix, err)
 		}
-		names = append(names, page...)
-		if marker = next; marker == "" {
-			return names, nil
+		page, next, err := blobsIn(data)
+		if err != nil {
+			return c.failed(ctx, prefix, err)
+		}
+		if marker = next; !f(page) || marker == "" {
+			return nil
 		}
 	}
 }
 
-// namesIn returns the blob names in a list response, without folders, and the marker of the next page.
-func namesIn(data []byte) (names []string, next string, err error) {
+// listed is a blob, a version, or a snapshot in a list.
+type listed struct {
+	name              string
+	snapshot, version string    // the ID, which is a time; "" for a blob
+	current           bool      // whether this is the current version
+	deleted           bool      // whether it is soft-deleted
+	size              int64     // negative if unknown
+	modified          time.Time // zero if unknown
+	md5, etag         string    // "" if unknown
+}
+
+// blobsIn returns the blobs in a list response, without folders, and the marker of the next page.
+func blobsIn(data []byte) (blobs []listed, next string, err error) {
 	var page struct {
 		Blobs struct {
 			Blob []struct {
@@ -346,7 +366,17 @@ func namesIn(data []byte) (names []string, next string, err error) {
 					Text    string `xml:",chardata"`
 					Encoded bool   `xml:",attr"`
 				}
-				Properties struct{ ResourceType string }
+				Snapshot         string
+				VersionID        string `xml:"VersionId"`
+				IsCurrentVersion bool
+				Deleted          bool
+				Properties       struct {
+					ResourceType string
+					Etag         string
+					Modified     string `xml:"Last-Modified"`
+					Size         *int64 `xml:"Content-Length"`
+					MD5          string `xml:"Content-MD5"`
+				}
 			}
 		}
 		NextMarker string
@@ -360,10 +390,16 @@ func namesIn(data []byte) (names []string, next string, err error) {
 			name = decoded
 		}
 		if b.Properties.ResourceType != "directory" {
-			names = append(names, name)
+			modified, _ := http.ParseTime(b.Properties.Modified) // the time may be unknown
+			size := int64(-1)
+			if b.Properties.Size != nil {
+				size = *b.Properties.Size
+			}
+			blobs = append(blobs, listed{name, b.Snapshot, b.VersionID, b.IsCurrentVersion, b.Deleted, size, modified, b.Properties.MD5,
+				b.Properties.Etag})
 		}
 	}
-	return names, page.NextMarker, nil
+	return blobs, page.NextMarker, nil
 }
 
 // otherError means that a condition is not met, because the blob has changed.

@@ -29,9 +29,9 @@ func (r emulator) ask(t *testing.T, method, path string, body []byte) {
 	}
 }
 
-func (r emulator) create(t *testing.T, bucket string) {
+func (r emulator) create(t *testing.T, bucket string, keeps bool) {
 	t.Helper()
-	r.ask(t, http.MethodPost, "/storage/v1/b?project=p", fmt.Appendf(nil, `{"name":%q}`, bucket))
+	r.ask(t, http.MethodPost, "/storage/v1/b?project=p", fmt.Appendf(nil, `{"name":%q,"versioning":{"enabled":%t}}`, bucket, keeps))
 }
 
 func (r emulator) put(t *testing.T, bucket, object string, data []byte) {
@@ -50,13 +50,12 @@ func TestRealFakeGCS(t *testing.T) {
 	t.Parallel()
 	s := newService()
 	s.block = s.block.with("storage_custom_endpoint", r.origin+"/storage/v1/")
-	storetest.Run(t, storetest.Harness{
-		Properties: store.Properties{HasLocks: true}, Renames: true,
-		Place: func(t *testing.T, name string) storetest.Place {
+	places := func(keeps bool) storetest.Places {
+		return func(t *testing.T, name string) storetest.Place {
 			t.Helper()
 			n++
 			bucket, prefix := fmt.Sprint("bucket", n), "net/"+name
-			r.create(t, bucket)
+			r.create(t, bucket, keeps)
 			b := s.block.with("bucket", bucket).with("prefix", prefix)
 			return storetest.Place{
 				Open:    func(t *testing.T) store.State { t.Helper(); return s.at(t, b) },
@@ -64,9 +63,12 @@ func TestRealFakeGCS(t *testing.T) {
 				Lose:    func(t *testing.T) { t.Helper(); r.delete(t, bucket, prefix+"/default.tflock") },
 				Secrets: []string{gcstest.Token},
 			}
-		},
+		}
+	}
+	storetest.Run(t, storetest.Harness{
+		Properties: store.Properties{HasLocks: true}, Renames: true, Place: places(false), Versioned: places(true),
 	})
-	r.create(t, "own")
+	r.create(t, "own", false)
 	large := bytes.Repeat([]byte("x"), 3<<20+1) // in parts
 	for _, prefix := range []string{"net/b", "net/a", "other"} {
 		state := s.at(t, s.block.with("bucket", "own").with("prefix", prefix))

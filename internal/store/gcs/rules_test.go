@@ -93,6 +93,9 @@ func TestRole(t *testing.T) {
 		must(t, err)
 		_, err = opened.List(t.Context(), "net/")
 		must(t, err)
+		if kept, _, err := state.Versions(t.Context(), 10); err != nil || len(kept) != 2 {
+			t.Errorf("%s: the versions are %v, %v", where, kept, err)
+		}
 		for right, do := range map[string]func() error{
 			"storage.objects.get":    func() error { _, _, err := state.Read(t.Context()); return err },
 			"storage.objects.create": func() error { return s.at(t, s.block).Lock(t.Context(), storetest.Lock("2")) },

@@ -43,6 +43,9 @@ type branch struct {
 	server *gitsource.Server
 
 	begun atomic.Bool // whether the server has a branch that is not a lock
+
+	mu     sync.Mutex
+	opened []*state
 }
 
 func open(s store.Settings) (store.Store, error) {
@@ -60,8 +63,18 @@ func open(s store.Settings) (store.Store, error) {
 	return &branch{Settings: s, server: server}, nil
 }
 
-// Close does nothing, because nothing remains open between calls.
-func (*branch) Close() error { return nil }
+// Close deletes the temporary repositories that [state.Versions] and [state.ReadVersion] leave for later calls.
+func (b *branch) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for _, s := range b.opened {
+		s.mu.Lock()
+		errs = append(errs, s.forget())
+		s.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
 
 // Properties returns the properties of a branch. The store verifies writes itself: it looks up each commit after
 // pushing it.
@@ -79,7 +92,11 @@ func (b *branch) State(name string) (store.State, error) {
 	if err != nil {
 		return nil, b.Errorf("path", "%w", err)
 	}
-	return &state{branch: b, name: name, lockRef: locks + name}, nil
+	one := &state{branch: b, name: name, lockRef: locks + name}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened = append(b.opened, one)
+	return one, nil
 }
 
 // List returns the files at the tip of the branch whose names begin with prefix.
@@ -97,9 +114,10 @@ type state struct {
 	name, lockRef string
 
 	mu    sync.Mutex
-	held  *held  // our lock, or nil
-	lost  string // the ID of a lock that the server reported as ours, although it was not
-	maker *maker // nil until the first commit
+	held  *held    // our lock, or nil
+	lost  string   // the ID of a lock that the server reported as ours, although it was not
+	maker *maker   // nil until the first commit
+	past  *history // nil until versions are listed or read
 }
 
 // held is our lock and its commit.
@@ -120,24 +138,31 @@ func (s *state) in(repository string) string {
 
 // visit calls do with a temporary repository.
 func (b *branch) visit(ctx context.Context, do func(ctx context.Context, v *gitsource.Visit) error) error {
+	return b.inTime(ctx, func(ctx context.Context) error {
+		v, err := b.server.Visit(ctx)
+		if v != nil {
+			defer func() {
+				if left := v.Close(); left != "" {
+					notice.Show(ctx, left)
+				}
+			}()
+		}
+		if err == nil {
+			err = do(ctx, v)
+		}
+		return err
+	})
+}
+
+// inTime calls do with the time limit for one request.
+func (b *branch) inTime(ctx context.Context, do func(ctx context.Context) error) error {
 	if b.Patience > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, b.Patience,
 			&store.UnansweredError{Err: errors.New("the server of the repository takes too long")})
 		defer cancel()
 		ctx = limited
 	}
-	v, err := b.server.Visit(ctx)
-	if v != nil {
-		defer func() {
-			if left := v.Close(); left != "" {
-				notice.Show(ctx, left)
-			}
-		}()
-	}
-	if err == nil {
-		err = do(ctx, v)
-	}
-	return b.Voice().Speak(err)
+	return b.Voice().Speak(do(ctx))
 }
 
 // Read reads the file at the tip of the branch. The first Read under a lock also checks the lock, because some servers
@@ -168,12 +193,17 @@ func (s *state) Read(ctx context.Context) (data []byte, version store.Version, e
 func (s *state) tip(ctx context.Context, v *gitsource.Visit, limit int64, beside ...string) (*gitsource.Found, error) {
 	found, err := v.Fetch(ctx, s.server.Branch, s.name, limit, beside...)
 	if none, ok := errors.AsType[*gitsource.NoBranchError](err); ok {
-		if !none.Empty && !s.Bool("create_ref") {
-			return nil, fmt.Errorf("the branch does not exist, and wrap creates it only with create_ref = true: %w", err)
-		}
-		return &gitsource.Found{}, nil
+		return &gitsource.Found{}, s.mayCreate(none)
 	}
 	return found, reached(err)
+}
+
+// mayCreate returns an error if the branch does not exist and must not be created.
+func (b *branch) mayCreate(none *gitsource.NoBranchError) error {
+	if !none.Empty && !b.Bool("create_ref") {
+		return fmt.Errorf("the branch does not exist, and wrap creates it only with create_ref = true: %w", none)
+	}
+	return nil
 }
 
 // reached turns a connection error into a [store.UnansweredError], because another attempt may succeed.

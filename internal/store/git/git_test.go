@@ -74,6 +74,7 @@ func opened(t *testing.T, env map[string]string, arguments ...texts) (store.Stat
 	if err != nil {
 		return nil, err
 	}
+	t.Cleanup(func() { must(t, s.Close()) })
 	return s.State(v.String("path"))
 }
 

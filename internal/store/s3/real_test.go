@@ -89,21 +89,28 @@ func TestRealServers(t *testing.T) {
 					}
 					return
 				}
-				facts := store.Properties{HasLocks: true}
-				storetest.Run(t, storetest.Harness{Properties: facts, Slow: keeps, Place: func(t *testing.T, name string) storetest.Place {
-					t.Helper()
-					n++
-					bucket, key := fmt.Sprintf("bucket%d", n), "net/"+name
-					r.create(t, bucket, keeps)
-					b := r.block(bucket, key)
-					return storetest.Place{
-						Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
-						Put:     func(t *testing.T, data []byte) { t.Helper(); r.put(t, bucket, key, data) },
-						Lose:    func(t *testing.T) { t.Helper(); r.delete(t, bucket, key+objects.LockSuffix) },
-						Secrets: []string{objecttest.RealSecret},
+				places := func(keeps bool) storetest.Places {
+					return func(t *testing.T, name string) storetest.Place {
+						t.Helper()
+						n++
+						bucket, key := fmt.Sprintf("bucket%d", n), "net/"+name
+						r.create(t, bucket, keeps)
+						b := r.block(bucket, key)
+						return storetest.Place{
+							Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
+							Put:     func(t *testing.T, data []byte) { t.Helper(); r.put(t, bucket, key, data) },
+							Lose:    func(t *testing.T) { t.Helper(); r.delete(t, bucket, key+objects.LockSuffix) },
+							Secrets: []string{objecttest.RealSecret},
+						}
 					}
-				}})
+				}
+				harness := storetest.Harness{Properties: store.Properties{HasLocks: true}, Slow: keeps, Place: places(keeps)}
+				if harness.OwnHistory = name != "minio"; !harness.OwnHistory {
+					harness.Versioned = places(true)
+				}
+				storetest.Run(t, harness)
 				r.create(t, "own", keeps)
+				testRealVersions(t, r, name)
 				testRealList(t, r)
 				testRealFolders(t, r, name)
 				testRealConditions(t, r, name)
@@ -115,6 +122,50 @@ func TestRealServers(t *testing.T) {
 					t.Errorf("it says %q", *texts)
 				}
 			})
+		}
+	}
+}
+
+// testRealVersions tests the versions of an object that others have written, with and without versions.
+func testRealVersions(t *testing.T, r *realServer, name string) {
+	t.Helper()
+	for _, keeps := range []bool{false, true} {
+		if name == "rclone" && keeps {
+			continue
+		}
+		bucket := fmt.Sprint("history-", keeps)
+		r.create(t, bucket, keeps)
+		h := historian(t, at(t, r.block(bucket, "net/a")))
+		r.put(t, bucket, "net/a", storetest.State(1))
+		r.put(t, bucket, "net/a", storetest.State(2))
+		r.put(t, bucket, "net/a.backup", storetest.State(3))
+		kept, more, err := h.Versions(t.Context(), 10)
+		want, status := 1, store.KeptCurrent
+		if keeps {
+			r.delete(t, bucket, "net/a")
+			want, status = 3, store.KeptDeleted
+			kept, more, err = h.Versions(t.Context(), 10)
+		}
+		if err != nil || more || len(kept) != want || kept[0].Status != status {
+			t.Fatalf("versions %t: got %+v, %v", keeps, kept, err)
+		}
+		newest := kept[want/2]
+		got, err := h.ReadVersion(t.Context(), newest.ID, 5, 10)
+		if err != nil || !bytes.Equal(got, storetest.State(2)[5:15]) || newest.Size != int64(len(storetest.State(2))) {
+			t.Errorf("versions %t: got %q, %v", keeps, got, err)
+		}
+		for what, id := range map[string]string{"unknown": "4711", "of another": "11111111-2222-4333-8444-555555555555"} {
+			if _, err := h.ReadVersion(t.Context(), id, 0, -1); !errors.Is(err, store.ErrNoVersion) {
+				t.Errorf("versions %t, %s: %v", keeps, what, err)
+			}
+		}
+		for _, v := range kept {
+			if _, err := h.ReadVersion(t.Context(), v.ID, 0, 1); errors.Is(err, store.ErrNoVersion) != (v.Status == store.KeptDeleted) {
+				t.Errorf("%+v: %v", v, err)
+			}
+			if got, err := h.ReadVersion(t.Context(), v.ID, v.Size, 1); v.Size > 0 && (err != nil || len(got) > 0) {
+				t.Errorf("%+v: got %q, %v", v, got, err)
+			}
 		}
 	}
 }

@@ -219,12 +219,15 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := 0
-			places := func(s *service) storetest.Places {
+			places := func(s *service, keeps bool) storetest.Places {
 				return func(t *testing.T, name string) storetest.Place {
 					t.Helper()
 					n++
 					own, key := fmt.Sprint("b", n), "net/"+name
 					s.Create(own)
+					if keeps {
+						s.Keep(own)
+					}
 					b := c.with(s.block.With("bucket", own).With("key", key))
 					p := storetest.Place{
 						Open:    func(t *testing.T) store.State { t.Helper(); return at(t, b) },
@@ -241,9 +244,10 @@ func TestStore(t *testing.T) {
 			}
 			_, tabled := c.with(block())["dynamodb_table"]
 			storetest.Run(t, storetest.Harness{
-				Properties: store.Properties{HasLocks: true, Verifies: tabled}, Place: places(c.serve(t)),
-				Huge: name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
-				RightRefused: places(serve(t, objecttest.OnlyBare)),
+				Properties: store.Properties{HasLocks: true, Verifies: tabled}, Place: places(c.serve(t), false),
+				Versioned: places(c.serve(t), true),
+				Huge:      name == "AWS" && testkit.Rounds(10) > 1, Slow: name != "AWS" && name != "another",
+				RightRefused: places(serve(t, objecttest.OnlyBare), false),
 			})
 		})
 	}

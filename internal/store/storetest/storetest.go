@@ -26,6 +26,13 @@ type Harness struct {
 	Nameless []string // names that are refused
 	Renames  bool     // people name a lock by another ID than the one of its holder
 
+	// Versioned creates places where the store keeps older versions of the state. It is nil if every place does, or if
+	// the states are no [store.Historian].
+	Versioned Places
+
+	// OwnHistory means that the test of the store checks versions itself, because the server does less than others.
+	OwnHistory bool
+
 	// The next two fields start servers that misbehave. They are nil if there is no such server.
 	RightRefused Places // servers that refuse the usual form of a condition, even if it is met
 	FirstSpecial Places // servers that make the first object in an empty place special, for example impossible to remove
@@ -78,17 +85,25 @@ func Lock(id string) store.Lock {
 
 // Run tests one kind of store in the way wrap uses it, see [careful.New].
 func Run(t *testing.T, h Harness) {
-	place := h.Place
-	h.Place = func(t *testing.T, name string) Place {
-		t.Helper()
-		p := place(t, name)
-		open := p.Open
-		p.Open = func(t *testing.T) store.State { t.Helper(); return careful.New(open(t), h.Properties) }
-		return p
+	carefully := func(place Places) Places {
+		return func(t *testing.T, name string) Place {
+			t.Helper()
+			p := place(t, name)
+			open := p.Open
+			p.Open = func(t *testing.T) store.State { t.Helper(); return careful.New(open(t), h.Properties) }
+			return p
+		}
+	}
+	h.Place = carefully(h.Place)
+	if h.Versioned == nil {
+		h.Versioned = h.Place
+	} else {
+		h.Versioned = carefully(h.Versioned)
 	}
 	again := h.Again && testkit.Rounds(10) < 10
 	t.Run("states", func(t *testing.T) { testStates(t, h) })
 	t.Run("locks", func(t *testing.T) { testLocks(t, h) })
+	t.Run("history", func(t *testing.T) { testHistory(t, h) })
 	if again {
 		return
 	}
@@ -327,6 +342,95 @@ func testLost(t *testing.T, h Harness) {
 	must(t, other.Unlock(t.Context(), "2"))
 	if got, _, err := other.Read(t.Context()); err != nil || bytes.Equal(got, State(2)) {
 		t.Errorf("what was refused is there, or %v", err)
+	}
+}
+
+// testHistory checks the versions of a state that is a [store.Historian].
+func testHistory(t *testing.T, h Harness) {
+	p := h.Versioned(t, "state")
+	if _, ok := store.As[store.Historian](p.Open(t)); !ok || h.OwnHistory {
+		t.Skip("the store lists no versions")
+	}
+	p.checkVersions(t, nil, nil)
+	var older [][]byte
+	var read store.Version
+	for serial := 1; serial < 4; serial++ {
+		read = write(t, p.Open(t), State(serial), read) // each write is a run of its own
+		p.checkVersions(t, State(serial), older)
+		older = append(older, State(serial))
+	}
+	s := p.Open(t)
+	must(t, s.Lock(t.Context(), Lock("remover")))
+	must(t, s.Remove(t.Context(), check(t, s, State(3))))
+	must(t, s.Unlock(t.Context(), "remover"))
+	p.checkVersions(t, nil, older)
+	write(t, p.Open(t), State(4), "")
+	p.checkVersions(t, State(4), older)
+}
+
+// checkVersions checks that the versions of a state are the current one, unless it is nil, and some of the older ones,
+// which it gets in the order in which they were written. Some stores encrypt the older ones, or keep only one of them.
+func (p Place) checkVersions(t *testing.T, current []byte, older [][]byte) {
+	t.Helper()
+	ctx := t.Context()
+	history, _ := store.As[store.Historian](p.Open(t))
+	kept, more, err := history.Versions(ctx, 100)
+	if err != nil || more || len(kept) < min(len(older), 1) {
+		t.Fatalf("the versions are %+v, %t, %v", kept, more, err)
+	}
+	ids, states := map[string]bool{}, 0
+	for i, k := range kept {
+		if ids[k.ID] || k.ID == "" || i > 0 && k.Created.After(kept[i-1].Created) || (k.Status == store.KeptCurrent) != (i == 0 && current != nil) {
+			t.Errorf("version %d of %+v", i, kept)
+		}
+		ids[k.ID] = true
+		whole, err := history.ReadVersion(ctx, k.ID, 0, -1)
+		switch k.Status {
+		case store.KeptDeleted, store.KeptUndelete:
+			if !errors.Is(err, store.ErrNoVersion) || k.Status == store.KeptDeleted && k.Size != 0 {
+				t.Errorf("%+v is read as %.100q, %v", k, whole, err)
+			}
+			continue
+		case store.KeptCurrent:
+			if !bytes.Equal(whole, current) {
+				t.Errorf("the current state is %.200q, %v", whole, err)
+			}
+		default:
+			states++
+			at := slices.IndexFunc(older, func(one []byte) bool { return bytes.HasSuffix(whole, one) })
+			if at < 0 {
+				t.Fatalf("%+v is read as %.200q, %v", k, whole, err)
+			}
+			older = older[:at]
+		}
+		must(t, err)
+		if int64(len(whole)) != k.Size {
+			t.Errorf("%+v has %d bytes", k, len(whole))
+		}
+		for _, part := range [][2]int64{{0, 10}, {7, 1}, {k.Size - 5, 20}, {k.Size, 10}, {3, -1}} {
+			end := k.Size
+			if part[1] >= 0 {
+				end = min(part[0]+part[1], k.Size)
+			}
+			if got, err := history.ReadVersion(ctx, k.ID, part[0], part[1]); err != nil || !bytes.Equal(got, whole[part[0]:end]) {
+				t.Errorf("%d bytes from %d on are %.100q, %v", part[1], part[0], got, err)
+			}
+		}
+	}
+	if older != nil && states == 0 {
+		t.Errorf("there is no older version in %+v", kept)
+	}
+	for _, id := range []string{"", "none", "../state", "-h", "a b", "0000000", strings.Repeat("0", 40)} {
+		_, err := history.ReadVersion(ctx, id, 0, 10)
+		if !errors.Is(err, store.ErrNoVersion) {
+			t.Errorf("the version %q: %v", id, err)
+		}
+		p.refused(t, err, "a version that does not exist")
+	}
+	for limit := 1; limit <= min(len(kept), 3); limit++ {
+		if some, more, err := history.Versions(ctx, limit); err != nil || !slices.Equal(some, kept[:limit]) || more != (limit < len(kept)) {
+			t.Errorf("%d of the versions are %+v, %t, %v; all are %+v", limit, some, more, err, kept)
+		}
 	}
 }
 

@@ -132,6 +132,16 @@ func (m *Memory) find(seen map[string]label) *label {
 	return nil
 }
 
+// seen returns the label that earlier runs in this folder recorded last, or nil if there is none.
+func (m *Memory) seen() (was *label) {
+	_ = m.locked(func(at *os.Root) error {
+		all, err := load[label](at, memoryName)
+		was = m.find(all)
+		return err
+	})
+	return was
+}
+
 // isAfter reports whether the serial of l is higher than the serial of other.
 func (l label) isAfter(other label) bool {
 	return l.Serial != nil && (other.Serial == nil || *l.Serial > *other.Serial)

@@ -178,23 +178,28 @@ func (m *recovery) keepDamaged() error {
 	if m.damaged == nil {
 		return nil
 	}
-	name := "terraform.tfstate." + string(DigestOf(m.damaged)[:8]) + ".replaced"
-	path := files.Join(m.leftover.dir, name)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = f.Write(m.damaged)
-		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-			_ = os.Remove(path)
-		}
-	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, m.damaged) { // an earlier attempt wrote the same copy
-		err = nil
-	}
+	name, err := m.leftover.keep(m.damaged, "replaced")
 	if err != nil {
-		return fmt.Errorf("the file in the backend is not a state. It was not replaced, because it could not be saved in %s: %w", name,
-			keyfile.Reason(err))
+		return fmt.Errorf("the file in the backend is not a state. It was not replaced, because it could not be saved in %s: %w", name, err)
 	}
 	m.Guard.Say("the file in the backend is not a state, and was saved in " + name)
 	return nil
+}
+
+// keep saves a file from the backend in the folder of the module, and returns its name there.
+func (l *Leftover) keep(file []byte, suffix string) (name string, err error) {
+	name = "terraform.tfstate." + string(DigestOf(file)[:8]) + "." + suffix
+	path := files.Join(l.dir, name)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.Write(file)
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			_ = os.Remove(path)
+		}
+	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, file) { // an earlier attempt wrote the same copy
+		err = nil
+	}
+	return name, keyfile.Reason(err)
 }
 
 // remove deletes the leftover file, because the file would block the next run. If the user named the file, remove tells

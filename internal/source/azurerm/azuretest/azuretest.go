@@ -6,8 +6,10 @@
 package azuretest
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/hmac"
+	"crypto/md5" //nolint:gosec // Azure Storage sends it
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/xml"
@@ -17,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +63,9 @@ type Server struct {
 	Writes      bool                                              // whether a backend may write, lock and list
 	CustomerKey string                                            // the key that encrypts the blobs
 	Weak        bool                                              // whether ETags are weak, as after a proxy
+	Versioning  bool                                              // whether the account keeps versions
+	SoftDelete  bool                                              // whether the account soft-deletes blobs
+	WholeOnly   bool                                              // whether reads ignore ranges
 	Ignores     map[Condition]bool                                // conditions to ignore, as some emulators do
 	Before      func(w http.ResponseWriter, r *http.Request) bool // called before the account or the manager; true if it has responded
 	SignIn      func(form url.Values) bool                        // reports whether to grant a token; nil means checking Secret
@@ -97,6 +103,26 @@ type Blob struct {
 	Deleted   bool   // whether the blob is soft-deleted
 	Hold      bool   // whether there is a legal hold
 	etag      string
+
+	now  content   // the current content, as it was stored
+	past []content // older versions and snapshots, the oldest first
+}
+
+// content is a version or a snapshot of a blob.
+type content struct {
+	id                string // the time of the version or the snapshot; "" for a blob without versions
+	snapshot, deleted bool
+	data              []byte
+	etag              string
+	modified          time.Time
+}
+
+const idFormat = "2006-01-02T15:04:05.0000000Z"
+
+// tick returns the next time of the account's clock.
+func (s *Server) tick() time.Time {
+	s.counter++
+	return time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC).Add(time.Duration(s.counter) * 700_000_100)
 }
 
 // New returns an account with one container.
@@ -112,12 +138,62 @@ func (s *Server) Put(container, name string, b Blob) {
 }
 
 func (s *Server) put(container, name string, b *Blob) {
-	s.counter++
+	old := s.containers[container][name]
+	at := s.tick()
+	if old != nil {
+		b.past = old.past
+		switch {
+		case old.Deleted:
+		case s.Versioning:
+			b.past = append(b.past, old.now)
+		case s.SoftDelete && old != b: // metadata was not changed, but the blob was replaced
+			was := old.now
+			was.id, was.snapshot, was.deleted = at.Format(idFormat), true, true
+			b.past = append(b.past, was)
+		}
+	}
 	b.etag = fmt.Sprintf(`"0x8D%013X"`, s.counter)
+	b.now = content{data: b.Data, etag: b.etag, modified: at}
+	if s.Versioning {
+		b.Version = at.Format(idFormat)
+		b.now.id = b.Version
+	}
 	if b.Metadata == nil {
 		b.Metadata = map[string]string{}
 	}
 	s.containers[container][name] = b
+}
+
+// Delete deletes a blob, as another program might.
+func (s *Server) Delete(container, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.containers[container][name]
+	b.Deleted = true
+	switch {
+	case s.Versioning:
+		b.past = append(b.past, b.now)
+	case s.SoftDelete: // with its snapshots
+		for i := range b.past {
+			b.past[i].deleted = true
+		}
+	default:
+		delete(s.containers[container], name)
+	}
+}
+
+// Forget deletes a version or a snapshot of a blob. If the account soft-deletes, it can be undeleted.
+func (s *Server) Forget(container, name, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.containers[container][name]
+	for i, c := range slices.Backward(b.past) {
+		if c.id == id && s.SoftDelete {
+			b.past[i].deleted = true
+		} else if c.id == id {
+			b.past = slices.Delete(b.past, i, i+1)
+		}
+	}
 }
 
 // Create creates a container.
@@ -232,7 +308,7 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request, path strin
 	name, unescapeErr := url.PathUnescape(escaped)
 	query := r.URL.Query()
 	shown := url.Values{}
-	for _, name := range []string{"comp", "restype", "prefix", "versionid", "marker"} {
+	for _, name := range []string{"comp", "restype", "include", "prefix", "snapshot", "versionid", "marker"} {
 		if query.Has(name) {
 			shown[name] = query[name]
 		}
@@ -367,28 +443,62 @@ func SignFor(account string, r *http.Request) string {
 
 func (s *Server) getBlob(w http.ResponseWriter, r *http.Request, container, name string) {
 	b := s.containers[container][name]
-	if b == nil || b.Deleted {
+	query := r.URL.Query()
+	c, found := content{}, false
+	if b != nil {
+		c, found = b.find(query)
+	}
+	switch {
+	case !found:
 		Fail(w, 404, "BlobNotFound")
 		return
-	}
-	data, version := b.Data, b.Version
-	if wanted := r.URL.Query().Get("versionid"); wanted != "" && wanted != version {
-		var ok bool
-		if data, ok = b.Versions[wanted]; !ok {
-			Fail(w, 404, "BlobNotFound")
-			return
-		}
-		version = wanted
-	}
-	if !s.opens(w, r) {
+	case r.Header.Get("If-Match") != "" && r.Header.Get("If-Match") != c.etag && !s.Ignores[IfMatch]:
+		Fail(w, 412, "ConditionNotMet")
+		return
+	case !s.opens(w, r):
 		return
 	}
 	s.describe(w, b)
-	if version != "" {
-		w.Header().Set("x-ms-version-id", version)
+	w.Header().Set("ETag", c.etag)
+	if s.Weak {
+		w.Header().Set("ETag", "W/"+c.etag)
 	}
-	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
-	_, _ = w.Write(data) // an error means that the client has disconnected
+	if c.id != "" && !c.snapshot {
+		w.Header().Set("x-ms-version-id", c.id)
+	}
+	first, _, ranged := strings.Cut(strings.TrimPrefix(r.Header.Get("x-ms-range"), "bytes="), "-")
+	from, err := strconv.Atoi(first)
+	switch {
+	case !ranged || s.WholeOnly:
+		w.Header().Set("Content-Length", fmt.Sprint(len(c.data)))
+		_, _ = w.Write(c.data) // an error means that the client has disconnected
+	case err != nil || from >= len(c.data):
+		Fail(w, 416, "InvalidRange")
+	default:
+		r.Header.Set("Range", r.Header.Get("x-ms-range"))
+		for _, name := range []string{"If-Match", "If-None-Match"} { // they have been checked
+			r.Header.Del(name)
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(c.data))
+	}
+}
+
+// find returns the content that a request asks for.
+func (b *Blob) find(query url.Values) (c content, found bool) {
+	version, snapshot := query.Get("versionid"), query.Get("snapshot")
+	old, given := b.Versions[version]
+	switch {
+	case version != "" && given:
+		return content{id: version, data: old, etag: b.etag}, true
+	case (version == "" || version == b.Version) && snapshot == "":
+		return content{id: b.Version, data: b.Data, etag: b.etag}, !b.Deleted
+	}
+	for _, c := range b.past {
+		if !c.deleted && c.id == version+snapshot && c.snapshot == (snapshot != "") {
+			return c, true
+		}
+	}
+	return content{}, false
 }
 
 // opens reports whether the request has the customer-provided key, if one is required. If not, it sends an error
@@ -475,8 +585,11 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, container, name s
 		w.WriteHeader(http.StatusCreated)
 	case isPut && comp == "snapshot":
 		b.Snapshots = append(b.Snapshots, b.Data)
+		taken := b.now
+		taken.id, taken.snapshot = s.tick().Format(idFormat), true
+		b.past = append(b.past, taken)
 		s.describe(w, b)
-		w.Header().Set("x-ms-snapshot", "2026-01-31T12:00:00.0000000Z")
+		w.Header().Set("x-ms-snapshot", taken.id)
 		w.WriteHeader(http.StatusCreated)
 	case isPut && comp == "metadata" && r.Header.Get("x-ms-encryption-scope") != b.Scope:
 		Fail(w, 409, "BlobDoesNotUseEncryptionScope")
@@ -592,12 +705,26 @@ func metadataOf(r *http.Request) map[string]string {
 	return out
 }
 
-// list serves a list of blobs. If the request limits the page size, each page has two blobs, so that there are several
-// pages.
+// list serves a list of blobs, and of versions, snapshots and deleted ones if the request includes them, the oldest of
+// each blob first. If the request limits the page size, each page has two entries, so that there are several pages.
+// https://learn.microsoft.com/rest/api/storageservices/list-blobs
 func (s *Server) list(w http.ResponseWriter, r *http.Request, container, prefix string) {
+	type properties struct {
+		Created  string `xml:"Creation-Time"`
+		Modified string `xml:"Last-Modified"`
+		Etag     string
+		Size     int    `xml:"Content-Length"`
+		Type     string `xml:"Content-Type"`
+		MD5      string `xml:"Content-MD5"`
+		BlobType string
+	}
 	type item struct {
-		Name       string
-		Properties struct{}
+		Name             string
+		Deleted          bool   `xml:",omitempty"`
+		Snapshot         string `xml:",omitempty"`
+		VersionID        string `xml:"VersionId,omitempty"`
+		IsCurrentVersion bool   `xml:",omitempty"`
+		Properties       properties
 	}
 	var answer struct {
 		XMLName xml.Name `xml:"EnumerationResults"`
@@ -605,15 +732,39 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, container, prefix 
 
 		NextMarker string
 	}
+	query := r.URL.Query()
+	include := strings.Split(query.Get("include"), ",")
+	shows := func(what string) bool { return slices.Contains(include, what) }
 	for _, name := range slices.Sorted(maps.Keys(s.containers[container])) {
-		if !strings.HasPrefix(name, prefix) || s.containers[container][name].Deleted || name < r.URL.Query().Get("marker") {
+		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		if len(answer.Blobs.Blob) == 2 && r.URL.Query().Has("maxresults") {
-			answer.NextMarker = name
-			break
+		b := s.containers[container][name]
+		now := b.now
+		now.data, now.etag, now.deleted = b.Data, b.etag, b.Deleted
+		for i, c := range append(slices.Clone(b.past), now) {
+			isNow := i == len(b.past)
+			switch {
+			case c.deleted && !shows("deleted"), c.snapshot && !shows("snapshots"), !c.snapshot && !isNow && !shows("versions"),
+				isNow && c.deleted && s.Versioning: // its version is in the past
+				continue
+			}
+			sum := md5.Sum(c.data) //nolint:gosec // Azure Storage sends it
+			e := item{Name: name, Deleted: c.deleted, Properties: properties{Created: c.modified.Format(http.TimeFormat),
+				Modified: c.modified.Format(http.TimeFormat), Etag: strings.Trim(c.etag, `"`), Size: len(c.data), Type: "application/json",
+				MD5: base64.StdEncoding.EncodeToString(sum[:]), BlobType: "BlockBlob"}}
+			if c.snapshot {
+				e.Snapshot = c.id
+			} else if shows("versions") {
+				e.VersionID, e.IsCurrentVersion = c.id, isNow && c.id != ""
+			}
+			answer.Blobs.Blob = append(answer.Blobs.Blob, e)
 		}
-		answer.Blobs.Blob = append(answer.Blobs.Blob, item{Name: name})
+	}
+	from, _ := strconv.Atoi(query.Get("marker")) // the first page has no marker
+	answer.Blobs.Blob = answer.Blobs.Blob[min(from, len(answer.Blobs.Blob)):]
+	if len(answer.Blobs.Blob) > 2 && query.Has("maxresults") {
+		answer.Blobs.Blob, answer.NextMarker = answer.Blobs.Blob[:2], strconv.Itoa(from+2)
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	_ = xml.NewEncoder(w).Encode(answer)

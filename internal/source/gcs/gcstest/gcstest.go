@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/nettest"
 )
@@ -42,6 +43,8 @@ type Service struct {
 	Vague       bool                    // whether a 404 does not say what is missing, as in fake-gcs-server
 	Retention   int                     // how long new objects are retained, in seconds
 	DefaultHold bool                    // whether each new object gets an event-based hold
+	SoftDelete  bool                    // whether the bucket soft-deletes replaced and deleted objects, and keeps no versions
+	WholeOnly   bool                    // whether reads ignore ranges
 	PageSize    int                     // maximum number of objects in a list page; 0 means no limit
 
 	mu         sync.Mutex
@@ -71,7 +74,12 @@ type Object struct {
 	Retained   bool // whether a retention policy prevents deletion
 	Held       bool // whether an event-based hold prevents deletion
 	deleted    bool // whether the object was deleted; its generation can still be read
+	soft       bool // whether the object was soft-deleted; its generation cannot be read
+	until      time.Time
 }
+
+// created returns the time of the object. Like that of the real service, it is the generation in microseconds.
+func (o *Object) created() time.Time { return time.UnixMicro(o.Generation).UTC() }
 
 // generation returns the generation as the API writes it, or "0" if o is nil.
 func (o *Object) generation() string {
@@ -137,8 +145,21 @@ func (s *Service) Delete(bucket, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.live(bucket, name); o != nil {
-		o.deleted = true
+		s.retire(o)
 	}
+}
+
+// retire makes a live object noncurrent or soft-deleted.
+func (s *Service) retire(o *Object) {
+	s.generation++
+	o.deleted, o.soft, o.until = true, s.SoftDelete, time.UnixMicro(s.generation).UTC()
+}
+
+// Forget deletes a generation for good.
+func (s *Service) Forget(bucket, name, generation string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buckets[bucket][name] = slices.DeleteFunc(s.buckets[bucket][name], func(o *Object) bool { return o.generation() == generation })
 }
 
 // Create creates a bucket.
@@ -149,6 +170,9 @@ func (s *Service) Create(bucket string) {
 }
 
 func (s *Service) put(bucket, name string, o *Object) *Object {
+	if old := s.live(bucket, name); old != nil {
+		s.retire(old)
+	}
 	s.generation++
 	o.Generation = s.generation
 	s.buckets[bucket][name] = append(s.buckets[bucket][name], o)
@@ -277,7 +301,7 @@ func (x *exchange) find(bucket, name string) *Object {
 	if g := x.r.FormValue("generation"); g != "" {
 		o = nil
 		all := x.buckets[bucket][name]
-		if i := slices.IndexFunc(all, func(v *Object) bool { return v.generation() == g }); i >= 0 {
+		if i := slices.IndexFunc(all, func(v *Object) bool { return v.generation() == g && !v.soft }); i >= 0 {
 			o = all[i]
 		}
 	}
@@ -350,8 +374,17 @@ func (x *exchange) contents(bucket, name string) {
 	h.Set("X-Goog-Hash", "crc32c="+crc32c(o.Data)+",md5="+md5sum(o.Data))
 	h.Set("X-Goog-Stored-Content-Length", strconv.Itoa(len(o.Data)))
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(data)))
-	_, _ = x.w.Write(data)
+	first, _, ranged := strings.Cut(strings.TrimPrefix(x.r.Header.Get("Range"), "bytes="), "-")
+	from, err := strconv.Atoi(first)
+	switch {
+	case !ranged || x.WholeOnly:
+		h.Set("Content-Length", strconv.Itoa(len(data)))
+		_, _ = x.w.Write(data)
+	case err != nil || from >= len(data):
+		x.refuse(416, "requestedRangeNotSatisfiable", "Request range not satisfiable")
+	default:
+		http.ServeContent(x.w, x.r, "", time.Time{}, bytes.NewReader(data))
+	}
 }
 
 func crc32c(data []byte) string {
@@ -370,10 +403,18 @@ func (x *exchange) metadata(bucket, name string) {
 	}
 }
 
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
 func describe(bucket, name string, o *Object) map[string]any {
 	about := map[string]any{
 		"kind": "storage#object", "bucket": bucket, "name": name, "generation": o.generation(), "metageneration": "1",
 		"size": strconv.Itoa(len(o.Data)), "crc32c": crc32c(o.Data), "md5Hash": md5sum(o.Data),
+	}
+	about["timeCreated"] = o.created().Format(timeFormat)
+	if o.soft {
+		about["softDeleteTime"], about["hardDeleteTime"] = o.until.Format(timeFormat), o.until.AddDate(0, 0, 7).Format(timeFormat)
+	} else if o.deleted {
+		about["timeDeleted"] = o.until.Format(timeFormat)
 	}
 	if o.Retained {
 		about["retentionExpirationTime"] = "2126-11-29T00:00:00Z"
@@ -402,20 +443,31 @@ func (x *exchange) list(bucket string) {
 	if !x.allowed(bucket, "storage.objects.list") {
 		return
 	}
+	query := x.r.URL.Query()
+	versions, soft := query.Get("versions") == "true", query.Get("softDeleted") == "true"
+	if soft && !x.SoftDelete {
+		x.refuse(400, "invalid", "Soft delete policy is required to list soft-deleted versions")
+		return
+	}
 	items, answer := []any{}, map[string]any{"kind": "storage#objects"}
-	prefix, delimiter, after := x.r.FormValue("prefix"), x.r.FormValue("delimiter"), x.r.FormValue("pageToken")
+	prefix, delimiter, after := query.Get("prefix"), query.Get("delimiter"), query.Get("pageToken")
 	for _, name := range slices.Sorted(maps.Keys(x.buckets[bucket])) {
 		rest, ok := strings.CutPrefix(name, prefix)
-		o := x.live(bucket, name)
-		if o == nil || !ok || name <= after || delimiter != "" && strings.Contains(rest, delimiter) {
+		if !ok || delimiter != "" && strings.Contains(rest, delimiter) {
 			continue
 		}
-		if x.PageSize > 0 && len(items) == x.PageSize {
-			answer["nextPageToken"] = after
-			break
+		for _, o := range x.buckets[bucket][name] {
+			position := fmt.Sprintf("%s\x00%020d", name, o.Generation)
+			if position <= after || o.soft != soft || o.deleted && !versions && !soft || answer["nextPageToken"] != nil {
+				continue
+			}
+			if x.PageSize > 0 && len(items) == x.PageSize {
+				answer["nextPageToken"] = after
+				continue
+			}
+			items = append(items, describe(bucket, name, o))
+			after = position
 		}
-		items = append(items, describe(bucket, name, o))
-		after = name
 	}
 	answer["items"] = items
 	nettest.Reply(x.w, 200, answer)
@@ -465,7 +517,7 @@ func (x *exchange) remove(bucket, name string) {
 		return
 	}
 	if x.matches(o, OnDelete) && x.lets(bucket, name, o) {
-		o.deleted = true
+		x.retire(o)
 		x.w.WriteHeader(204)
 	}
 }

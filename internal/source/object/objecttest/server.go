@@ -61,6 +61,9 @@ type Server struct {
 	// WeakTags makes read responses use weak ETags such as W/"…", as a proxy that compresses responses does.
 	WeakTags bool
 
+	// WholeOnly makes reads ignore ranges.
+	WholeOnly bool
+
 	// Prefix is the prefix of the vendor's own headers, such as "X-Cos-". It is empty for S3's headers.
 	Prefix string
 
@@ -93,11 +96,12 @@ type bucket struct {
 }
 
 type version struct {
-	id      string // "" if the bucket did not keep versions
-	data    []byte
-	deleted bool
-	sealed  string      // MD5 of the customer's key
-	header  http.Header // metadata
+	id       string // "" if the bucket did not keep versions
+	data     []byte
+	deleted  bool
+	sealed   string      // MD5 of the customer's key
+	header   http.Header // metadata
+	modified time.Time   // in whole seconds, as S3 shows it
 }
 
 // Request is one request that the server received.
@@ -148,8 +152,17 @@ func (s *Server) add(name, key string, v version) string {
 	} else {
 		v.id = rand.Text()
 	}
+	v.modified = time.Now().UTC().Truncate(time.Second)
 	b.objects[key] = append(b.objects[key], v)
 	return v.id
+}
+
+// Forget removes a version for good.
+func (s *Server) Forget(name, key, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[name]
+	b.objects[key] = slices.DeleteFunc(b.objects[key], func(v version) bool { return v.id == id })
 }
 
 // Get returns the content of an object, or nil if there is none.
@@ -180,7 +193,11 @@ func (b *bucket) newest(key string) (version, bool) {
 }
 
 // Keep makes a bucket keep versions from now on.
-func (s *Server) Keep(name string) { s.buckets[name].keepsVersions = true }
+func (s *Server) Keep(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buckets[name].keepsVersions = true
+}
 
 // Seal marks an object as encrypted with a customer's key.
 func (s *Server) Seal(name, key string, customerKey []byte) {
@@ -251,6 +268,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		action = "s3:PutObject"
 	case r.Method == http.MethodDelete:
 		action = "s3:DeleteObject"
+	case key == "" && query.Has("versions"):
+		action = "s3:ListBucketVersions"
 	case key == "":
 		action = "s3:ListBucket"
 	}
@@ -271,6 +290,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		s.put(w, r, name, key, body)
 	case r.Method == http.MethodDelete:
 		s.remove(w, r, name, key)
+	case key == "" && query.Has("versions"):
+		s.listVersions(w, name, query)
 	case key == "":
 		s.list(w, name, query.Get("prefix"))
 	default:
@@ -285,7 +306,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, name, key string) {
 	exists := v.data != nil || v.deleted
 	if id != "" {
 		all := s.buckets[name].objects[key]
-		i := slices.IndexFunc(all, func(v version) bool { return v.id == id })
+		i := slices.IndexFunc(all, func(v version) bool { return shownID(v) == id && (v.id != "" || !v.deleted) })
 		if found = i >= 0; found {
 			v = all[i]
 		}
@@ -317,6 +338,13 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, name, key string) {
 		w.Header().Set("ETag", tag)
 		if v.id != "" {
 			w.Header().Set(s.named("Version-Id"), v.id)
+		}
+		if s.WholeOnly {
+			r.Header.Del("Range")
+		}
+		if isBehind(r.Header.Get("Range"), len(v.data)) {
+			s.refuse(w, http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
+			return
 		}
 		http.ServeContent(w, r, "", time.Now(), bytes.NewReader(v.data))
 	}
@@ -412,6 +440,75 @@ func (s *Server) list(w http.ResponseWriter, name, prefix string) {
 	list.KeyCount = len(list.Contents)
 	w.Header().Set("Content-Type", "application/xml")
 	_ = xml.NewEncoder(w).Encode(list)
+}
+
+// shownID returns the ID of a version in requests and responses.
+func shownID(v version) string { return cmp.Or(v.id, "null") }
+
+// isBehind reports whether a range begins behind an object of this size.
+func isBehind(header string, size int) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
+	from, err := strconv.Atoi(first)
+	return err == nil && from >= size
+}
+
+// listVersions serves a page of versions and delete markers: keys in order, the newest version of each first.
+func (s *Server) listVersions(w http.ResponseWriter, name string, query url.Values) {
+	type entry struct {
+		XMLName                      xml.Name
+		Key, VersionId, LastModified string
+		IsLatest                     bool
+		ETag, StorageClass           string `xml:",omitempty"`
+		Size                         *int   `xml:",omitempty"`
+	}
+	most, err := strconv.Atoi(query.Get("max-keys"))
+	if err != nil || most > 1000 {
+		most = 1000
+	}
+	page := struct {
+		XMLName                            xml.Name `xml:"ListVersionsResult"`
+		Name, Prefix                       string
+		KeyMarker, VersionIdMarker         string
+		MaxKeys                            int
+		IsTruncated                        bool
+		NextKeyMarker, NextVersionIdMarker string `xml:",omitempty"`
+		Entries                            []entry
+	}{Name: name, Prefix: query.Get("prefix"), KeyMarker: query.Get("key-marker"), MaxKeys: most,
+		VersionIdMarker: query.Get("version-id-marker")}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[name]
+	passed := page.KeyMarker == "" // whether the entries before the page are over
+	for _, key := range slices.Sorted(maps.Keys(b.objects)) {
+		if !strings.HasPrefix(key, page.Prefix) || key < page.KeyMarker {
+			continue
+		}
+		passed = passed || key > page.KeyMarker
+		for i, v := range slices.Backward(b.objects[key]) {
+			switch {
+			case !passed:
+				passed = shownID(v) == page.VersionIdMarker
+				continue
+			case v.deleted && v.id == "": // the bucket keeps no delete markers
+				continue
+			case len(page.Entries) == most:
+				last := page.Entries[most-1]
+				page.IsTruncated, page.NextKeyMarker, page.NextVersionIdMarker = true, last.Key, last.VersionId
+			}
+			if page.IsTruncated {
+				break
+			}
+			e := entry{XMLName: xml.Name{Local: "DeleteMarker"}, Key: key, VersionId: shownID(v), IsLatest: i == len(b.objects[key])-1,
+				LastModified: v.modified.Format("2006-01-02T15:04:05.000Z")}
+			if !v.deleted {
+				size := len(v.data)
+				e.XMLName.Local, e.ETag, e.StorageClass, e.Size = "Version", etag(v.data), "STANDARD", &size
+			}
+			page.Entries = append(page.Entries, e)
+		}
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	_ = xml.NewEncoder(w).Encode(page)
 }
 
 const customerKey = "X-Amz-Server-Side-Encryption-Customer-Key-Md5"

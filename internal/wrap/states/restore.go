@@ -1,0 +1,288 @@
+package states
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
+)
+
+// Restoration holds the user's options for writing an older version of the state.
+type Restoration struct {
+	ID      string // the ID of the version in the store; "" if File is set
+	File    string // a file with the version
+	Replace bool   // replaces a file in the backend that is not an older or newer version of the same state
+
+	// Show shows the difference between the state in the backend and the version. The first is nil if there is no state
+	// to compare with.
+	Show func(there, restored *overview.State) error
+
+	Ask func(question string) bool // asks the user a question; nil if nobody can answer
+}
+
+// Write writes an older version of the state to the backend, with a serial higher than any that is known. It holds the
+// state lock while it works.
+func (r Restoration) Write(ctx context.Context, g *Guard, l *Leftover) error {
+	m := &restoration{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l}
+	if !g.Backend.HasLocks {
+		g.Say("warning: the backend has no locks; make sure that nobody else writes the state now")
+	}
+	if _, isLocal := store.As[store.Local](g.Backend.State); isLocal {
+		noteInterrupted(l.dir, g.Say)
+	}
+	err := m.Backend.underLock(ctx, "statecrypt restore", func() error { return m.write(ctx) })
+	return errors.Join(err, g.Backend.LookAgain(context.WithoutCancel(ctx)))
+}
+
+// restoration writes an older version of the state to the backend.
+type restoration struct {
+	Arrival
+	asked    Restoration
+	leftover *Leftover
+
+	name    string // the name of the version for messages
+	file    []byte // the version, as it is stored
+	plain   []byte // the decrypted version
+	content *overview.State
+
+	found      []byte          // the file in the backend, or nil
+	foundPlain []byte          // the decrypted state in the backend, or nil if reason is set
+	foundState *overview.State // the content of that state
+	reason     string          // why the file in the backend is not a version of the same state; "" if it is one
+}
+
+func (m *restoration) write(ctx context.Context) error {
+	if err := m.readVersion(ctx); err != nil {
+		return err
+	}
+	if err := m.readThere(ctx); err != nil {
+		return err
+	}
+	if m.reason != "" && !m.asked.Replace {
+		return fmt.Errorf("%s; check the settings and what is lost, then add -replace to write %s in its place", m.reason, m.name)
+	}
+	if m.reason == "" {
+		same, err := store.WithSerial(m.plain, m.foundState.Serial)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(same, m.foundPlain) || bytes.Equal(m.plain, m.foundPlain) {
+			m.Guard.Say("the state in the backend already has the content of " + m.name + ", so nothing was written")
+			return m.Backend.settle(ctx, m.found)
+		}
+	}
+	serial, err := m.serial()
+	if err == nil {
+		err = m.confirm(serial)
+	}
+	if err != nil {
+		return err
+	}
+	return m.replace(ctx, serial)
+}
+
+// readVersion reads and decrypts the version. Plaintext is accepted only if the settings name it.
+func (m *restoration) readVersion(ctx context.Context) (err error) {
+	if m.asked.File != "" {
+		m.name = outside.Line(m.asked.File, 300)
+		if m.file, err = files.ReadFile(m.asked.File); err != nil {
+			return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.asked.File, err))
+		}
+	} else {
+		m.name = "the version " + outside.Line(m.asked.ID, 300)
+		v, err := m.Backend.versions()
+		if err == nil {
+			m.file, err = v.Whole(ctx, m.asked.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	opened, err := m.Guard.Target.Decrypt(ctx, m.file)
+	if err == nil && opened.Kind != encryption.KindState {
+		err = errors.New("it is a plan; name a state")
+	}
+	if err == nil {
+		m.plain = opened.Data
+		m.content, err = overview.Read(bytes.Clone(m.plain))
+	}
+	switch {
+	case errors.Is(err, encryption.ErrPlaintext):
+		return fmt.Errorf("%s is not encrypted, so it may come from anyone; to restore it, add a fallback with the method unencrypted", m.name)
+	case err != nil:
+		return fmt.Errorf("%s: %s", m.name, words.State(err))
+	case !opened.Encrypted:
+		m.Guard.Say("warning: " + m.name + " is not encrypted; the fallback " + opened.Method + " allows that")
+	}
+	return nil
+}
+
+// readThere reads the file in the backend, and finds out whether it is a version of the same state.
+func (m *restoration) readThere(ctx context.Context) (err error) {
+	m.found, m.there, err = m.Backend.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("the state in the backend: %w", err)
+	}
+	if len(m.found) == 0 {
+		if m.reason = "there is no state in the backend, because it was deleted, or another address was used"; m.found != nil {
+			m.reason = "the file in the backend is empty"
+		}
+		m.Backend.open.Store(false) // nobody can use an empty file
+		return nil
+	}
+	m.Guard.readers.Store(int64(Recipients(m.found)))
+	opened, err := m.Guard.Target.Decrypt(ctx, m.found)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, encryption.ErrPlaintext):
+		return fmt.Errorf("the state in the backend is not encrypted; add a fallback with the method unencrypted, or encrypt it with %s", moves)
+	case isNoState(m.found, err):
+		m.reason = "the file in the backend is not a state: " + words.State(err)
+		m.Backend.open.Store(false) // nobody can use such a file, with or without wrap
+		return nil
+	case err != nil:
+		m.reason = "the state in the backend cannot be opened: " + words.State(err)
+		return nil
+	}
+	m.foundPlain = opened.Data
+	m.foundState, err = overview.Read(bytes.Clone(opened.Data))
+	switch {
+	case err != nil:
+		m.reason = "the state in the backend is damaged: " + words.State(err)
+		m.foundState = nil
+	case m.foundState.Lineage != m.content.Lineage:
+		m.reason = m.otherLineage("the state in the backend has", m.foundState.Lineage)
+	default:
+		if seen := m.Guard.Memory.seen(); seen != nil && seen.Lineage != m.content.Lineage && !m.Guard.Memory.reverts {
+			m.reason = m.otherLineage("earlier runs in this folder read", seen.Lineage)
+		}
+	}
+	return nil
+}
+
+func (m *restoration) otherLineage(what, lineage string) string {
+	return fmt.Sprintf("%s lineage %s, but %s has lineage %s, so it is another state", what, outside.Quoted(lineage, 100), m.name,
+		outside.Quoted(m.content.Lineage, 100))
+}
+
+// maxUnverified is the highest serial that counts if no key protects it. An attacker could otherwise leave no higher
+// serial.
+const maxUnverified = math.MaxInt32
+
+// serial returns the serial of the restored state: one more than the serials of the version, of the file in the backend,
+// and of the states that earlier runs in this folder saw.
+func (m *restoration) serial() (int64, error) {
+	highest := m.content.Serial
+	if m.foundState != nil {
+		highest = max(highest, m.foundState.Serial)
+	} else if serial, _, err := store.Label(m.found); err == nil && serial != nil {
+		if *serial > maxUnverified {
+			m.Guard.Say(fmt.Sprintf("warning: the serial %d of the file in the backend is ignored, because it is too high and nothing protects it",
+				*serial))
+		} else {
+			highest = max(highest, *serial)
+		}
+	}
+	if seen := m.Guard.Memory.seen(); seen != nil && seen.Serial != nil {
+		highest = max(highest, *seen.Serial)
+	}
+	if highest == math.MaxInt64 {
+		return 0, fmt.Errorf("%s was not restored: %w", m.name, store.ErrSerial)
+	}
+	return max(highest, 0) + 1, nil
+}
+
+// confirm shows what restoring changes, and asks the user.
+func (m *restoration) confirm(serial int64) error {
+	if m.reason != "" {
+		m.Guard.Say("warning: " + m.reason)
+	}
+	restored := *m.content
+	restored.Serial = serial
+	if err := m.asked.Show(m.foundState, &restored); err != nil {
+		return err
+	}
+	question := fmt.Sprintf("Restore %s with serial %d, as serial %d?", m.name, m.content.Serial, serial)
+	switch {
+	case m.asked.Ask == nil:
+		return errors.New("nothing was written, because nobody can be asked here; check the difference, then add -yes")
+	case !m.asked.Ask(question):
+		return errors.New("nothing was written, because the answer was not yes")
+	}
+	return nil
+}
+
+// replace writes the version to the backend. Copies of files that no store keeps stay in the folder of the module.
+func (m *restoration) replace(ctx context.Context, serial int64) error {
+	plain, err := store.WithSerial(m.plain, serial)
+	if err != nil {
+		return err
+	}
+	kept := ""
+	if len(m.found) > 0 && !m.isKept() {
+		if kept, err = m.keepFound(ctx); err != nil {
+			return err
+		}
+	}
+	local, isLocal := store.As[store.Local](m.Backend.State)
+	saved := "" // a write to a file replaces the backup, even if it is the version to restore
+	if isLocal && (m.asked.File == "" || local.Keeps(m.asked.File)) {
+		if saved, err = m.leftover.keep(m.file, "restored"); err != nil {
+			return fmt.Errorf("nothing was written, because a copy of %s could not be saved in %s: %w", m.name, saved, err)
+		}
+	}
+	if err := m.seal(ctx, plain, m.name, "restored"); err != nil {
+		return err
+	}
+	if saved != "" {
+		_ = os.Remove(files.Join(m.leftover.dir, saved)) // a copy that stays harms nobody
+	}
+	m.Guard.Say(fmt.Sprintf("%s is now the state in the backend, encrypted, with serial %d", m.name, serial))
+	if kept != "" {
+		m.Guard.Say("the replaced file was saved in " + kept)
+	}
+	return nil
+}
+
+// isKept reports whether the store keeps the file that is replaced. A file has a backup, if it can be opened. Other
+// stores that have an older version keep the next one, too.
+func (m *restoration) isKept() bool {
+	if _, isLocal := store.As[store.Local](m.Backend.State); isLocal {
+		return m.foundPlain != nil
+	}
+	return m.asked.File == ""
+}
+
+// keepFound saves the file in the backend, encrypted if it is a plaintext state, and returns the name of the copy.
+func (m *restoration) keepFound(ctx context.Context) (name string, err error) {
+	found := m.found
+	if m.foundPlain != nil {
+		if found, err = sealCopies(m.Guard.Target)(ctx, m.found); err != nil {
+			return "", fmt.Errorf("nothing was written, because the state in the backend could not be encrypted for a copy: %w", err)
+		}
+	}
+	if name, err = m.leftover.keep(found, "replaced"); err != nil {
+		return "", fmt.Errorf("nothing was written, because the file in the backend could not be saved in %s: %w", name, err)
+	}
+	return name, nil
+}
+
+// noteInterrupted tells the user about versions that an interrupted run of restore has saved.
+func noteInterrupted(dir string, say func(text string)) {
+	copies, _ := filepath.Glob(filepath.Join(dir, "terraform.tfstate.*.restored"))
+	for _, path := range copies {
+		say("an earlier restore was interrupted; the version that it read is in " + outside.Line(filepath.Base(path), 200))
+	}
+}

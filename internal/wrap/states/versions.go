@@ -1,0 +1,118 @@
+package states
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
+)
+
+// Versions gives access to the versions of one state in a store.
+type Versions struct{ store.Historian }
+
+// Versions returns the versions of the state that the block names.
+func (s *States) Versions() (Versions, error) {
+	b, err := s.state("")
+	if err != nil {
+		return Versions{}, err
+	}
+	return b.versions()
+}
+
+// versions returns the versions of the state. It returns [store.ErrNoHistory] if the store does not list them.
+func (b *Backend) versions() (Versions, error) {
+	h, ok := store.As[store.Historian](b.State)
+	if !ok {
+		return Versions{}, store.ErrNoHistory
+	}
+	return Versions{h}, nil
+}
+
+// Whole returns the content of a version.
+func (v Versions) Whole(ctx context.Context, id string) ([]byte, error) {
+	return v.ReadVersion(ctx, id, 0, -1)
+}
+
+const (
+	headSize = 64 << 10 // in bytes; a smaller version is read whole
+	tailSize = 16 << 10 // in bytes
+)
+
+// Brief returns a version that is small. Of a large one, it returns a short file of the same kind with the same serial,
+// lineage and names of key providers, made from both ends of the version. If these do not show the kind, Brief reads the
+// whole version.
+func (v Versions) Brief(ctx context.Context, k store.Kept) ([]byte, error) {
+	head, err := v.ReadVersion(ctx, k.ID, 0, headSize)
+	if err != nil || len(head) < headSize {
+		return head, err
+	}
+	tail, err := v.ReadVersion(ctx, k.ID, max(k.Size-tailSize, headSize), tailSize)
+	if err != nil {
+		return nil, err
+	}
+	if brief := shortened(head, tail); brief != nil {
+		return brief, nil
+	}
+	return v.ReadVersion(ctx, k.ID, 0, -1)
+}
+
+// shortened returns a short file with the members of an envelope or of a plaintext state that say what it is. It returns
+// nil if the ends do not show the kind of the file.
+func shortened(head, tail []byte) []byte {
+	small := map[string]json.RawMessage{}
+	cut := "" // the member whose value does not fit into the head
+	r := jsonwalk.NewReader(head)
+	_ = r.Object(func(name string) error { // the head is incomplete
+		cut = jsonwalk.Fold(name)
+		value, err := r.Skip()
+		if err == nil && says(cut) {
+			small[cut] = value
+		}
+		return err
+	})
+	if cut == "encrypted_data" {
+		end := bytes.IndexByte(tail, '"') // base64 has no quotation marks
+		if end < 0 {
+			return nil
+		}
+		rest := append([]byte(`{"encrypted_data":""`), tail[end+1:]...)
+		err := jsonwalk.Members(rest, func(name string, value []byte) (bool, error) {
+			if name = jsonwalk.Fold(name); says(name) || name == cut {
+				small[name] = value
+			}
+			return true, nil
+		})
+		if err != nil || small["encryption_version"] == nil {
+			return nil
+		}
+	} else if isOfOther(head) || isOfOther(tail) || small["version"] == nil || small["serial"] == nil {
+		return nil
+	}
+	brief, err := json.Marshal(small)
+	if err != nil {
+		return nil
+	}
+	return brief
+}
+
+// says reports whether a member says what a file is.
+func says(member string) bool {
+	switch member {
+	case "serial", "lineage", "meta", "encryption_version", "version", "terraform_version":
+		return true
+	}
+	return false
+}
+
+// isOfOther reports whether a part of a file may be encrypted, other than in OpenTofu's format. A tool may have
+// encrypted only some values of a state.
+func isOfOther(part []byte) bool {
+	for _, name := range []string{`"sops"`, `"mac"`, `"encrypted_data"`, `"encryption_version"`} {
+		if bytes.Contains(part, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
