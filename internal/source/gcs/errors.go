@@ -52,7 +52,7 @@ type Object struct {
 }
 
 // ErrNoGeneration means that an object does not have the requested generation.
-var ErrNoGeneration = errors.New("there is no such generation of the object, or no object at all (404 Not Found); check generation")
+var ErrNoGeneration = errors.New("the object has no such generation, or does not exist (404 Not Found); check the argument generation")
 
 // Refusal is the error for an unsuccessful response from Cloud Storage. If the object is missing, the error is a
 // [source.MissingError] instead.
