@@ -188,7 +188,9 @@ func (f *findings) doubt(t Target) {
 		seen[address] = true
 		m, err := e.methods[address]()
 		for _, odd := range e.oddities(m) {
-			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fault.Odd(odd.What)}); odd.Sure == recognize.Surely {
+			if odd.Sure == recognize.Surely {
+				what := fmt.Errorf("the value %w", fault.Odd(odd.What))
+				err := &attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: what}
 				*f = append(*f, Finding{Err: err, Target: t.name, Doubt: true})
 			}
 		}
@@ -259,7 +261,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	}
 	switch _, exists := e.methods[m.then]; {
 	case e.isPlaintext(m.then):
-		return fail("plaintext needs no method here; remove then, and the decrypted data is used as it is")
+		return fail("plaintext needs no method here; remove the argument then")
 	case !exists && !syntax.IsMethod(m.then):
 		return fail("%w", syntax.ErrMethodRequired)
 	case !exists:
@@ -267,7 +269,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
 		return fail("%w", fault.With(fmt.Errorf("the then arguments of these methods form a cycle: %s",
-			strings.Join(append(path[start:], m.then), " → ")), "remove then from one of these methods"))
+			strings.Join(append(path[start:], m.then), " → ")), "remove the argument then from one of these methods"))
 	}
 	return e.checkThen(m.then, path)
 }

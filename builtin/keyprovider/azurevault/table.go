@@ -32,7 +32,7 @@ func table() attr.Table {
 				Check: attr.Is(isKeyName, "a key name has 1 to 127 letters, digits and hyphens"),
 				Doc:   "The name of the key: 1 to 127 letters, digits and hyphens."},
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
-				Doc: "Length of new keys in bytes; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+				Doc: "The length of new keys in bytes; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Harmless: keyHarmless, Doc: "The vault's key is an AES key, which " +
 				"only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names " +
 				"its algorithm. Defaults to `false`."},

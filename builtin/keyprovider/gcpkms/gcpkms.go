@@ -72,7 +72,7 @@ func table() attr.Table {
 					"projects/P/locations/L/keyRings/R/cryptoKeys/K, without a version"),
 				Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
-				Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+				Doc: "The length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 		}, googleauth.Attrs("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
 			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Check: attr.Text(checkAdditional),
 				Doc: "Data that the key is bound to, in standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same " +

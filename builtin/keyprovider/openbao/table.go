@@ -47,7 +47,7 @@ func table() attr.Table {
 			{Name: "key_name", Type: str, Required: true, Form: attr.Name, Harmless: keyHarmless, Doc: "The name of the key in the " +
 				"engine at `transit_engine_path`."},
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Check: attr.Whole(num, checkLength),
-				Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
+				Doc: "The length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
 					"between. Defaults to `32`."},
 			// Not harmless: with another path, the request would write to an engine that is not a transit
 			// engine.

@@ -78,8 +78,7 @@ func Argument(name string) string {
 	return name
 }
 
-var errContent = errors.New("the path of a file is required, but this is the content of a file; write it to a file, and give the " +
-	"path")
+var errContent = errors.New("this is the content of a file, not its path; write the content to a file, and give the path")
 
 func readAs(name, shown string) ([]byte, error) {
 	path, err := world.ExpandHome(name)
@@ -103,7 +102,7 @@ func ExpectRegular(path string) error {
 	case info.IsDir():
 		return errors.New("it is a folder, not a file; give the path of a file in it")
 	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file; save its content in a regular file")
+		return errors.New("it is not a regular file; copy the content to a regular file")
 	}
 	return nil
 }
@@ -158,17 +157,17 @@ func sought(name string) error {
 		return errors.New("the path is empty; check whether a variable is empty")
 	}
 	if strings.HasPrefix(name, "file://") {
-		return errors.New("a path is required, but this is a URL; leave out file://")
+		return errors.New("this is a URL, not a path; leave out file://")
 	}
 	if recognize.Scheme(name) != "" || ofSCP.MatchString(name) {
-		return errors.New("a path is required, but this is an address; fetch the file first")
+		return errors.New("this is an address, not a path; fetch the file first")
 	}
 	if strings.ContainsAny(name, "*?[") {
 		return errors.New("this is a pattern, but patterns are not expanded here; give the path of each file")
 	}
 	if kind := recognize.NamedSecret(name); kind != "" {
-		return errors.New("the path of a file is required, but " + kind + "… is the name of a secret for other programs; write the " +
-			"secret to a file")
+		return errors.New(kind + "… is the name of a secret for other programs, not a path; write the secret to a file, and give the " +
+			"path")
 	}
 	if recognize.IsOfWindows(name) {
 		return errors.New("this is a Windows path, but this machine does not run Windows; give the path of the file on this machine")
@@ -180,11 +179,11 @@ func sought(name string) error {
 	folder, near := Near(path)
 	text := fmt.Sprintf("check the path: %q has no such file", folder)
 	if folder != filepath.Dir(path) {
-		text = fmt.Sprintf("check the path, which exists only as far as %q", folder)
+		text = fmt.Sprintf("check the path: only %q exists", folder)
 	}
 	err = errors.New(text)
 	if odd := recognize.Text(name, recognize.Value).Said(""); odd != "" {
-		err = fmt.Errorf("%w; the path %w", err, fault.Odd(odd))
+		err = fmt.Errorf("%w. The path %w", err, fault.Odd(odd))
 	}
 	if near != "" {
 		err = fmt.Errorf("%w. Did you mean %q?", err, near)

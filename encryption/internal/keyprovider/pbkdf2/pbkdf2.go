@@ -63,7 +63,7 @@ func Block() driver.Block[driver.KeyProvider] {
 			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Check: attr.Between(minIterations, math.MaxInt32),
 				Doc: "Iterations for new keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
 			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Check: attr.Between(1, maxKeyLength),
-				Doc: "Length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
+				Doc: "The length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
 			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Check: attr.Between(1, maxSaltLength),
 				Doc: "Length of new salts in bytes. A file that is read holds its own salt. Defaults to `32`."},
 			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Check: attr.Text(checkHash), Doc: "`sha512` or " +
