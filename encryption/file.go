@@ -400,7 +400,7 @@ func describeJSON(err error) error {
 			return errors.New("its JSON is not an object")
 		}
 		name := strings.TrimPrefix(kind.Field, "envelope.") // the name of the embedded Go struct comes first
-		return fmt.Errorf("%s must be %s", quoted(name), jsonwalk.Expected(kind))
+		return fmt.Errorf("%s is not %s", quoted(name), jsonwalk.Expected(kind))
 	}
 	return errors.New("a value is not base64")
 }

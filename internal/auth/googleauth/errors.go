@@ -34,6 +34,6 @@ func (a Access) noToken() string {
 	if a.Impersonate == "" {
 		return "Google returns no access token for the credentials"
 	}
-	return fmt.Sprintf("Google returns no access token for %s; grant the credentials roles/iam.serviceAccountTokenCreator on it",
+	return fmt.Sprintf("Google returns no access token for %s; grant the credentials roles/iam.serviceAccountTokenCreator on this account",
 		a.Impersonate)
 }

@@ -29,7 +29,7 @@ const limit = 1 << 20
 // wraps [fs.ErrNotExist]. Errors never contain the file's content, and contain its whole name only if [Shown]
 // returns it.
 func Read(name string) ([]byte, error) {
-	return readAs(name, cmp.Or(Shown(name), "the file, whose name is not shown because it may be a secret,"))
+	return readAs(name, cmp.Or(Shown(name), "the file (its name may be a secret)"))
 }
 
 // ReadText works like [Read], but returns an error for UTF-16 and removes the byte order mark that some
