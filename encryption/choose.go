@@ -98,7 +98,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	}
 	selected := ""
 	if len(t.methods) > 0 {
-		selected = " (selected: " + strings.Join(t.methods, ", ") + ")"
+		selected = ", only " + strings.Join(t.methods, ", ")
 	}
 	format := t.encryption.format(file)
 	if format == "" && env != nil {
@@ -116,7 +116,7 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 		}
 		among := ", but no method is selected"
 		if selected != "" {
-			among = ", but no selected method reads plaintext" + selected
+			among = ", but no selected method reads plaintext (selected: " + strings.Join(t.methods, ", ") + ")"
 		}
 		err := because(ErrPlaintext, "the file is a %s%s", kind, among)
 		if t.enforced {
@@ -185,7 +185,7 @@ func (e *Encryption) methodsFor(format string) []string {
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
 		return fault.With(because(ErrNotConfigured, "the decrypted data is an OpenTofu envelope: the file was encrypted twice"),
-			`add then = "method.…" to the method, with the address of the method for the envelope`)
+			"add the argument then with the address of the method for the inner envelope")
 	}
 	if address := t.encryption.recognizing(content); address != "" {
 		return fault.With(because(ErrNotConfigured, "the decrypted data is not a state"), fmt.Sprintf("if the file was encrypted "+

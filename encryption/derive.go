@@ -45,8 +45,8 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	}
 	if !provider.exportable {
 		return nil, &providerError{address, fault.With(
-			errors.New("the key provider does not allow derived keys"), "set exportable = true in its block, or choose "+
-				"{settings} that have it")}
+			errors.New("the key provider does not allow derived keys"), "set exportable = true in the block of the "+
+				"key provider")}
 	}
 	deriver, ok := provider.KeyProvider.(driver.Deriver)
 	if !ok {

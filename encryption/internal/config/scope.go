@@ -178,7 +178,7 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case root == "method":
 		return errors.New("a method cannot be used here; use key_provider.TYPE.NAME in the arguments keys and chain")
 	case root == "key_provider":
-		return fmt.Errorf("a reference to a %s must stand alone; remove brackets and other text", root)
+		return fmt.Errorf("a reference to a %s must stand alone; remove the brackets or the other text", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil && root == "terraform":
 		if name, _ := memberOf(t, root); name != "workspace" {
@@ -231,18 +231,18 @@ func (s scope) near(name string) string {
 // instead returns advice for a name that has no meaning here. A name with several parts, such as
 // local.x or data.x.y, probably stands for a value. Other names may be text without quotes.
 func instead(t hcl.Traversal, expr hcl.Expression) string {
-	also := ""
+	quote := "if this is meant to be text, put it in quotes"
 	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {
 		return "write a variable as var.NAME, with a dot after var"
 	}
 	if len(t) > 1 {
-		also = "use a variable for the value, or, "
+		quote = "use a variable for the value. If this is meant to be text, put it in quotes"
 	}
 	switch expr.(type) {
 	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateWrapExpr:
 	default:
 		if !json.IsJSONExpression(expr) {
-			return also + "if this is meant to be text, put it in quotes"
+			return quote
 		}
 	}
 	return "shell variables are not expanded here; double the dollar sign if it is part of the text"

@@ -90,11 +90,9 @@ func (a Access) half() string {
 		switch {
 		case a.values.String(name) == "":
 		case !a.hasOneOf("tenant_id"):
-			return "in the Azure credentials (arguments, or ARM_… in the environment), " + name + " is set, but tenant_id is not; " +
-				"add tenant_id and client_id"
+			return name + " is set, but tenant_id is not; set tenant_id and client_id, either as arguments or as ARM_… variables"
 		case !a.hasOneOf("client_id", "client_id_file_path"):
-			return "in the Azure credentials (arguments, or ARM_… in the environment), " + name + " is set, but client_id is not; " +
-				"add client_id and tenant_id"
+			return name + " is set, but client_id is not; set client_id and tenant_id, either as arguments or as ARM_… variables"
 		}
 	}
 	return ""
@@ -194,7 +192,7 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 
 func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	if !a.world.ReadsEnvironment() {
-		return nil, errors.New("use_aks_workload_identity needs environment variables, but the environment must not be used; use " +
+		return nil, errors.New("use_aks_workload_identity needs environment variables, but the environment must not be used; set " +
 			"use_oidc with tenant_id, client_id and oidc_token_file_path")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{

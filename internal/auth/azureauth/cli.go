@@ -112,7 +112,7 @@ func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
 	p := world.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
 	out, _, err := p.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
-		err = &Error{"the Azure CLI returns no access token; run az login" + why}
+		err = &Error{"the Azure CLI failed; run az login" + why}
 	}
 	return out, err
 }

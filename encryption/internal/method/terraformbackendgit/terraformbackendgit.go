@@ -98,6 +98,6 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 func (m *method) Warning() driver.Warning {
 	return driver.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
 		"passphrase with a single unsalted MD5 sum, so anyone with the file can guess passphrases quickly. Move the state to " +
-		"OpenTofu's encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the " +
+		"OpenTofu's encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops). See the " +
 		"guide \"Leaving terraform-backend-git's daemon\"."}
 }
