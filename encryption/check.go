@@ -188,9 +188,7 @@ func (f *findings) doubt(t Target) {
 		seen[address] = true
 		m, err := e.methods[address]()
 		for _, odd := range e.oddities(m) {
-			if odd.Sure == recognize.Surely {
-				what := fmt.Errorf("the value %w", fault.Odd(odd.What))
-				err := &attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: what}
+			if err := (&attr.Error{Address: odd.Address, Attr: odd.Attr, Pos: odd.Pos, Err: fault.Odd(odd.What)}); odd.Sure == recognize.Surely {
 				*f = append(*f, Finding{Err: err, Target: t.name, Doubt: true})
 			}
 		}

@@ -165,7 +165,7 @@ func (d *decoder) tuple(kind byte, types []cty.Type) (cty.Value, error) {
 	values := make([]cty.Value, 0, len(types))
 	if err := d.json.Array(func() error {
 		if len(values) == len(types) {
-			return fmt.Errorf("the tuple has more than %d elements", len(types))
+			return errors.New("the tuple has more elements than its type")
 		}
 		v, err := d.value(types[len(values)])
 		if err != nil {
@@ -177,7 +177,7 @@ func (d *decoder) tuple(kind byte, types []cty.Type) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	if len(values) < len(types) {
-		return cty.NilVal, fmt.Errorf("the tuple has fewer than %d elements", len(types))
+		return cty.NilVal, errors.New("the tuple has fewer elements than its type")
 	}
 	return cty.TupleVal(values), nil
 }

@@ -220,7 +220,7 @@ func (all values) readFile(path string) error {
 		if diags[0].Subject != nil {
 			pos = position(*diags[0].Subject)
 		}
-		return &attr.Error{Pos: pos, Err: errors.New("this file must not contain blocks; " + formOfValues)}
+		return &attr.Error{Pos: pos, Err: errors.New("this is not an argument; " + formOfValues)}
 	}
 	for name, a := range attrs {
 		all[name] = evaluate(a.Expr, path)

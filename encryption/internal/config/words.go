@@ -148,7 +148,7 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	case !found:
 		what = "the syntax is wrong here; " + form
 	case form == formOfValues && strings.Contains(strings.ToLower(first.Summary), "block"):
-		what = "this file must not contain blocks; " + form
+		what = "this is not an argument; " + form
 	case what == "":
 		what = "neither an argument nor a block begins here; " + form
 	}
