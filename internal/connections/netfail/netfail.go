@@ -55,7 +55,7 @@ func KnownReason(err error, advice string) string {
 	case IsTimeout(err):
 		return NotInTime
 	case isOp && network.Op == "proxyconnect":
-		return "the proxy cannot be reached: " + shown(network.Error()) + checkProxy
+		return proxyNotReached + ": " + shown(network.Error()) + checkProxy
 	case isOp && errors.Is(err, syscall.ECONNRESET):
 		return Ended + ": " + shown(network.Error()) + checkPort
 	case isOp:
@@ -125,9 +125,10 @@ const (
 	NotTrusted       = "the server's certificate is not trusted"
 	UnknownAuthority = "the server's certificate is signed by an unknown authority; if that is expected, " // advice follows
 
-	failed       = "the connection failed"
-	speaksTLS    = "the server expects TLS on this port; use https://"
-	proxyRefuses = "the proxy refuses the connection"
+	failed          = "the connection failed"
+	speaksTLS       = "the server expects TLS on this port; use https://"
+	proxyNotReached = "the proxy cannot be reached"
+	proxyRefuses    = "the proxy refuses the connection"
 
 	// These texts are advice at the end of a reason.
 	checkAddress = "; check the address, the proxy settings, and that the server is running"
