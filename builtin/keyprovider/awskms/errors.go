@@ -28,12 +28,12 @@ func (p *provider) explain(operation string, err error) error {
 		// right one.
 		{Code: "AccessDeniedException", Wraps: driver.ErrNoKey, Text: "access is denied" + p.otherRegion(),
 			Advice: "allow kms:" + operation + " in the policies of the credentials and of the key. If the key policy asks for an encryption " +
-				"context, check that too"},
+				"context, check the encryption context too"},
 		{Code: "NotFoundException", Wraps: driver.ErrNoKey, Text: "there is no such key" + p.otherRegion(),
 			Advice: "check the arguments kms_key_id and region, and the account of the credentials"},
 		{Code: "DisabledException", Wraps: driver.ErrNoKey, Text: "the key is disabled"},
 		{Code: "KMSInvalidStateException", Wraps: driver.ErrNoKey,
-			Text: "the state of the key does not allow its use, perhaps because it is to be deleted"},
+			Text: "the key cannot be used now, perhaps because its deletion is scheduled"},
 		{Code: "InvalidCiphertextException", Wraps: driver.ErrNoKey,
 			Text: "the file was not encrypted with this key and encryption context, or its metadata is damaged"},
 		{Code: "IncorrectKeyException", Wraps: driver.ErrNoKey, Text: "the file was encrypted with another key"},
@@ -44,7 +44,7 @@ func (p *provider) explain(operation string, err error) error {
 			"ServiceUnavailableException", Text: "the service is unavailable; try again later"},
 		{Text: cmp.Or(awsauth.CommonReason(code), "the request failed")},
 	}, 0, code, "")
-	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), row.Text, awsauth.Code(code)), err)
+	err = awsauth.Failure(p.service()+": "+awsauth.Coded(row.Text, code), err)
 	if row.Wraps != nil {
 		err = fmt.Errorf("%w: %w", row.Wraps, err)
 	}

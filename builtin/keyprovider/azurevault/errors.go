@@ -37,7 +37,7 @@ func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) err
 		{Unless: !isProxy, Status: "400 403 404", Text: fmt.Sprintf("no usable answer from %s: the answer does not come from Key "+
 			"Vault (HTTP status %d); check vault_uri and any proxy", p.vault, refused.StatusCode)},
 		{Status: "404", Wraps: driver.ErrNoKey,
-			Text: "the vault does not have " + key + ", or not the required version", Advice: "check vault_uri and vault_key_name"},
+			Text: "the vault does not have " + key + " or its required version", Advice: "check vault_uri and vault_key_name"},
 		{Status: "403", Code: "ForbiddenByFirewall ForbiddenByConnection", Text: "the network rules of " + p.vault +
 			" block this machine; allow its address, or run inside the network"},
 		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + " or its required version is disabled",
@@ -46,7 +46,7 @@ func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) err
 			Text:   fmt.Sprintf("the vault does not allow these credentials to %s with %s, or the key is disabled or has expired", verb, key),
 			Advice: "grant the permission " + verb + ", for example with the role Key Vault Crypto User"},
 		{Status: "400", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault cannot %s the key of the file with %s: "+
-			"that key is not the right one, or the metadata of the file is damaged", verb, key)},
+			"the key or its type is wrong, or the metadata of the file is damaged", verb, key)},
 		{Status: "401", Text: p.vault + " rejects the credentials; check the tenant and the cloud"},
 		{Status: "429", Text: p.vault + " reports too many calls; try again later"},
 		{Text: fmt.Sprintf("the vault failed to %s with %s (HTTP status %d); try again later", verb, key, refused.StatusCode)},

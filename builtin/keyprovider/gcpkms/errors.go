@@ -40,7 +40,7 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 		{Code: "INVALID_ARGUMENT", Said: "crc32c",
 			Text: "the request to Cloud KMS was damaged in transit: its checksum does not match; try again"},
 		{Code: "INVALID_ARGUMENT", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS cannot %s the key of the file with the key %s: the "+
-			"key or additional_authenticated_data is not the right one, or the metadata of the file is damaged", verb, p.name)},
+			"key or additional_authenticated_data is wrong, or the metadata of the file is damaged", verb, p.name)},
 		{Code: "UNAUTHENTICATED", Text: "Cloud KMS rejects the credentials; check whether they have expired"},
 		{Code: "RESOURCE_EXHAUSTED",
 			Text: "a quota of the project for Cloud KMS is used up; try again later"},

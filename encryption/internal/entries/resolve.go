@@ -373,6 +373,6 @@ func (w Given) refuse(what, attribute string) error {
 	if w.UsesVariables {
 		comes, variables = "may come", " and without var.*"
 	}
-	return fmt.Errorf("%s cannot be used, because the secret %s %s from the configuration. Set the argument %s in the configuration as "+
-		"well, or set both in the environment%s", what, where, comes, attribute, variables)
+	return fmt.Errorf("%s cannot be used, because the secret in %s %s from the configuration. Set the argument %s in the configuration "+
+		"as well, or set both in the environment%s", what, where, comes, attribute, variables)
 }

@@ -162,7 +162,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	case instance:
 		what += ": " + s.noInstance(err)
 	case isAPI && !stopped:
-		what += fmt.Sprintf(": %s (%s)", cmp.Or(CommonReason(api.ErrorCode()), "the request failed"), Code(api.ErrorCode()))
+		what += ": " + Coded(cmp.Or(CommonReason(api.ErrorCode()), "the request failed"), api.ErrorCode())
 	case isFile && !stopped:
 		what += ": " + file.Error()
 	case s.missingFile() != "" && !stopped:
@@ -206,6 +206,15 @@ func NoAnswer(err error) string {
 		reason += ". The host name comes from the region or from an endpoint setting"
 	}
 	return reason
+}
+
+// Coded returns a reason with an error code before the advice, if there is any.
+func Coded(reason, code string) string {
+	fault, advice, found := strings.Cut(reason, "; ")
+	if fault += " (" + Code(code) + ")"; found {
+		fault += "; " + advice
+	}
+	return fault
 }
 
 // Code escapes and shortens an error code or a service name for an error message.

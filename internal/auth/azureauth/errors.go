@@ -15,14 +15,11 @@ import (
 // for all other errors.
 func Explain(err error) error {
 	if failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		text := "no access token: Azure rejects the credentials, or cannot be reached"
+		status := ""
 		if failed.RawResponse != nil {
-			text += fmt.Sprintf(" (HTTP status %d)", failed.RawResponse.StatusCode)
+			status = fmt.Sprintf(" (HTTP status %d)", failed.RawResponse.StatusCode)
 		}
-		if known := knownReason(err); known != "" {
-			text += ": " + known
-		}
-		return errors.New(text)
+		return fmt.Errorf("no access token%s: %s", status, cmp.Or(knownReason(err), "Azure rejects the credentials, or cannot be reached"))
 	}
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
