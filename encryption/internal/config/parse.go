@@ -175,7 +175,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	case text[0] != '{' && strings.Contains(text, `\n`) && !strings.Contains(text, "\n"):
 		return `this text has \n in place of line breaks; in a shell, quote "$(cat FILE)" to keep line breaks`
 	case yamlStart.MatchString(text) && (text[0] == '"' || !strings.Contains(text, "{")):
-		return `this looks like YAML, not HCL or JSON; use jsonencode(…), or write blocks like key_provider "pbkdf2" "main" { … }`
+		return `this looks like YAML, not HCL or JSON; use jsonencode(…), or write blocks like key_provider "pbkdf2" "main"`
 	}
 	return ""
 }
@@ -183,7 +183,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 // noneOfSettings returns an error for text without any block, or nil for text that may be settings
 // with a mistake.
 func noneOfSettings(filename, text string) error {
-	what := `this text contains no encryption settings; write blocks like key_provider "pbkdf2" "main" { … }`
+	what := `this text contains no encryption settings; write blocks like key_provider "pbkdf2" "main"`
 	switch {
 	case strings.Contains(text, "{"), text[0] == '"':
 		return nil
@@ -570,7 +570,7 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 		{`of type "encryption"`, " Only the content of the encryption block is required here."},
 		{`of type "backend"`, " Only the settings of statecrypt wrap may contain it, outside all other blocks."},
 		{`of type "variable"`, " Variables need no declaration here: use them as var.NAME."},
-		{`of type "provider"`, ` This block configures a provider in Terraform. Write the content of OpenTofu's encryption block here, for example key_provider "pbkdf2" "main" { … }.`},
+		{`of type "provider"`, ` This block configures a provider in Terraform. Write the content of OpenTofu's encryption block here, for example key_provider "pbkdf2" "main".`},
 		{"must have 2 labels", ` Write them in quotes, like key_provider "pbkdf2" "main".`},
 		{"must have 1 labels", ` Write it in quotes, like backend "http".`},
 		{"No labels are expected", " Remove it."},

@@ -141,7 +141,7 @@ func Explain(name string, err error) error {
 	case recognize.IsContent(name):
 		return errContent
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; %w", err, sought(name))
+		return fmt.Errorf("%w%w", err, sought(name))
 	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, errAsk):
 		return fmt.Errorf("%w; %w", err, errAsk)
 	}
@@ -150,36 +150,37 @@ func Explain(name string, err error) error {
 
 var ofSCP = lazyregexp.New(`^[a-z]+@[\w.-]+:`)
 
-// sought returns an error that says where a missing file was looked for. It shows only folders that exist,
-// because the rest of the path may be a secret that was set by mistake.
+// sought returns an error that says where a missing file was looked for. Its text begins with a punctuation mark,
+// because it follows the error of the system. It shows only folders that exist, because the rest of the path may be
+// a secret that was set by mistake.
 func sought(name string) error {
 	if name == "" {
-		return errors.New("the path is empty; check whether a variable is empty")
+		return errors.New(": the path is empty; check whether a variable is empty")
 	}
 	if strings.HasPrefix(name, "file://") {
-		return errors.New("this is a URL, not a path; leave out file://")
+		return errors.New(": this is a URL, not a path; leave out file://")
 	}
 	if recognize.Scheme(name) != "" || ofSCP.MatchString(name) {
-		return errors.New("this is an address, not a path; fetch the file first")
+		return errors.New(": this is an address, not a path; fetch the file first")
 	}
 	if strings.ContainsAny(name, "*?[") {
-		return errors.New("this is a pattern, but patterns are not expanded here; give the path of each file")
+		return errors.New(": this is a pattern, but patterns are not expanded here; give the path of each file")
 	}
 	if kind := recognize.NamedSecret(name); kind != "" {
-		return errors.New(kind + "… is the name of a secret for other programs, not a path; write the secret to a file, and give the " +
+		return errors.New(": " + kind + "… is the name of a secret for other programs, not a path; write the secret to a file, and give the " +
 			"path")
 	}
 	if recognize.IsOfWindows(name) {
-		return errors.New("this is a Windows path, but this machine does not run Windows; give the path of the file on this machine")
+		return errors.New(": this is a Windows path, but this machine does not run Windows; give the path of the file on this machine")
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return errors.New("check its path")
+		return errors.New("; check its path")
 	}
 	folder, near := Near(path)
-	text := fmt.Sprintf("check the path: %q has no such file", folder)
+	text := fmt.Sprintf("; check the path: %q has no such file", folder)
 	if folder != filepath.Dir(path) {
-		text = fmt.Sprintf("check the path: only %q exists", folder)
+		text = fmt.Sprintf("; check the path: only %q exists", folder)
 	}
 	err = errors.New(text)
 	if odd := recognize.Text(name, recognize.Value).Said(""); odd != "" {
