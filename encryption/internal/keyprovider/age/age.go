@@ -75,7 +75,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	wrapping := driver.Wrapping[metadata]{Kind: kind, Parse: parse}
 	p := &provider{Wrapping: wrapping, identities: agefile.NewIdentities(v), recipients: recipients}
 	if !p.identities.Any() && len(recipients) == 0 {
-		return nil, v.Errorf("", "no identities, identity_files or recipients are set; set identities to open files, or recipients to encrypt files")
+		return nil, v.Errorf("", "no identities, identity_files or recipients are set; set identities to open files, or recipients to "+
+			"encrypt files")
 	}
 	return p, nil
 }
@@ -114,7 +115,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		return nil, nil, err
 	}
 	if n := len(m.ExternalData.Sealed); n > maxSealed {
-		return nil, nil, fmt.Errorf("the key for %d recipients has %d bytes when encrypted, but at most %d are allowed; remove recipients", len(p.recipients), n, maxSealed)
+		return nil, nil, fmt.Errorf("the key for %d recipients has %d bytes when encrypted, but at most %d are allowed; remove recipients",
+			len(p.recipients), n, maxSealed)
 	}
 	if err := p.checkOwn(ctx, m.ExternalData.Sealed); err != nil {
 		return nil, nil, err

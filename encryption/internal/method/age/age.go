@@ -70,7 +70,8 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 		identities = append(identities, identity)
 	}
 	if len(identities) == 0 {
-		return nil, fault.Known(errors.New("no identities, identity_files or passphrase are set, so no file can be opened; set one of them"), fault.NoIdentity{})
+		return nil, fault.Known(errors.New("no identities, identity_files or passphrase are set, so no file can be opened; set one of them"),
+			fault.NoIdentity{})
 	}
 	return agefile.Open(ctx, file, identities)
 }
