@@ -88,7 +88,7 @@ func (p Program) Judge(ctx context.Context, r Run) Result {
 	case known && result.Verdict == Failed:
 		return Result{Differs, why}
 	case known:
-		return Result{Failed, "it is among the known differences, and does not differ"}
+		return Result{Failed, "the case is listed as a known difference, but does not differ"}
 	}
 	return result
 }
@@ -110,23 +110,23 @@ func (p Program) check(ctx context.Context, r Run) error {
 	case a.code == exitSkipped:
 		return errSkipped
 	case a.code == killed:
-		return fmt.Errorf("it was ended by a signal: %s", said)
+		return fmt.Errorf("a signal ended the program: %s", said)
 	case a.code != 0 && a.code != exitRefused:
-		return fmt.Errorf("it ended with %d, which is neither an answer nor a refusal: %s", a.code, said)
+		return fmt.Errorf("the exit code %d is neither an answer nor a refusal: %s", a.code, said)
 	case a.code == exitRefused && len(a.stdout) > 0:
-		return fmt.Errorf("it refused the file, and wrote %d bytes to standard output", len(a.stdout))
+		return fmt.Errorf("the program refused the file, but wrote %d bytes to standard output", len(a.stdout))
 	case a.code == exitRefused && said == "":
-		return errors.New("it refused the file without a reason on standard error")
+		return errors.New("the program refused the file without a reason on standard error")
 	case a.code == exitRefused && r.Opens && r.plain != nil:
-		return fmt.Errorf("it must write with these settings, and refused: %s", said)
+		return fmt.Errorf("the program must write with these settings, but refused: %s", said)
 	case a.code == exitRefused && r.Opens:
-		return fmt.Errorf("it must open (%s), and was refused: %s", r.of.Description, said)
+		return fmt.Errorf("the program must open the file (%s), but refused: %s", r.of.Description, said)
 	case a.code == 0 && !r.Opens && r.plain != nil:
-		return fmt.Errorf("it must not write this: %s", r.of.Description)
+		return fmt.Errorf("the program must not write this file: %s", r.of.Description)
 	case a.code == 0 && r.plain != nil:
 		return p.written(ctx, r, a.stdout)
 	case a.code == 0 && !r.Opens:
-		return fmt.Errorf("it must not open: %s", r.of.Description)
+		return fmt.Errorf("the program must not open the file: %s", r.of.Description)
 	case a.code == 0:
 		return r.of.compare(a.stdout)
 	}
@@ -137,13 +137,13 @@ func (p Program) check(ctx context.Context, r Run) error {
 func (c Case) compare(plain []byte) error {
 	if c.Kind == "opentofu_plan" {
 		if !bytes.Equal(plain, c.Plain()) {
-			return errors.New("what it printed is not the plan")
+			return errors.New("the output is not the plan")
 		}
 		return nil
 	}
 	state, err := tfstate.Parse(plain)
 	if err != nil {
-		return fmt.Errorf("what it printed is no state: %w", err)
+		return fmt.Errorf("the output is not a valid state: %w", err)
 	}
 	if err := SameOutputs(state, c.Outputs()); err != nil || c.Plain() == nil {
 		return err
@@ -171,12 +171,12 @@ func sameDocument(got, want []byte) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(members[0])) {
 		if _, expected := members[1][name]; !expected {
-			return fmt.Errorf("there is no member %q in the plaintext", name)
+			return fmt.Errorf("the plaintext has no member %q", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members[1])) {
 		if value, found := members[0][name]; !found || !value.RawEquals(members[1][name]) {
-			return fmt.Errorf("the member %q is not that of the plaintext", name)
+			return fmt.Errorf("the member %q differs from the plaintext", name)
 		}
 	}
 	return nil
@@ -296,7 +296,7 @@ func ParseKnown(text string) (map[string]string, error) {
 		}
 		name, why, _ := strings.Cut(line, " ")
 		if !names[name] || why == "" {
-			return nil, fmt.Errorf("%q: the name of a case, a space and a reason are required", line)
+			return nil, fmt.Errorf("%q: this line is not the name of a case, a space and a reason", line)
 		}
 		known[name] = strings.TrimSpace(why)
 	}

@@ -41,7 +41,7 @@ func Writes() (runs []Run) {
 func (p Program) written(ctx context.Context, r Run, first []byte) error {
 	again, err := p.call(ctx, r)
 	if err == nil && again.code != 0 {
-		err = fmt.Errorf("it ended with %d when it was to write a second time", again.code)
+		err = fmt.Errorf("the exit code was %d at the second write", again.code)
 	}
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (p Program) written(ctx context.Context, r Run, first []byte) error {
 	}
 	if bytes.Equal(own, r.plain) {
 		if !bytes.Equal(first, r.plain) {
-			return errors.New("W1: the first method is of type unencrypted, and the file is not the plaintext as it is")
+			return errors.New("W1: the first method is unencrypted, but the file differs from the plaintext")
 		}
 		return nil
 	}
@@ -73,11 +73,11 @@ func (p Program) written(ctx context.Context, r Run, first []byte) error {
 		opened, err := target.Decrypt(ctx, file)
 		switch {
 		case err != nil:
-			return fmt.Errorf("the library does not open it: %s", outside.Line(err.Error(), maxSaid))
+			return fmt.Errorf("the library does not open the file: %s", outside.Line(err.Error(), maxSaid))
 		case opened.UsedFallback:
-			return fmt.Errorf("W1: a fallback opens it, %s", opened.Method)
+			return fmt.Errorf("W1: a fallback opens the file: %s", opened.Method)
 		case !bytes.Equal(opened.Data, r.plain):
-			return errors.New("W4: what it encrypted is not the plaintext, byte for byte")
+			return errors.New("W4: the decrypted file differs from the plaintext")
 		}
 	}
 	want, err := parse(own)
@@ -157,12 +157,12 @@ func (e envelope) like(want envelope) error {
 		return fmt.Errorf("W2, W3: %w", err)
 	}
 	if got, want := slices.Sorted(maps.Keys(e.meta)), slices.Sorted(maps.Keys(want.meta)); !slices.Equal(got, want) {
-		return fmt.Errorf("W5: the entries of meta are %q, and must be %q", got, want)
+		return fmt.Errorf("W5: the entries of meta are %q, but must be %q", got, want)
 	}
 	for key := range want.meta {
 		got, want := maps.Clone(e.meta[key]), maps.Clone(want.meta[key])
 		if length := len(salt(want)); length != len(salt(got)) {
-			return fmt.Errorf("W8: the salt of %q has %d bytes, and must have %d", key, len(salt(got)), length)
+			return fmt.Errorf("W8: the salt of %q has %d bytes, but must have %d", key, len(salt(got)), length)
 		} else if length > 0 {
 			got["salt"] = want["salt"]
 		}
@@ -209,7 +209,7 @@ func same(got, want map[string]any) error {
 		case !found:
 			return fmt.Errorf("the member %q is missing", name)
 		case !reflect.DeepEqual(value, want[name]):
-			return fmt.Errorf("the member %q is %v, and must be %v", name, value, want[name])
+			return fmt.Errorf("the member %q is %v, but must be %v", name, value, want[name])
 		}
 	}
 	return nil
@@ -218,13 +218,13 @@ func same(got, want map[string]any) error {
 // object decodes a JSON object. It returns an error if any object in it has two members with the same name.
 func object(text []byte) (map[string]any, error) {
 	if !json.Valid(text) {
-		return nil, errors.New("it is not one JSON text")
+		return nil, errors.New("the file is not one JSON text")
 	}
 	var members map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&members); err != nil || members == nil {
-		return nil, errors.New("it is not a JSON object")
+		return nil, errors.New("the file is not a JSON object")
 	}
 	return members, unique(json.NewDecoder(bytes.NewReader(text)))
 }
@@ -259,11 +259,11 @@ func unique(decoder *json.Decoder) error {
 func decoded(value any) ([]byte, error) {
 	text, isText := value.(string)
 	if !isText {
-		return nil, errors.New("it is not a string")
+		return nil, errors.New("the value is not a string")
 	}
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || base64.StdEncoding.EncodeToString(data) != text {
-		return nil, errors.New("it is not base64 with padding, without line breaks, and with 0 in what its last digit does not need")
+		return nil, errors.New("the value is not base64 with padding and without line breaks, or its unused bits are not 0")
 	}
 	return data, nil
 }

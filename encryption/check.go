@@ -259,7 +259,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	}
 	switch _, exists := e.methods[m.then]; {
 	case e.isPlaintext(m.then):
-		return fail("plaintext needs no method here; remove then, and the decrypted data is used as it is")
+		return fail("plaintext needs no method here; remove the argument then")
 	case !exists && !syntax.IsMethod(m.then):
 		return fail("%w", syntax.ErrMethodRequired)
 	case !exists:
@@ -267,7 +267,7 @@ func (e *Encryption) checkThen(address string, path []string) error {
 	case slices.Contains(path, m.then):
 		start := slices.Index(path, m.then)
 		return fail("%w", fault.With(fmt.Errorf("the then arguments of these methods form a cycle: %s",
-			strings.Join(append(path[start:], m.then), " → ")), "remove then from one of these methods"))
+			strings.Join(append(path[start:], m.then), " → ")), "remove the argument then from one of these methods"))
 	}
 	return e.checkThen(m.then, path)
 }

@@ -84,21 +84,21 @@ func (e *Encryption) recognizing(file []byte) string {
 	return first(addresses(e.config.Methods), func(address string) bool { return e.candidate(address, file, nil).recognizes })
 }
 
-const isRecordOfBackend = "it is the backend record from .terraform, which names the backend that stores the state"
+const isRecordOfBackend = "it is the backend record from .terraform"
 
 // refuse returns the error for a file that no selected method can open.
 func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 	switch kind {
 	case KindEmpty:
-		return fault.With(because(ErrDamaged, "the file is empty; "+isEmpty),
-			"fetch it again, or restore a copy; if a server sent it, check the address")
+		return fault.With(because(ErrDamaged, isEmpty),
+			"fetch it again, or restore a copy. If a server sent it, check the address")
 	case KindBackendRecord:
-		return fault.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), "read the state from that "+
-			"backend")
+		return fault.With(because(ErrBackendRecord, "the file is not a state: %s", isRecordOfBackend), "read the state from the backend "+
+			"that this record names")
 	}
 	selected := ""
 	if len(t.methods) > 0 {
-		selected = " (only " + strings.Join(t.methods, ", ") + ")"
+		selected = ", only " + strings.Join(t.methods, ", ")
 	}
 	format := t.encryption.format(file)
 	if format == "" && env != nil {
@@ -123,13 +123,13 @@ func (t Target) refuse(kind FileKind, file []byte, env *envelope) error {
 			err = fault.With(because(ErrPlaintext, "%w, and enforced = true forbids plaintext", err),
 				"check that this is the right file, or encrypt it")
 		} else {
-			err = fault.With(err, "if the file is meant to be plaintext, set the method or a fallback to \"unencrypted\"; otherwise "+
+			err = fault.With(err, "if the file is meant to be plaintext, set the method or a fallback to \"unencrypted\". Otherwise, "+
 				"check that this is the right file")
 		}
 		return fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 	}
 	if address := t.encryption.recognizing(file); address != "" {
-		return because(ErrNotConfigured, "%s; the method %s may open it, but it is not selected%s", neither, address, selected)
+		return because(ErrNotConfigured, "%s, but the method %s may open it; select that method", neither, address)
 	}
 	return unreadable(file)
 }
@@ -185,7 +185,7 @@ func (e *Encryption) methodsFor(format string) []string {
 func (t Target) refuseInside(kind FileKind, content []byte) error {
 	if kind == KindEncrypted {
 		return fault.With(because(ErrNotConfigured, "the decrypted data is an OpenTofu envelope: the file was encrypted twice"),
-			`add then = "method.…" to the method, with the address of the method for the envelope`)
+			"add the argument then with the address of the method for the inner envelope")
 	}
 	if address := t.encryption.recognizing(content); address != "" {
 		return fault.With(because(ErrNotConfigured, "the decrypted data is not a state"), fmt.Sprintf("if the file was encrypted "+

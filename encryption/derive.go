@@ -35,9 +35,9 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	case ctx == nil:
 		return nil, errNilContext
 	case d.Info == "":
-		return nil, errors.New("info is required: it says what the key is for, such as backup or session-tokens")
+		return nil, errors.New("the argument info is empty; set it to the purpose of the key, for example backup")
 	case d.Length < 16 || d.Length > 64:
-		return nil, errors.New("a length from 16 to 64 bytes is required")
+		return nil, fmt.Errorf("the length is %d bytes, but a derived key has 16 to 64", d.Length)
 	}
 	provider, err := e.keyProvider(address)
 	if err != nil {
@@ -45,13 +45,13 @@ func (e *Encryption) DeriveKey(ctx context.Context, address string, d Derivation
 	}
 	if !provider.exportable {
 		return nil, &providerError{address, fault.With(
-			errors.New("keys are derived only from a key provider with exportable = true"), "set exportable = true in its block, "+
-				"or choose {settings} that have it")}
+			errors.New("the key provider does not allow derived keys"), "set exportable = true in the block of the "+
+				"key provider")}
 	}
 	deriver, ok := provider.KeyProvider.(driver.Deriver)
 	if !ok {
 		return nil, &providerError{address, fault.With(
-			errors.New("this kind of key provider does not support derived keys"), "choose another kind, such as pbkdf2")}
+			errors.New("this kind of key provider does not support derived keys"), "choose another kind, for example pbkdf2")}
 	}
 	stored, err := deriver.Stored(d.Salt, d.Wrapped)
 	if err != nil {

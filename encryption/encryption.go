@@ -173,7 +173,7 @@ func alone(kind string, build func() (method, error)) func() (method, error) {
 // ownBlock returns the advice for a method that is named by its kind although the kind needs
 // settings.
 func ownBlock(kind string) string {
-	return fmt.Sprintf("configure a method of this kind, and use its address, such as method.%s.main", kind)
+	return fmt.Sprintf("configure a method of this kind, and use its address, for example method.%s.main", kind)
 }
 
 // needsSettings reports whether a kind has a required argument that no environment variable can

@@ -214,8 +214,8 @@ func identify(file []byte) (FileKind, *envelope, error) {
 	case header.Version == envelopeVersion:
 		return KindEncrypted, &header.envelope, nil
 	case header.Version != "":
-		return KindEncrypted, nil, fault.With(fmt.Errorf("encryption_version %s is not supported, only %q: the file is newer than "+
-			"this release of statecrypt, or damaged", quoted(header.Version), envelopeVersion), "install a newer release")
+		return KindEncrypted, nil, fault.With(fmt.Errorf("encryption_version %s is not supported: the file is newer than this "+
+			"release of statecrypt, or it is damaged", quoted(header.Version)), "install a newer release")
 	case string(header.StateVersion) == "3" && isRecord(backend, modules):
 		return KindBackendRecord, nil, nil
 	case isNumber(header.StateVersion) && (isState || !isOther):
@@ -293,9 +293,8 @@ func describeOther(file []byte) error {
 	return recognize.Is("it contains other JSON", "check that this is the right file")
 }
 
-// isEmpty explains an empty file in error messages.
-const isEmpty = "Terraform and OpenTofu never write an empty file, so it was truncated, for example by a shell that redirects " +
-	"output with > to the file that is being read"
+// isEmpty explains an empty file in error messages. Terraform and OpenTofu never write one.
+const isEmpty = "the file is empty, perhaps because > in a shell truncated it"
 
 const neither = "the file is neither an encrypted nor a plaintext state"
 
@@ -370,13 +369,13 @@ func (env *envelope) check(plain []byte) (FileKind, error) {
 	}
 	switch {
 	case env.Serial != nil && inner.Serial == nil:
-		return KindUnknown, edited("the serial (%d) is outside the encrypted data, but not inside it: someone changed the file",
+		return KindUnknown, edited("the serial (%d) is missing inside the encrypted data: someone changed the file",
 			*env.Serial)
 	case env.Serial != nil && *env.Serial != *inner.Serial:
 		return KindUnknown, edited("the serial outside the encrypted data (%d) differs from the one inside (%d): someone changed "+
 			"the file", *env.Serial, *inner.Serial)
 	case env.Lineage != "" && inner.Lineage == "":
-		return KindUnknown, edited("the lineage is outside the encrypted data, but not inside it: someone changed the file")
+		return KindUnknown, edited("the lineage is missing inside the encrypted data: someone changed the file")
 	case env.Lineage != "" && env.Lineage != inner.Lineage:
 		return KindUnknown, edited("the lineage outside the encrypted data differs from the one inside: someone changed the file")
 	}
@@ -390,7 +389,7 @@ func describeJSON(err error) error {
 		if strings.Contains(syntax.Error(), "max depth") { // this error can only be recognized by its text
 			return errors.New("it is nested too deeply")
 		}
-		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
+		return fmt.Errorf("it stops being JSON at byte %d", syntax.Offset)
 	}
 	if syntax, ok := errors.AsType[*jsonwalk.SyntaxError](err); ok {
 		return syntax
@@ -398,10 +397,10 @@ func describeJSON(err error) error {
 	_, notBase64 := errors.AsType[base64.CorruptInputError](err) // Go 1.27 wraps it in an UnmarshalTypeError
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && !notBase64 {
 		if kind.Field == "" {
-			return errors.New("it is JSON, but not an object, which begins with {")
+			return errors.New("its JSON is not an object")
 		}
 		name := strings.TrimPrefix(kind.Field, "envelope.") // the name of the embedded Go struct comes first
-		return fmt.Errorf("%s must be %s", quoted(name), jsonwalk.Expected(kind))
+		return fmt.Errorf("%s is not %s", quoted(name), jsonwalk.Expected(kind))
 	}
 	return errors.New("a value is not base64")
 }

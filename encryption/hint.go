@@ -31,11 +31,11 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact
 	facts = e.suspects(c.method)
 	if errors.Is(err, ErrNoKey) {
 		if t.pos.File == "TF_ENCRYPTION" && e.isWrittenBeside() {
-			facts = append(facts, fault.Advice("check TF_ENCRYPTION, which overrides the other settings and selects this method"))
+			facts = append(facts, fault.Advice(". TF_ENCRYPTION overrides the other settings and selects this method; check TF_ENCRYPTION"))
 		}
 		facts = append(facts, t.factOfKey(errors.Is(err, mark.ErrNothingStored), c, env))
 		if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
-			facts = append(facts, fault.Advice("select another method as the fallback: this one is selected more than once"))
+			facts = append(facts, fault.Advice(". This method is selected more than once; select another method as the fallback"))
 		}
 		return facts
 	}
@@ -58,31 +58,33 @@ func (t Target) factOfKey(nothing bool, c candidate, env *envelope) fault.Fact {
 	own, user := slices.Index(t.methods, c.address), t.user(other)
 	switch empty := len(env.Meta) == 0; {
 	case empty && nothing:
-		return fault.Advice(", or for any other: the file was encrypted with a key that needs no metadata, such as a static key, " +
-			"or it is damaged; if it is damaged, restore an intact copy")
+		return fault.Advice(". The file has no metadata at all; configure a key that needs no metadata, for example a static " +
+			"key, or restore an intact copy")
 	case empty:
 	case !e.belongs(env):
 		return env.noKeyProvider()
 	case nothing && own >= 0 && user >= own: // a later method uses the key provider that stored the metadata
 	case nothing && other != "" && user >= 0:
-		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, but this name may now belong to another key; give the old "+
+		return fault.Advice(fmt.Sprintf(". The file was encrypted with %s, but this name may now belong to another key; give the old "+
 			"key its old name again, or set encrypted_metadata_alias = %q in its block", other, e.storesAs(other)))
 	case nothing && other == "":
-		return fault.Advice("if the key provider had another name then, set encrypted_metadata_alias" + env.names())
+		return fault.Advice("if the key provider had another name when the file was encrypted, set encrypted_metadata_alias to that " +
+			"name" + env.names())
 	case nothing, other != "" && !slices.Contains(e.used(t.methods), other) && e.isStatic(other):
-		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, which is configured; set keys of a method to it, and "+
-			"select that method", other))
+		return fault.Advice(fmt.Sprintf(". The file was encrypted with %s; set the argument keys of a method to this key provider, "+
+			"and select that method", other))
 	case other != "" && !slices.Contains(e.used(t.methods), other):
-		return fault.Advice(fmt.Sprintf("the file was encrypted with %s, which is configured; set keys of a method to it, or, if "+
-			"that name now belongs to another key, set encrypted_metadata_alias = %q in the block of the old key", other, e.storesAs(other)))
+		return fault.Advice(fmt.Sprintf(". The file was encrypted with %s; set the argument keys of a method to this key provider. "+
+			"If the name now belongs to another key, set encrypted_metadata_alias = %q in the block of the old key", other, e.storesAs(other)))
 	case e.partly(env) != "":
-		return fault.Advice(fmt.Sprintf("its metadata also names %s, which is missing from the settings; if the key was made with "+
-			"a chain, add that key provider, and set chain", quoted(e.partly(env))))
+		return fault.Advice(fmt.Sprintf(". The metadata of the file also names %s, but the settings do not; if the key was made "+
+			"with a chain, add that key provider, and set the argument chain", quoted(e.partly(env))))
 	case e.namesake(env, other) != "":
 		return fault.Advice(fmt.Sprintf("if the file was encrypted with %s, set encrypted_metadata_alias = %q in that key "+
-			"provider, and set keys of the method to it", e.namesake(env, other), e.storesAs(other)))
+			"provider, and set the argument keys of the method to it", e.namesake(env, other), e.storesAs(other)))
 	case t.untried() != "":
-		return fault.Advice(t.untried() + " is also configured, but no selected method uses it")
+		return fault.Advice(". No selected method uses " + t.untried() + "; if it encrypted the file, set the argument keys of a " +
+			"method to it")
 	}
 	return nil
 }
@@ -232,9 +234,9 @@ func (e *Encryption) isWrittenBeside() bool {
 func (e *Encryption) protects(m method) error {
 	for _, odd := range e.oddities(m) {
 		if is := odd.Suspect(); odd.Sure == recognize.NoSecret {
-			return fault.With(fmt.Errorf("%s %s. A passphrase that is not secret cannot be used to encrypt", is.Setting, is.What),
-				"set the passphrase itself. If a file was encrypted with the present value, keep that value in a second key "+
-					"provider, and select its method as the fallback")
+			return fault.With(fmt.Errorf("%s cannot be used to encrypt: it %s", is.Setting, is.What),
+				". If a file was encrypted with the present value, keep that value in a second key provider, and select the method "+
+					"of that key provider as the fallback")
 		}
 	}
 	return nil

@@ -156,8 +156,8 @@ func checkNames(state []byte) error {
 			return true, nil
 		}
 		if seen[meant] || name != meant {
-			return false, fault.With(fmt.Errorf("the state has its %s twice, or in the wrong case: it was edited or "+
-				"damaged", meant), "restore an intact copy")
+			return false, fault.With(fmt.Errorf("the member %s of the state is there twice or in the wrong case, so the "+
+				"state was edited or damaged", meant), "restore an intact copy")
 		}
 		seen[meant] = true
 		return true, nil

@@ -176,7 +176,7 @@ func (t Target) checkPlain(plain []byte) error {
 	case kind == KindEncrypted, t.encryption.format(plain) != "", t.encryption.recognizing(plain) != "":
 		err = errors.New("this is already encrypted")
 	case kind == KindBackendRecord:
-		err = fault.With(errors.New("this is not a state: "+isRecordOfBackend), "read the state from that backend")
+		err = fault.With(errors.New("this is not a state: "+isRecordOfBackend), "read the state from the backend that this record names")
 	case !kind.isPlain():
 		err = fmt.Errorf("this is neither a state nor a plan: %w", describeOther(plain))
 	case err == nil && kind == KindState:

@@ -32,8 +32,9 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		if kind.isPlain() {
 			reason = ErrPlaintext
 		}
-		err := fault.With(because(reason, "the decrypted data is a %s, but the method in then, %s, does not read plaintext", kind, then),
-			"correct then")
+		err := fault.With(because(reason, "the decrypted data is a %s, but the method %s in the argument then does not read plaintext", kind,
+			then),
+			"correct the argument then")
 		if kind.isPlain() {
 			err = fault.Known(err, fault.Plaintext{Plan: kind == KindPlan})
 		}

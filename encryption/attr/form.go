@@ -129,7 +129,7 @@ func Is(is func(text string) bool, required string) Check {
 func OneOf(first, second string, more ...string) Check {
 	values := append([]string{first, second}, more...)
 	last := len(values) - 1
-	required := strings.Join(values[:last], ", ") + " or " + values[last] + " is required"
+	required := "the value must be " + strings.Join(values[:last], ", ") + " or " + values[last]
 	return Is(func(text string) bool { return slices.Contains(values, text) }, required)
 }
 
@@ -161,9 +161,9 @@ func Between(min, max int64) Check {
 		f := v.AsBigFloat()
 		switch n, acc := f.Int64(); {
 		case !f.IsInt():
-			return errors.New("a whole number is required")
+			return errors.New("the value must be a whole number")
 		case acc != big.Exact || n < min || n > max:
-			return fmt.Errorf("a number from %d to %d is required", min, max)
+			return fmt.Errorf("the value must be a number from %d to %d", min, max)
 		}
 		return nil
 	}}

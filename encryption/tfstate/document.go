@@ -46,7 +46,7 @@ func edited(err error) error {
 	if errors.Is(err, ErrCost) || errors.Is(err, ErrDigits) || errors.Is(err, errNesting) {
 		return err
 	}
-	return fmt.Errorf("%w: the state was edited or damaged; restore an intact copy", err)
+	return fmt.Errorf("%w, so the state was edited or damaged; restore an intact copy", err)
 }
 
 // checkVersion returns an error if the file is not a state, or if its format is too new. It ignores a decoding error
@@ -57,10 +57,10 @@ func checkVersion(doc *document, decoding error) error {
 	case wrong != nil && wrong.Field == "":
 		return errors.New("this is not a state file: it is not a JSON object; check that this is the right file")
 	case wrong != nil && wrong.Field == "version":
-		return errors.New(`this is not a state file: its "version" is not a whole number; decrypt it first if sops encrypted it, or check ` +
+		return errors.New(`this is not a state file: its "version" is not a whole number; if sops encrypted it, decrypt it first. Otherwise, check ` +
 			`that this is the right file`)
 	case doc.Version == nil && doc.Sealed != nil:
-		return errors.New("this state is encrypted, but a plaintext state is required; decrypt it first")
+		return errors.New("this state is encrypted, not in plaintext; decrypt it first")
 	case doc.Version == nil:
 		return errors.New(`this is not a state file: it has no "version"; check that this is the right file`)
 	case *doc.Version < 1:
@@ -87,7 +87,7 @@ func syntaxError(data []byte, err error) error {
 		return fmt.Errorf("the state is nested more than %d levels deep", jsonNesting)
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset < int64(len(data)) {
-		return fmt.Errorf(no+"it is not JSON at byte %d", jsonwalk.Place(data, syntax))
+		return fmt.Errorf(no+"it stops being JSON at byte %d", jsonwalk.Place(data, syntax))
 	}
 	return errors.New(no + "its JSON ends too early; fetch it again, or restore an intact copy")
 }
@@ -96,7 +96,7 @@ func syntaxError(data []byte, err error) error {
 // one that this package reads.
 func typeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return edited(fmt.Errorf("%q must be %s", wrong.Field, jsonwalk.Expected(wrong)))
+		return edited(fmt.Errorf("%q is not %s", wrong.Field, jsonwalk.Expected(wrong)))
 	}
 	return errors.New("it is not a JSON object; check that this is the right file")
 }

@@ -29,7 +29,7 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	if err := b.typ(len(raw), nesting(raw)); err != nil {
 		return cty.NilType, err
 	}
-	unusable := errors.New("it is not a type that Terraform writes")
+	unusable := errors.New("Terraform does not write such a type")
 	defer func() {
 		// cty panics if an optional attribute is missing from the attributes.
 		if recover() != nil {
@@ -47,7 +47,7 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 // order.
 func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 	if kind != '{' {
-		return cty.NilVal, errors.New("an object with value and type is required")
+		return cty.NilVal, errors.New("the value is not an object with value and type")
 	}
 	var wrapped struct{ value, typ json.RawMessage }
 	if err := d.json.Object(func(key string) (err error) {
@@ -64,14 +64,14 @@ func (d *decoder) dynamic(kind byte) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	if wrapped.value == nil || wrapped.typ == nil {
-		return cty.NilVal, errors.New("a value of dynamic type needs both value and type")
+		return cty.NilVal, errors.New("a value of dynamic type has no value or no type")
 	}
 	if err := d.budget.wrapped(len(wrapped.value)); err != nil {
 		return cty.NilVal, err
 	}
 	ty, err := decodeType(wrapped.typ, d.budget)
 	if err != nil {
-		return cty.NilVal, fmt.Errorf("the type of a dynamic value is invalid: %w", err)
+		return cty.NilVal, fmt.Errorf("the type of a dynamic value is not valid: %w", err)
 	}
 	return d.decode(wrapped.value, ty)
 }

@@ -35,7 +35,7 @@ const (
 
 var errNesting = fmt.Errorf("is nested more than %d levels deep", maxNesting)
 
-var errNumber = errors.New("a number is required")
+var errNumber = errors.New("the value is not a number")
 
 // ErrDigits means that a number has more than 1,024 digits when it is written out, such as 1e2000.
 // That is too many to show or store.

@@ -59,9 +59,9 @@ func (d *decoder) keyStep(key string) string {
 // the output is sensitive, because the name may be data.
 func (d *decoder) unsupported(name string) error {
 	if d.sensitive {
-		return errors.New("its type does not have one of its attributes")
+		return errors.New("the value has an attribute that is not in its type")
 	}
-	return fmt.Errorf("unsupported attribute %s", quote(name))
+	return fmt.Errorf("the attribute %s is not in the type", quote(name))
 }
 
 const (

@@ -133,7 +133,7 @@ func (s *State) hasResources() error {
 	case s.resources == nil:
 		return errors.New("the resources of the state were not kept")
 	case s.Version != 4:
-		return fmt.Errorf("resources cannot be read from format version %d of a state, which stores no types; run apply with "+
+		return fmt.Errorf("resources cannot be read from format version %d of a state, because it stores no types; run apply with "+
 			"Terraform 0.12 or later, or with OpenTofu, to upgrade the state", s.Version)
 	}
 	return nil
@@ -163,7 +163,7 @@ func (index resourceIndex) only() (*Resource, error) {
 	if len(index) == 0 {
 		return nil, errors.New("the state has no resources")
 	}
-	return nil, fmt.Errorf("the state has %d resources; choose one with address", len(index))
+	return nil, fmt.Errorf("the state has %d resources; choose a resource with the argument address", len(index))
 }
 
 // nearby returns the part of an error message that names similar addresses. If there are none, it
@@ -185,7 +185,7 @@ func (index resourceIndex) nearby(a address.Address) string {
 		return found
 	}
 	if len(index) == 0 {
-		return ", or any other resource; check which state is read"
+		return ", because it has no resources; check which state is read"
 	}
 	if len(elsewhere) == 0 {
 		elsewhere = slices.Collect(maps.Keys(index))
@@ -410,7 +410,7 @@ func (r *Resource) values() (cty.Value, cty.Value, error) {
 
 func inOrder(byIndex map[int][2]cty.Value, last int) (cty.Value, cty.Value, error) {
 	if last-len(byIndex) >= maxGaps {
-		return cty.NilVal, cty.NilVal, fmt.Errorf("more than %d of its instances are missing; name one instance", maxGaps)
+		return cty.NilVal, cty.NilVal, fmt.Errorf("more than %d instances are missing between its keys; name one instance", maxGaps)
 	}
 	open, sensitive := make([]cty.Value, last+1), make([]cty.Value, last+1)
 	for i := range open {

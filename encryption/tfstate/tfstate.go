@@ -175,7 +175,7 @@ func (o Output) declaredType(b *budget) (cty.Type, error) {
 	}
 	ty, err := o.shared.typeOf(o.typ, b)
 	if err != nil {
-		return cty.NilType, fmt.Errorf("its type is invalid: %w", err)
+		return cty.NilType, fmt.Errorf("its type is not valid: %w", err)
 	}
 	return ty, nil
 }

@@ -107,7 +107,7 @@ func (d *decoder) scalar(kind byte, ty cty.Type) (cty.Value, error) {
 }
 
 func required(ty cty.Type) error {
-	return fmt.Errorf("a %s is required", ty.FriendlyName())
+	return fmt.Errorf("the value is not a %s", ty.FriendlyName())
 }
 
 // elements reads a list or a set.
@@ -156,16 +156,16 @@ func empty(ty cty.Type) cty.Value {
 	}
 }
 
-var errMixed = errors.New("all elements must have the same type")
+var errMixed = errors.New("the elements have different types")
 
 func (d *decoder) tuple(kind byte, types []cty.Type) (cty.Value, error) {
 	if kind != '[' {
-		return cty.NilVal, errors.New("a tuple is required")
+		return cty.NilVal, errors.New("the value is not a tuple")
 	}
 	values := make([]cty.Value, 0, len(types))
 	if err := d.json.Array(func() error {
 		if len(values) == len(types) {
-			return fmt.Errorf("too many tuple elements (need %d)", len(types))
+			return errors.New("the tuple has more elements than its type")
 		}
 		v, err := d.value(types[len(values)])
 		if err != nil {
@@ -177,14 +177,14 @@ func (d *decoder) tuple(kind byte, types []cty.Type) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	if len(values) < len(types) {
-		return cty.NilVal, fmt.Errorf("not enough tuple elements (need %d)", len(types))
+		return cty.NilVal, errors.New("the tuple has fewer elements than its type")
 	}
 	return cty.TupleVal(values), nil
 }
 
 func (d *decoder) mapping(kind byte, ty cty.Type) (cty.Value, error) {
 	if kind != '{' {
-		return cty.NilVal, errors.New("a map is required")
+		return cty.NilVal, errors.New("the value is not a map")
 	}
 	element := ty.ElementType()
 	values := make(map[string]cty.Value)
@@ -209,7 +209,7 @@ func (d *decoder) mapping(kind byte, ty cty.Type) (cty.Value, error) {
 
 func (d *decoder) object(kind byte, types map[string]cty.Type) (cty.Value, error) {
 	if kind != '{' {
-		return cty.NilVal, errors.New("an object is required")
+		return cty.NilVal, errors.New("the value is not an object")
 	}
 	values := make(map[string]cty.Value, len(types))
 	if err := d.json.Object(func(name string) error {

@@ -52,7 +52,7 @@ func output3(raw json.RawMessage) (Output, error) {
 // output1 reads an output in format 1, which is a bare string and never sensitive.
 func output1(raw json.RawMessage) (Output, error) {
 	if len(raw) == 0 || raw[0] != '"' {
-		return Output{}, errors.New("in format version 1 it must be a string")
+		return Output{}, errors.New("the value is not a string, but format version 1 has only strings")
 	}
 	return Output{value: slices.Clone(raw)}, nil
 }

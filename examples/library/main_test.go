@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 	for name, c := range map[string]struct{ encryption, out, err string }{
 		"opened":      {text + `"pbkdf2" "main" { passphrase = "` + strings.TrimSpace(string(passphrase)) + `" }`, `"vpc-0a1b2c3d4e5f"`, ""},
 		"no settings": {"", "", "is encrypted"},
-		"not ours":    {strings.ReplaceAll(text, "pbkdf2", "aws_kms") + `"aws_kms" "main" {}`, "", "there are: pbkdf2, static, external"},
+		"not ours":    {strings.ReplaceAll(text, "pbkdf2", "aws_kms") + `"aws_kms" "main" {}`, "", "choose one of: pbkdf2, static, external"},
 		"command": {strings.ReplaceAll(text, "pbkdf2", "external") + `"external" "main" { command = ["touch", "` + ran + `"] }`, "",
 			"key_provider.external.main.command: "},
 		"not settings": {"{", "", "TF_ENCRYPTION:1"},

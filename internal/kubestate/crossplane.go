@@ -316,7 +316,7 @@ func (m managed) selected(value any) (any, error) {
 	return nil, errSelector
 }
 
-var errSelector = errors.New("a name and a key of a secret are required")
+var errSelector = errors.New("the name or the key of the secret is missing")
 
 func (m managed) one(value any) (any, error) {
 	selector, ok := value.(map[string]any)
@@ -365,18 +365,18 @@ func (m managed) secretRef(selector map[string]any) (SecretRef, error) {
 	own := m.obj.text("metadata", "namespace")
 	switch {
 	case !isText && selector["namespace"] != nil, !syntax.IsDomain(name):
-		return SecretRef{}, errors.New("this cannot be the name of a secret: lowercase letters, digits, dashes and dots are allowed")
+		return SecretRef{}, errors.New("this is not a valid secret name; use lowercase letters, digits, dashes and dots")
 	case own == "" && namespace == "":
-		return SecretRef{}, errors.New("the namespace of the secret is missing; it is required if the object has no namespace")
+		return SecretRef{}, errors.New("the namespace of the secret is missing; add it, because the object has no namespace")
 	case own != "" && namespace != "" && namespace != own:
-		return SecretRef{}, fmt.Errorf("it names a secret in the namespace %s, but an object in %s can name only secrets in its "+
+		return SecretRef{}, fmt.Errorf("the secret is in the namespace %s, but an object in %s can name only secrets in its "+
 			"own namespace",
 			shown(namespace), shown(own))
 	case own != "":
 		namespace = own
 	}
 	if !syntax.IsLabel(namespace) {
-		return SecretRef{}, errors.New("this is not a valid namespace name: lowercase letters, digits and dashes are allowed")
+		return SecretRef{}, errors.New("this is not a valid namespace name; use lowercase letters, digits and dashes")
 	}
 	return SecretRef{Namespace: namespace, Name: name, Optional: true}, nil
 }
@@ -422,7 +422,7 @@ func (m managed) putID(attributes map[string]any, name string, observed map[stri
 	case name != "":
 		attributes["id"] = name
 	case !has:
-		return fmt.Errorf("%w: it has neither the annotation %s nor status.atProvider.id", ErrNoState, externalName)
+		return fmt.Errorf("%w: the object has neither the annotation %s nor status.atProvider.id", ErrNoState, externalName)
 	}
 	return nil
 }

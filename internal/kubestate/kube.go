@@ -56,33 +56,33 @@ func Table() attr.Table {
 			"source, else in a manifest in YAML or JSON.",
 		Attrs: []attr.Attr{
 			{Name: "api_version", Type: cty.String, Required: true,
-				Check: attr.Is(isVersioned, "a group and a version are required, such as modules.kubeform.com/v1alpha1"),
+				Check: attr.Is(isVersioned, "this is not a group with a version; write both, like modules.kubeform.com/v1alpha1"),
 				Doc:   "The `apiVersion` of the object, such as `modules.kubeform.com/v1alpha1`."},
 			{Name: "kind", Type: cty.String, Required: true,
-				Check: attr.Is(kindForm.MatchString, "a kind must be a word of letters and digits, such as VPC"),
+				Check: attr.Is(kindForm.MatchString, "this is not a kind; write one word of letters and digits, like VPC"),
 				Doc:   "The `kind` of the object, such as `VPC`."},
 			{Name: "name", Type: cty.String, Required: true,
-				Check: attr.Is(syntax.IsDomain, "this cannot be the name of an object: lowercase letters, digits, dashes and dots are allowed"),
+				Check: attr.Is(syntax.IsDomain, "this is not a valid object name; use lowercase letters, digits, dashes and dots"),
 				Doc:   "The name of the object."},
 			{Name: "namespace", Type: cty.String,
-				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace name: lowercase letters, digits and dashes are allowed"),
+				Check: attr.Is(syntax.IsLabel, "this is not a valid namespace name; use lowercase letters, digits and dashes"),
 				Doc:   "The namespace of the object. Leave it out for an object that has none."},
-			{Name: "resource", Type: cty.String, Check: attr.Is(syntax.IsLabel, "the plural name in lowercase is required, such as vpcs"),
+			{Name: "resource", Type: cty.String, Check: attr.Is(syntax.IsLabel, "this is not a plural name in lowercase; write it like vpcs"),
 				Doc: "The plural name of the kind in the server's API, such as `vpcs`. Without it, the server is queried for it. Only the " +
 					"`kubernetes` source uses it."},
 			{Name: "resource_type", Type: cty.String,
-				Check: attr.Is(nameForm.MatchString, "a resource type must be one word, such as aws_db_instance"),
+				Check: attr.Is(nameForm.MatchString, "this is not a resource type; write one word like aws_db_instance"),
 				Doc: "The Terraform resource type, such as `aws_vpc`. It is required for Crossplane. For Kubeform it defaults to the first label " +
 					"of the API group and the kind, such as `digitalocean_database_cluster`."},
 			{Name: "schema_version", Type: cty.Number, Check: attr.Between(0, 1<<31),
 				Doc: "The schema version of the resource type. It defaults to the `schema_version` in Crossplane's `provider-meta` annotation, " +
 					"and otherwise to 0."},
 			{Name: "provider_source", Type: cty.String,
-				Check: attr.Is(sourceForm.MatchString, "a namespace and a name are required, such as hashicorp/aws"),
+				Check: attr.Is(sourceForm.MatchString, "this is not a namespace with a name; write both, like hashicorp/aws"),
 				Doc: "For Crossplane, the source of the Terraform provider, such as `mongodb/mongodbatlas`. It defaults to `hashicorp/` and the " +
 					"first word of `resource_type`."},
 			{Name: "terraform_version", Type: cty.String,
-				Check: attr.Is(versionForm.MatchString, "a version is required, such as 1.5.7"),
+				Check: attr.Is(versionForm.MatchString, "this is not a version; write it like 1.5.7"),
 				Doc: "For Crossplane, the Terraform version of the controller. The cluster does not contain it, so it defaults to " +
 					"`0.0.0`."},
 			{Name: "field_names", Type: cty.Map(cty.String), Check: attr.Text(checkFieldName),
@@ -143,8 +143,8 @@ func (o *Object) check(v attr.Values) error {
 		o.schemaVersion = &n
 	}
 	if !o.isKubeform() && v.String("resource_type") == "" {
-		return v.Errorf("resource_type", "the Terraform resource type, such as aws_vpc, is required, because it cannot be derived "+
-			"from the object")
+		return v.Errorf("resource_type", "this argument is required, because the object does not say the Terraform resource type; set "+
+			"it, for example, to aws_vpc")
 	}
 	if v.Has("sensitive_fields") {
 		return o.setSensitiveFields(v)
@@ -163,7 +163,7 @@ func (o *Object) checkMeaning(v attr.Values) error {
 	}
 	for _, name := range useless {
 		if v.Has(name) {
-			return v.Errorf(name, "this argument has no effect on an object of %s", o.Group)
+			return v.Errorf(name, "this argument has no effect on an object of %s; remove it", o.Group)
 		}
 	}
 	return nil
@@ -181,7 +181,8 @@ func (o *Object) setSensitiveFields(v attr.Values) error {
 		attribute = withoutIndexes(attribute)
 		attribute = attribute[strings.LastIndexByte(attribute, '.')+1:]
 		if !ok || field == "" || !nameForm.MatchString(attribute) {
-			return v.Errorf("sensitive_fields", "Terraform attributes with paths that begin with spec.forProvider. are required")
+			return v.Errorf("sensitive_fields", "an element has no Terraform attribute, or its path does not begin with spec.forProvider.; correct "+
+				"that element")
 		}
 		o.sensitiveFields[field] = attribute
 	}
@@ -244,7 +245,7 @@ func (o *Object) State(object []byte, get func(SecretRef) ([]byte, error)) (stat
 			return nil, "", err
 		}
 		if left -= len(text); left < 0 {
-			return nil, "", o.explain(fmt.Errorf("it is larger than %d bytes, together with its secrets", maxManifest))
+			return nil, "", o.explain(fmt.Errorf("the object and its secrets are larger than %d bytes", maxManifest))
 		}
 		cost.Add(len(text))
 		if data[ref], err = ref.read(text, cost); err != nil {
@@ -266,7 +267,7 @@ func (o *Object) needs(obj object, cost *meter.Meter) ([]SecretRef, error) {
 			refs = append(refs, ref)
 		}
 		if len(refs) > maxSecrets {
-			return nil, fmt.Errorf("it names more than %d secrets", maxSecrets)
+			return nil, fmt.Errorf("the object names more than %d secrets", maxSecrets)
 		}
 		return nil, nil
 	}, cost)

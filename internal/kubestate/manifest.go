@@ -150,7 +150,7 @@ func (o *Object) pick(objects []object) (object, error) {
 			other = obj
 		case found != nil:
 			return nil, fmt.Errorf("the manifest contains %s more than once; if the objects are in different namespaces, set "+
-				"namespace", o)
+				"the argument namespace", o)
 		default:
 			found = obj
 		}
@@ -159,7 +159,7 @@ func (o *Object) pick(objects []object) (object, error) {
 	case found != nil:
 		return found, nil
 	case other != nil:
-		return nil, fmt.Errorf("the manifest does not contain %s, but an object with apiVersion %s; correct api_version", o,
+		return nil, fmt.Errorf("the manifest does not contain %s, but the same object with apiVersion %s; correct api_version", o,
 			outside.Quoted(other.text("apiVersion"), maxName))
 	}
 	if len(objects) == 1 && objects[0].text("kind") == "" {
@@ -175,8 +175,8 @@ func (o *Object) pick(objects []object) (object, error) {
 	if len(objects) > most {
 		held = append(held, "others")
 	}
-	return nil, fmt.Errorf("the manifest does not contain %s; correct the difference (case matters); it contains: %s", o,
-		cmp.Or(strings.Join(held, ", "), "none"))
+	return nil, fmt.Errorf("the manifest does not contain %s, only %s; correct the difference (case matters)", o,
+		cmp.Or(strings.Join(held, ", "), "other documents"))
 }
 
 func (o *Object) hasNames(obj object) bool {
@@ -269,7 +269,7 @@ func secretIn(objects []object, ref SecretRef, cost *meter.Meter) (map[string]st
 		if ref.Optional {
 			hint = ", or an empty Secret of that name if the secret does not exist"
 		}
-		return nil, fmt.Errorf("it names the secret %s, which is not in the manifest; add the secret%s", ref, hint)
+		return nil, fmt.Errorf("the object names the secret %s, but the manifest does not contain it; add the secret%s", ref, hint)
 	}
 	return ref.data(found, cost)
 }

@@ -15,7 +15,7 @@ const maxIndex = 1024
 const maxDepth = 100
 
 // errPlace means that a secret's key names a place that the attributes cannot have.
-var errPlace = errors.New("its key does not match the attributes")
+var errPlace = errors.New("this key does not match the attributes")
 
 // place is the path of a value in the attributes: names, and numbers for list elements.
 type place []string

@@ -326,7 +326,7 @@ func TestValidateReadsNoVariable(t *testing.T) {
 	configureProvider(t, s, "", s.block.sends(t, arguments{"use_environment": cty.False}))
 	fails(remote.use, object, "region: this argument is required")
 	configureProvider(t, s, "", s.block.sends(t, nil))
-	fails(remote.use, blob, "azurerm: timeout_seconds: the environment variable ARM_TIMEOUT_SECONDS: a number is required")
+	fails(remote.use, blob, "azurerm: timeout_seconds: the environment variable ARM_TIMEOUT_SECONDS: the value must be a number")
 }
 
 // Arguments arrive as MessagePack or as JSON. What is given is the arguments and

@@ -124,7 +124,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, p.explain("Decrypt", err)
 	}
 	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("%s returned a key of %d bytes; 1 to %d are allowed", p.service(), n, maxKeyLength)
+		return nil, fmt.Errorf("%s returned a key of %d bytes, but 1 to %d are allowed", p.service(), n, maxKeyLength)
 	}
 	return answer.Plaintext, nil
 }
@@ -159,11 +159,11 @@ func parse(document json.RawMessage) (metadata, error) {
 	}
 	switch {
 	case len(m.CiphertextBlob) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext_blob", driver.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file has no ciphertext_blob", driver.ErrNoKey)
 	case len(m.CiphertextBlob) > maxCiphertext:
-		return m, fmt.Errorf("the file has a ciphertext_blob of %d bytes; KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
+		return m, fmt.Errorf("the file has a ciphertext_blob of %d bytes, but KMS accepts at most %d", len(m.CiphertextBlob), maxCiphertext)
 	case contextSize(m.EncryptionContext) > maxContext:
-		return m, fmt.Errorf("the file has an encryption_context of more than %d characters, which KMS does not accept", maxContext)
+		return m, fmt.Errorf("the encryption_context in the file is longer than %d characters, but KMS accepts no more", maxContext)
 	}
 	return m, nil
 }

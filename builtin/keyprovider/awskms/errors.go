@@ -27,13 +27,13 @@ func (p *provider) explain(operation string, err error) error {
 		// Errors that wrap ErrNoKey let the next method try: the key is denied, disabled, missing or not the
 		// right one.
 		{Code: "AccessDeniedException", Wraps: driver.ErrNoKey, Text: "access is denied" + p.otherRegion(),
-			Advice: "the credentials need kms:" + operation + " on this key, and its policy, with any encryption context that this asks for, " +
-				"must allow it"},
+			Advice: "allow kms:" + operation + " in the policies of the credentials and of the key. If the key policy asks for an encryption " +
+				"context, check the encryption context too"},
 		{Code: "NotFoundException", Wraps: driver.ErrNoKey, Text: "there is no such key" + p.otherRegion(),
-			Advice: "check kms_key_id, region and the account of the credentials"},
+			Advice: "check the arguments kms_key_id and region, and the account of the credentials"},
 		{Code: "DisabledException", Wraps: driver.ErrNoKey, Text: "the key is disabled"},
 		{Code: "KMSInvalidStateException", Wraps: driver.ErrNoKey,
-			Text: "the key cannot be used in its present state, such as pending deletion"},
+			Text: "the key cannot be used now, perhaps because its deletion is scheduled"},
 		{Code: "InvalidCiphertextException", Wraps: driver.ErrNoKey,
 			Text: "the file was not encrypted with this key and encryption context, or its metadata is damaged"},
 		{Code: "IncorrectKeyException", Wraps: driver.ErrNoKey, Text: "the file was encrypted with another key"},
@@ -44,7 +44,7 @@ func (p *provider) explain(operation string, err error) error {
 			"ServiceUnavailableException", Text: "the service is unavailable; try again later"},
 		{Text: cmp.Or(awsauth.CommonReason(code), "the request failed")},
 	}, 0, code, "")
-	err = awsauth.Failure(fmt.Sprintf("%s: %s (%s)", p.service(), row.Text, awsauth.Code(code)), err)
+	err = awsauth.Failure(p.service()+": "+answers.Coded(row.Text, awsauth.Code(code)), err)
 	if row.Wraps != nil {
 		err = fmt.Errorf("%w: %w", row.Wraps, err)
 	}

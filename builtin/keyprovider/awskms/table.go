@@ -44,7 +44,7 @@ func keyAttrs() []attr.Attr {
 			Doc: "The encryption context for new keys, which key policies can require. It is stored in the file in plaintext. A file that is " +
 				"read has its own. OpenTofu has it from 1.13 on."},
 		{Name: "region", Type: cty.String, Required: true, Env: []string{"AWS_REGION", "AWS_DEFAULT_REGION"},
-			Check:    attr.Is(isSet, "a region is required, such as eu-west-1 (or the environment variable AWS_REGION)"),
+			Check:    attr.Is(isSet, "the region is empty; set a region like eu-west-1, or the environment variable AWS_REGION"),
 			Harmless: awsauth.HarmlessRegion, HarmlessIf: awsauth.IsCommercial, Doc: "The region of the key, such as `eu-west-1`."},
 	}
 }
@@ -52,9 +52,9 @@ func keyAttrs() []attr.Attr {
 func checkKeyID(text string) error {
 	switch {
 	case text == "":
-		return errors.New("the ID, the ARN or an alias of a KMS key is required")
+		return errors.New("the value is empty; set it to the ID, the ARN or an alias of a KMS key")
 	case strings.HasPrefix(text, "arn:") && !strings.Contains(text, ":kms:"):
-		return errors.New("this is not the ARN of a KMS key, which begins with arn:aws:kms")
+		return errors.New("this is not the ARN of a KMS key; set an ARN that begins with arn:aws:kms")
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func checkContext(pairs cty.Value) error {
 		}
 	}
 	if size > maxContext {
-		return fmt.Errorf("KMS allows at most %d characters", maxContext)
+		return fmt.Errorf("the encryption context is longer than %d characters, but KMS accepts no more", maxContext)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, p.explain(ctx, "decrypt", err)
 	}
 	if n := len(response.Result); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("the decrypted key has %d bytes; 1 to %d are required", n, maxKeyLength)
+		return nil, fmt.Errorf("the decrypted key has %d bytes, but 1 to %d are allowed", n, maxKeyLength)
 	}
 	return response.Result, nil
 }
@@ -142,7 +142,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 	}
 	// Without the version, the file could not be read after the vault's key is rotated.
 	if m.KeyVersion == "" {
-		return nil, nil, errors.New("the vault does not return the version of the key that it used")
+		return nil, nil, errors.New("the vault did not return the version of the key that it used")
 	}
 	document, err := json.Marshal(m)
 	if err == nil {
@@ -186,7 +186,7 @@ func parse(document json.RawMessage) (metadata, error) {
 	}
 	switch {
 	case len(m.Ciphertext) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", driver.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file has no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxData, len(m.AdditionalAuthenticatedData) > maxData, len(m.IV) > maxSmall, len(m.AuthenticationTag) > maxSmall:
 		return m, errors.New("the metadata in the file is too large to come from a vault")
 	case len(m.KeyVersion) > 64 || !keyVersion.MatchString(m.KeyVersion):
@@ -199,5 +199,5 @@ func parse(document json.RawMessage) (metadata, error) {
 	}
 	// The other algorithms are weaker: with RSA1_5, or CBC without authentication, an attacker who can write
 	// the file could use the vault as a decryption oracle.
-	return m, errors.New("the metadata in the file names an algorithm other than RSA-OAEP-256, A128GCM, A192GCM and A256GCM")
+	return m, errors.New("the metadata in the file names an unknown algorithm; RSA-OAEP-256, A128GCM, A192GCM and A256GCM are supported")
 }

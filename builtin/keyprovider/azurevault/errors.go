@@ -37,19 +37,19 @@ func (p *provider) explainAnswer(verb string, refused *azcore.ResponseError) err
 		{Unless: !isProxy, Status: "400 403 404", Text: fmt.Sprintf("no usable answer from %s: the answer does not come from Key "+
 			"Vault (HTTP status %d); check vault_uri and any proxy", p.vault, refused.StatusCode)},
 		{Status: "404", Wraps: driver.ErrNoKey,
-			Text: "the vault does not have " + key + ", or the required version of the key", Advice: "check vault_uri and vault_key_name"},
-		{Status: "403", Code: "ForbiddenByFirewall ForbiddenByConnection", Text: "no access: the network rules of " + p.vault +
-			" do not let this machine in; allow its address, or run inside the network"},
-		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + ", or the required version of the key, is disabled",
+			Text: "the vault does not have " + key + " or its required version", Advice: "check vault_uri and vault_key_name"},
+		{Status: "403", Code: "ForbiddenByFirewall ForbiddenByConnection", Text: "the network rules of " + p.vault +
+			" block this machine; allow its address, or run inside the network"},
+		{Status: "403", Code: "KeyDisabled", Wraps: driver.ErrNoKey, Text: key + " or its required version is disabled",
 			Advice: "enable the key"},
 		{Status: "403", Wraps: driver.ErrNoKey,
 			Text:   fmt.Sprintf("the vault does not allow these credentials to %s with %s, or the key is disabled or has expired", verb, key),
-			Advice: "grant the permission " + verb + " (role Key Vault Crypto User)"},
-		{Status: "400", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault cannot %s this with %s: it was encrypted with another key, "+
-			"it is damaged, or the key is of another type", verb, key)},
-		{Status: "401", Text: "no access: " + p.vault + " does not accept the credentials; check the tenant and the cloud"},
-		{Status: "429", Text: "too many calls: " + p.vault + " refuses further calls for now; try again later"},
-		{Text: fmt.Sprintf("unexpected answer: the vault failed to %s with %s (HTTP status %d)", verb, key, refused.StatusCode)},
+			Advice: "grant the permission " + verb + ", for example with the role Key Vault Crypto User"},
+		{Status: "400", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("the vault cannot %s the key of the file with %s: "+
+			"the key or its type is wrong, or the metadata of the file is damaged", verb, key)},
+		{Status: "401", Text: p.vault + " rejects the credentials; check the tenant and the cloud"},
+		{Status: "429", Text: p.vault + " reports too many calls; try again later"},
+		{Text: fmt.Sprintf("the vault failed to %s with %s (HTTP status %d); try again later", verb, key, refused.StatusCode)},
 	}, refused.StatusCode, innerCode(refused), "").Err()
 }
 

@@ -29,10 +29,10 @@ func table() attr.Table {
 			{Name: "vault_uri", Type: cty.String, Required: true, Check: attr.Text(checkVault),
 				Doc: "The URL of the vault, such as `https://example.vault.azure.net`."},
 			{Name: "vault_key_name", Type: cty.String, Required: true, Form: attr.Name, Harmless: keyHarmless,
-				Check: attr.Is(isKeyName, "a key name has 1 to 127 letters, digits and hyphens"),
+				Check: attr.Is(isKeyName, "this is not a valid key name; use 1 to 127 letters, digits and hyphens"),
 				Doc:   "The name of the key: 1 to 127 letters, digits and hyphens."},
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
-				Doc: "Length of new keys in bytes; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+				Doc: "The length of new keys in bytes; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 			{Name: "symmetric", Type: cty.Bool, Default: cty.False, Harmless: keyHarmless, Doc: "The vault's key is an AES key, which " +
 				"only a Managed HSM has, and not an RSA key. It matters for new keys; a file that is read names " +
 				"its algorithm. Defaults to `false`."},
@@ -71,7 +71,7 @@ func (p *provider) setSymmetric(v attr.Values) error {
 		128: azkeys.EncryptionAlgorithmA128GCM, 192: azkeys.EncryptionAlgorithmA192GCM, 256: azkeys.EncryptionAlgorithmA256GCM,
 	}[v.Int("symmetric_key_size")]
 	if p.algorithm == "" {
-		return v.Errorf("symmetric_key_size", "if symmetric is set, 128, 192 or 256 is required")
+		return v.Errorf("symmetric_key_size", "the value must be 128, 192 or 256, because the argument symmetric is set")
 	}
 	return nil
 }
@@ -92,12 +92,12 @@ func checkVault(text string) error {
 			return errors.New("this is the address of a key; remove /keys/ and everything after it, and set vault_key_name to " +
 				"the name of the key")
 		}
-		return errors.New("an https address is required, such as https://example.vault.azure.net")
+		return errors.New("this is not an https address; write an address like https://example.vault.azure.net")
 	}
 	name, _, _ := strings.Cut(u.Hostname(), ".")
 	if !vaultName.MatchString(name) || strings.Contains(name, "--") {
-		return errors.New("a vault name has 3 to 24 letters, digits and single hyphens; it begins with a letter and does not end " +
-			"with a hyphen")
+		return errors.New("this is not a valid vault name; use 3 to 24 letters, digits and single hyphens. The name must begin " +
+			"with a letter, and must not end with a hyphen")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func (p *provider) unexpected(verb, what string) error {
-	return fmt.Errorf("unexpected answer: Cloud KMS failed to %s with the key %s (%s)", verb, p.name, what)
+	return fmt.Errorf("Cloud KMS failed to %s with the key %s (%s)", verb, p.name, what)
 }
 
 // refusal returns the error for a response with a status other than 200. It wraps [driver.ErrNoKey] if
@@ -32,20 +32,20 @@ func (p *provider) refusal(verb string, status int, body []byte) error {
 		{Code: "NOT_FOUND", Wraps: driver.ErrNoKey, Text: "Cloud KMS does not have the key " + p.name, Advice: "check kms_encryption_key"},
 		{Code: "PERMISSION_DENIED", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS does not allow these credentials to %s "+
 			"with the key %s, or the key does not exist",
-			verb, p.name), Advice: "grant the permission cloudkms.cryptoKeyVersions.useTo" + strings.ToUpper(verb[:1]) + verb[1:] + " on it"},
+			verb, p.name), Advice: "grant the permission cloudkms.cryptoKeyVersions.useTo" + strings.ToUpper(verb[:1]) + verb[1:] + " on the key"},
 		{Code: "FAILED_PRECONDITION", Wraps: driver.ErrNoKey,
-			Text: "Cloud KMS cannot use the key " + p.name + ": the key, or the required version of it, is disabled or destroyed"},
+			Text: "Cloud KMS cannot use the key " + p.name + ": the key or its required version is disabled or destroyed"},
 		// Cloud KMS sends INVALID_ARGUMENT also if a request was corrupted in transit. Only the name of the
 		// checksum field in the message distinguishes the two cases.
 		{Code: "INVALID_ARGUMENT", Said: "crc32c",
 			Text: "the request to Cloud KMS was damaged in transit: its checksum does not match; try again"},
-		{Code: "INVALID_ARGUMENT", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS cannot %s this with the key %s: it was "+
-			"encrypted with another key or with other additional_authenticated_data, or it is damaged", verb, p.name)},
-		{Code: "UNAUTHENTICATED", Text: "no access: Cloud KMS does not accept the credentials; they may have expired"},
+		{Code: "INVALID_ARGUMENT", Wraps: driver.ErrNoKey, Text: fmt.Sprintf("Cloud KMS cannot %s the key of the file with the key %s: the "+
+			"key or additional_authenticated_data is wrong, or the metadata of the file is damaged", verb, p.name)},
+		{Code: "UNAUTHENTICATED", Text: "Cloud KMS rejects the credentials; check whether they have expired"},
 		{Code: "RESOURCE_EXHAUSTED",
-			Text: "too many calls: Cloud KMS refuses further calls for now: a quota of the project is used up; try again later"},
+			Text: "a quota of the project for Cloud KMS is used up; try again later"},
 		{Code: "UNAVAILABLE DEADLINE_EXCEEDED",
-			Text: "no answer from Cloud KMS: it is unavailable for now (" + web.Status(status) + "); try again later"},
+			Text: "Cloud KMS is unavailable for now (" + web.Status(status) + "); try again later"},
 		{Wraps: p.unexpected(verb, web.Status(status))},
 	}, 0, refused.Error.Status, strings.ToLower(refused.Error.Message)).Err()
 }

@@ -68,11 +68,11 @@ func table() attr.Table {
 			"`access_token` and `credentials`, the application default credentials are used.",
 		Attrs: slices.Concat([]attr.Attr{
 			{Name: "kms_encryption_key", Type: cty.String, Required: true, Form: attr.Path, Harmless: keyHarmless,
-				Check: attr.Is(keyName.MatchString, "the full resource name of a key is required, in the form "+
+				Check: attr.Is(keyName.MatchString, "this is not the full resource name of a key; write it as "+
 					"projects/P/locations/L/keyRings/R/cryptoKeys/K, without a version"),
 				Doc: "The key's resource name: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},
 			{Name: "key_length", Type: cty.Number, Required: true, Harmless: keyHarmless, Check: attr.Between(1, maxKeyLength),
-				Doc: "Length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
+				Doc: "The length of new keys in bytes, from 1 to 1024; `aes_gcm` needs 16, 24 or 32. A file that is read has its own."},
 		}, googleauth.Attrs("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"), []attr.Attr{
 			{Name: "additional_authenticated_data", Type: cty.String, Harmless: keyHarmless, Check: attr.Text(checkAdditional),
 				Doc: "Data that the key is bound to, in standard base64, of at most 64 KiB. It is not stored in the file: reading needs the same " +
@@ -89,7 +89,7 @@ func checkAdditional(text string) error {
 	case err != nil:
 		return errors.New("this is not standard base64; use base64encode(…) for text")
 	case len(data) > maxAdditionalData:
-		return errors.New("at most 64 KiB are allowed")
+		return errors.New("the data is longer than 64 KiB; shorten it")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, errors.New("the answer from Cloud KMS was damaged in transit: its checksum does not match; try again")
 	}
 	if n := len(answer.Plaintext); n == 0 || n > maxKeyLength {
-		return nil, fmt.Errorf("the key from Cloud KMS has %d bytes; 1 to %d are allowed", n, maxKeyLength)
+		return nil, fmt.Errorf("the key from Cloud KMS has %d bytes, but 1 to %d are allowed", n, maxKeyLength)
 	}
 	return answer.Plaintext, nil
 }
@@ -202,9 +202,10 @@ func parse(document json.RawMessage) (metadata, error) {
 	}
 	switch {
 	case len(m.Ciphertext) == 0:
-		return m, fmt.Errorf("%w: the metadata in the file lacks a ciphertext", driver.ErrNoKey)
+		return m, fmt.Errorf("%w: the metadata in the file has no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
-		return m, fmt.Errorf("the metadata in the file has a ciphertext of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+		return m, fmt.Errorf("the metadata in the file has a ciphertext of %d bytes, but at most %d are allowed", len(m.Ciphertext),
+			maxCiphertext)
 	}
 	return m, nil
 }

@@ -74,7 +74,7 @@ func (l *login) run(ctx context.Context, s *server) (session, error) {
 	case err != nil:
 		return session{}, s.explain(ctx, err, l.path, "")
 	case secret.Auth == nil || secret.Auth.ClientToken == "":
-		return session{}, fmt.Errorf("the login at %s on %s returns no token; a login with a second factor is not supported", l.path, s.address)
+		return session{}, fmt.Errorf("the login at %s on %s returned no token; use a login without a second factor", l.path, s.address)
 	}
 	out := session{token: secret.Auth.ClientToken}
 	if lease := time.Duration(secret.Auth.LeaseDuration) * time.Second; lease > 0 {

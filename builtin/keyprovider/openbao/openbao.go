@@ -151,7 +151,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 func (p *provider) checkBound(ctx context.Context, key []byte, wrapped string) error {
 	again, err := p.decrypt(ctx, []byte(wrapped), p.associatedData)
 	if _, refused := errors.AsType[cannotOpen](err); refused {
-		return errors.New("servers such as Vault do not bind data keys to associated_data; remove associated_data")
+		return errors.New("the server does not bind data keys to associated_data; remove associated_data")
 	}
 	if err != nil {
 		return fmt.Errorf("checking whether the server binds data keys to associated_data: %w", err)
@@ -175,7 +175,7 @@ func parse(document json.RawMessage) (metadata, error) {
 	case len(m.Ciphertext) == 0:
 		return m, fmt.Errorf("%w: the metadata in the file has no ciphertext", driver.ErrNoKey)
 	case len(m.Ciphertext) > maxCiphertext:
-		return m, fmt.Errorf("the file has a wrapped key of %d bytes; at most %d are allowed", len(m.Ciphertext), maxCiphertext)
+		return m, fmt.Errorf("the file has a wrapped key of %d bytes, but at most %d are allowed", len(m.Ciphertext), maxCiphertext)
 	case !recognize.IsTransit(m.Ciphertext): // other kinds may also store a ciphertext
 		return m, fmt.Errorf("%w: the metadata in the file does not come from a transit engine", driver.ErrNoKey)
 	case err != nil, len(m.AssociatedData) > maxAssociatedData:
@@ -188,7 +188,7 @@ func parse(document json.RawMessage) (metadata, error) {
 func plaintext(answer map[string]any) ([]byte, error) {
 	text, _ := answer["plaintext"].(string)
 	if len(text) > base64.StdEncoding.EncodedLen(maxKeyLength) {
-		return nil, fmt.Errorf("the transit engine returns a key of more than %d bytes", maxKeyLength)
+		return nil, fmt.Errorf("the transit engine returned a key of more than %d bytes", maxKeyLength)
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(key) == 0 {

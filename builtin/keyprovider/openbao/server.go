@@ -73,7 +73,7 @@ func duration(text string) (time.Duration, error) {
 		d, err = time.Duration(seconds)*time.Second, nil
 	}
 	if err != nil || d <= 0 || d > time.Hour {
-		return 0, errors.New("a duration of at most one hour is required, such as 60s")
+		return 0, errors.New("the value must be a duration of at most one hour, for example 60s")
 	}
 	return d, nil
 }

@@ -47,15 +47,15 @@ func table() attr.Table {
 			{Name: "key_name", Type: str, Required: true, Form: attr.Name, Harmless: keyHarmless, Doc: "The name of the key in the " +
 				"engine at `transit_engine_path`."},
 			{Name: "key_length", Type: num, Default: cty.NumberIntVal(32), Harmless: keyHarmless, Check: attr.Whole(num, checkLength),
-				Doc: "Length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
+				Doc: "The length of new keys in bytes: 16, 32 or 64. A key of 64 bytes is too long for `aes_gcm`; put a `pbkdf2` with a `chain` in " +
 					"between. Defaults to `32`."},
 			// Not harmless: with another path, the request would write to an engine that is not a transit
 			// engine.
 			{Name: "transit_engine_path", Type: str, Form: attr.Path, Default: cty.StringVal("/transit"),
-				Check: attr.Is(isEngine, "the path of the engine is required, without the /v1 of the API"),
+				Check: attr.Is(isEngine, "this is not the path of the engine; write the path without the /v1 of the API"),
 				Doc:   "Where the transit engine is mounted. Defaults to `/transit`."},
 			{Name: "associated_data", Type: str, Harmless: keyHarmless,
-				Check: attr.Is(isAssociatedData, fmt.Sprintf("standard base64 is required, of at most %d characters", maxAssociatedData)),
+				Check: attr.Is(isAssociatedData, fmt.Sprintf("the value must be standard base64 of at most %d characters", maxAssociatedData)),
 				Doc: "Data that new keys are bound to, in base64; it is stored in the file. OpenBao only: " +
 					"Vault does not bind keys, and OpenTofu reads such files from 1.13 on."},
 			{Name: "address", Type: str, Default: cty.StringVal(defaultAddress), Env: both("AGENT_ADDR", "ADDR"), Check: attr.Text(checkAddress),
@@ -142,20 +142,20 @@ func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "unix" || u.Host == "" && u.Scheme != "unix":
-		return errors.New("a URL is required, such as https://bao.example.com:8200")
+		return errors.New("this is not a URL; write a URL like https://bao.example.com:8200")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("a URL without user, query or fragment is required")
+		return errors.New("the URL has a user, a query or a fragment; remove it")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/ui"):
-		return errors.New("the address must not contain /ui, which is the web interface; remove it")
+		return errors.New("the address contains the /ui of the web interface; remove /ui")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1"), strings.Contains(u.Path, "/v1/"):
-		return errors.New("the address must not contain /v1; remove it")
+		return errors.New("the address contains /v1; remove /v1")
 	}
 	return nil
 }
 
 func checkLength(v cty.Value) error {
 	if n, acc := v.AsBigFloat().Int64(); acc != big.Exact || n != 16 && n != 32 && n != 64 {
-		return errors.New("16, 32 or 64 is required")
+		return errors.New("the value must be 16, 32 or 64")
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (a ageKeys) advise(err error, advice, recipient string) error {
 	}
 	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
 		if _, set := a.env.Get(name); set {
-			return fault.With(err, "set age_identity_command: the command in "+name+" is not run, because it is only in the environment")
+			return fault.With(err, ". The command in "+name+" does not run, because it is only in the environment; set age_identity_command")
 		}
 	}
 	return fault.With(err, advice)
@@ -144,7 +144,7 @@ func (a ageKeys) identities() (found []age.Identity, problems []error) {
 		if err != nil {
 			err = fmt.Errorf("%s %w", cmp.Or(variable(a.textsFrom), fmt.Sprintf("age_identities, element %d", i+1)), err)
 			if is := recognize.Text(strings.TrimSpace(text), recognize.Identity).Said(a.textsFrom); is != "" {
-				err = fmt.Errorf("%w; it %w", err, fault.Odd(is))
+				err = fmt.Errorf("%w. It %w", err, fault.Odd(is))
 			}
 			problems = append(problems, err)
 		}
@@ -219,7 +219,7 @@ func readAge(name string) ([]age.Identity, error) {
 	return ids, nil
 }
 
-var errProtected = errors.New("is protected by a passphrase, which is not supported here; decrypt it with age or ssh-keygen -p first")
+var errProtected = errors.New("is protected by a passphrase, but this is not supported here; decrypt it with age or ssh-keygen -p first")
 
 // parseAge returns the age identities in a key file, which may also be separated by spaces, or the SSH
 // private key in it. Its errors are the end of a sentence about the file.
@@ -245,11 +245,11 @@ func parseAge(content []byte) ([]age.Identity, error) {
 		}
 		for word := range strings.FieldsSeq(line) {
 			if strings.HasPrefix(word, "AGE-PLUGIN-") {
-				return out, errors.New("is for an age plugin, which is not supported here; run sops -d to decrypt the file")
+				return out, errors.New("is for an age plugin, but plugins are not supported here; run sops -d to decrypt the file")
 			}
 			ids, err := age.ParseIdentities(strings.NewReader(word))
 			if err != nil {
-				return out, errors.New("is not an age identity, which begins with AGE-SECRET-KEY-; copy the whole identity")
+				return out, errors.New("is not an age identity (AGE-SECRET-KEY-…); copy the whole identity")
 			}
 			out = append(out, ids...)
 		}

@@ -23,7 +23,7 @@ func arrange(state object) error {
 	case float64:
 		version = v
 	case []any, object:
-		return misplaced("version", "a number is required")
+		return misplaced("version", "the value is not a number")
 	}
 	if version < 1 || version > 4 {
 		return nil // if this is meant to be a state, parsing it will fail later
@@ -46,8 +46,8 @@ func arrange(state object) error {
 }
 
 func misplaced(where, what string) error {
-	return fmt.Errorf("the order or the form of the state is not that of Terraform or OpenTofu: at %s, %s; someone may have "+
-		"changed the file; to protect the order of lists as well, use the binary mode of sops", quote(where), what)
+	return fmt.Errorf("Terraform and OpenTofu do not write a state like this: at %s, %s. Someone may have changed the file; "+
+		"restore an intact copy. To protect the order of lists, use the binary mode of sops", quote(where), what)
 }
 
 // shape describes an object in the state format, as Terraform and OpenTofu write it.
@@ -71,7 +71,7 @@ var (
 func (s shape) each(list any, where string, also func(object) (object, error)) error {
 	all, ok := list.([]any)
 	if !ok && list != nil {
-		return misplaced(where, "a list is required")
+		return misplaced(where, "the value is not a list")
 	}
 	for i, element := range all {
 		branch, ok := element.(object)

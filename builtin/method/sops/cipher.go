@@ -27,7 +27,7 @@ func newValueCipher(dataKey []byte) (*valueCipher, error) {
 	return &valueCipher{block: block, usual: usual}, err
 }
 
-var errNoValue = errors.New("it is not a value that sops writes")
+var errNoValue = errors.New("sops does not write such a value")
 
 // open decrypts a value such as ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]. An empty string, which sops does
 // not encrypt, stays empty. Errors contain no part of the value.

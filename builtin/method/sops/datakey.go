@@ -134,7 +134,7 @@ func dataKeyOf(ctx context.Context, groups []group, threshold int) ([]byte, erro
 		}
 	}
 	if len(dataKey) != keyLength {
-		return nil, fmt.Errorf("the data key of the file has %d bytes; a data key of sops has %d", len(dataKey), keyLength)
+		return nil, fmt.Errorf("the data key of the file has %d bytes, but a data key of sops has %d", len(dataKey), keyLength)
 	}
 	return dataKey, nil
 }

@@ -93,7 +93,7 @@ func (w *walker) member(item member, named bool) (any, error) {
 	return value, err
 }
 
-var errNotSops = errors.New("the values of the file cannot be decrypted: they are not values that sops writes")
+var errNotSops = errors.New("the values of the file cannot be decrypted, because sops does not write such values")
 
 func (w *walker) leaf(value any, sealed bool) (any, error) {
 	if w.ctx.Err() != nil {
@@ -104,7 +104,7 @@ func (w *walker) leaf(value any, sealed bool) (any, error) {
 		if !ok {
 			return nil, errNotSops
 		}
-		err := w.cost.Copies(len(w.path), "the long names above its values")
+		err := w.cost.Copies(len(w.path), "the long names above the values")
 		if err != nil {
 			return nil, fmt.Errorf("%w; find out who wrote the file", err)
 		}

@@ -112,7 +112,7 @@ func (d *document) extract(file object, cost *meter.Meter) error {
 		return unreadable
 	}
 	// Each list element becomes a masterKey, even null, so the number of commas limits the number of keys.
-	if err := cost.Charge(meter.Rebuilt*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in its sops metadata"); err != nil {
+	if err := cost.Charge(meter.Rebuilt*int64(bytes.Count(text.Bytes(), []byte(","))), "the keys in the sops metadata"); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text.Bytes(), meta); err != nil {
@@ -180,7 +180,8 @@ func (k masterKey) parts() int {
 
 func checkKeys(groups [][]masterKey) error {
 	if keys := len(slices.Concat(groups...)); len(groups) > maxGroups || keys > maxKeys {
-		return fmt.Errorf("the file names %d keys in %d key groups; at most %d in %d are read", keys, len(groups), maxKeys, maxGroups)
+		return fmt.Errorf("the file names %d keys in %d key groups, but at most %d keys in %d groups are allowed", keys,
+			len(groups), maxKeys, maxGroups)
 	}
 	parts := 0
 	for i, group := range groups {
@@ -189,7 +190,7 @@ func checkKeys(groups [][]masterKey) error {
 		}
 		for _, k := range group {
 			if len(k.Sealed) > maxWrapped {
-				return fmt.Errorf("the file has an encrypted data key of %d bytes; at most %d are read", len(k.Sealed), maxWrapped)
+				return fmt.Errorf("the file has an encrypted data key of %d bytes, but at most %d are allowed", len(k.Sealed), maxWrapped)
 			}
 			if len(k.identity()) > maxWrapped+maxName {
 				return fmt.Errorf("the name of a key in key group %d of the file has more than %d bytes", i+1, maxName)

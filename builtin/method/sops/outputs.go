@@ -11,7 +11,7 @@ import (
 func checkOutputs(outputs any) error {
 	branch, ok := outputs.(object)
 	if !ok && hasContent(outputs) {
-		return misplaced("outputs", "an object is required")
+		return misplaced("outputs", "the value is not an object")
 	}
 	if err := (shape{}).check("outputs", branch); err != nil {
 		return err
@@ -20,14 +20,14 @@ func checkOutputs(outputs any) error {
 		where := "outputs." + item.name
 		output, ok := item.value.(object)
 		if !ok || !isOutput(output) {
-			return misplaced(where, "a value and its type are required, and only sensitive and deprecated are allowed besides")
+			return misplaced(where, "the output has no value, no type, or an unknown member")
 		}
 		value, typ := output.get("value"), output.get("type")
 		if err := checkSorted(value, where, true); err != nil {
 			return err
 		}
 		if nesting(output) > maxOutput {
-			return misplaced(where, "it is nested too deeply")
+			return misplaced(where, "the value is nested too deeply")
 		}
 		if !isType(typ) || !conforms(value, typ) {
 			return misplaced(where, "the value does not match its type")

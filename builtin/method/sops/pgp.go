@@ -36,8 +36,8 @@ type pgpKeys struct {
 func newPGPKeys(v attr.Values) pgpKeys {
 	p := pgpKeys{useGPG: v.Environment() != nil, gpg: v.String("gpg_command"), world: world.For(v.Environment(), false)}
 	if v.LeadsToCommand() != nil { // TF_ENCRYPTION and GNUPGHOME must not choose the programs that gpg starts
-		p.world, p.why = p.world.Beside(true), "; gpg runs without variables such as GNUPGHOME, because it is set up only in "+
-			"TF_ENCRYPTION"
+		p.world, p.why = p.world.Beside(true), ". The program gpg ran without GNUPGHOME and its other variables, because "+
+			"only TF_ENCRYPTION selects it"
 	}
 	if armoured, passphrase := v.Strings("pgp_private_keys"), []byte(v.String("pgp_passphrase")); len(armoured) > 0 {
 		p.own = sync.OnceValues(func() (openpgp.EntityList, error) { return unlock(armoured, passphrase) })
@@ -64,7 +64,7 @@ func (p pgpKeys) open(ctx context.Context, runs *programs, sealed string) ([]byt
 	case err == nil, ctx.Err() != nil:
 		return dataKey, err
 	case errors.Is(own, driver.ErrNoKey):
-		return nil, fmt.Errorf("%w; pgp_private_keys: %w", err, keyError{err: own}.reason())
+		return nil, fmt.Errorf("%w, and %w", err, keyError{err: own}.reason())
 	}
 	return nil, own
 }
@@ -80,7 +80,7 @@ func unlock(armoured []string, passphrase []byte) (ring openpgp.EntityList, err 
 		}
 		for _, e := range entities {
 			if e.PrivateKey == nil {
-				return nil, fmt.Errorf("pgp_private_keys: element %d is a public key, but a private key is required", i+1)
+				return nil, fmt.Errorf("pgp_private_keys: element %d is a public key, not a private key", i+1)
 			}
 			if err := e.DecryptPrivateKeys(passphrase); err != nil {
 				return nil, fmt.Errorf("pgp_private_keys: element %d cannot be unlocked; check pgp_passphrase", i+1)
@@ -105,12 +105,12 @@ func (p pgpKeys) openHere(sealed string) ([]byte, error) {
 	message, err := openpgp.ReadMessage(block.Body, ring, nil, &packet.Config{MaxDecompressedMessageSize: &limit})
 	// If no private key was used to decrypt the message, it may come from anyone.
 	if err != nil || !message.IsEncrypted || message.DecryptedWith.PrivateKey == nil {
-		return nil, fault.With(fmt.Errorf("%w: none of the keys in pgp_private_keys match", driver.ErrNoKey),
-			"add the private key of one of its recipients")
+		return nil, fault.With(fmt.Errorf("%w: no key in pgp_private_keys matches", driver.ErrNoKey),
+			"add the private key of a recipient of the file")
 	}
 	dataKey, err := io.ReadAll(io.LimitReader(message.UnverifiedBody, maxPart+1))
 	if err != nil || len(dataKey) > maxPart {
-		return nil, errors.New("the data key in the file is damaged: its PGP message is incomplete or damaged")
+		return nil, errors.New("the data key in the file is damaged: its PGP message is incomplete or not valid")
 	}
 	return dataKey, nil
 }
@@ -149,7 +149,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case ctx.Err() != nil:
 		return nil, err
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("the program gpg did not answer within %v; its agent may be waiting for a passphrase", programPatience)
+		return nil, fmt.Errorf("the program gpg did not answer within %v; check whether its agent is waiting for a passphrase", programPatience)
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, fault.With(fmt.Errorf("%w: the program %s was not found", driver.ErrNoKey, quote(k.gpg)),
 			"install GnuPG, or set pgp_private_keys")
@@ -169,7 +169,7 @@ func (k pgpKeys) askGPG(ctx context.Context, runs *programs, sealed string) ([]b
 	case ran && exit.ExitCode() < 0:
 		return nil, errors.New("the program gpg was ended by a signal")
 	}
-	return nil, fmt.Errorf("%w: gpg cannot decrypt the data key; it said: %s%s", driver.ErrNoKey, quote(forPeople(said)), k.why)
+	return nil, fmt.Errorf("%w: gpg cannot decrypt the data key. gpg said: %s%s", driver.ErrNoKey, quote(forPeople(said)), k.why)
 }
 
 // forPeople returns gpg's output without its status lines.

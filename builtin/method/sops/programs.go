@@ -27,14 +27,14 @@ const (
 // returns an error if no more runs are allowed. The parameter instead says how to do without the program.
 func (p *programs) patience(kind keyKind, instead string) (time.Duration, error) {
 	if p.runs[kind] == maxRuns {
-		return 0, fmt.Errorf("a program has already run for %d keys of this kind, which is the limit for one file; %s", maxRuns, instead)
+		return 0, fmt.Errorf("a program has already run for %d keys of this kind, and no more are allowed for one file; %s", maxRuns, instead)
 	}
 	if p.deadline.IsZero() {
 		p.runs, p.deadline = map[keyKind]int{}, time.Now().Add(programPatience)
 	}
 	left := time.Until(p.deadline)
 	if left <= 0 {
-		return 0, fmt.Errorf("the programs for the keys before this key took %v in total, which is the limit for one file; %s",
+		return 0, fmt.Errorf("the programs for the earlier keys took %v in total, and no more time is allowed for one file; %s",
 			programPatience, instead)
 	}
 	p.runs[kind]++

@@ -33,10 +33,9 @@ func (s *selection) has(name string) (bool, error) {
 	if known {
 		return matches, nil
 	}
-	err := s.cost.Charge(s.perByte*int64(len(name))/instructions, "its names and the regular expression that selects them")
+	err := s.cost.Charge(s.perByte*int64(len(name))/instructions, "the names in the file and the regular expression for the encrypted values")
 	if err != nil {
-		return false, fmt.Errorf("the regular expression that selects the encrypted values takes too long: %w; use a simpler "+
-			"regular expression", err)
+		return false, fmt.Errorf("%w; use a simpler regular expression", err)
 	}
 	s.known[name] = s.matches(name)
 	return s.known[name], nil
@@ -52,8 +51,8 @@ func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) 
 		s.matches, s.seals = func(string) bool { return false }, false
 		return s, nil
 	case m.UnencryptedCommentRegex+m.EncryptedCommentRegex != "":
-		return s, errors.New("comments decide which values of the file are encrypted, which is not supported here; use a rule such " +
-			"as encrypted_regex")
+		return s, errors.New("comments decide which values of the file are encrypted, but this is not supported here; use a rule " +
+			"like encrypted_regex")
 	case pattern == "":
 		suffix = cmp.Or(suffix, "_unencrypted") // the suffix that sops uses if there is no rule
 		s.matches = func(name string) bool { return strings.HasSuffix(name, suffix) }
@@ -65,13 +64,13 @@ func (m *metadata) selects(partial bool, cost *meter.Meter) (*selection, error) 
 // compile compiles a regular expression. It rejects expressions that are too long or have too many
 // instructions, which repetitions multiply.
 func (s *selection) compile(pattern string) error {
-	const what = "the instructions of the regular expression that selects its values"
+	const what = "the instructions of the regular expression for the encrypted values"
 	if err := s.cost.Charge(int64(len(pattern)), what); err != nil {
 		return err
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return fmt.Errorf("%w: the regular expression that selects its encrypted values is invalid", driver.ErrDamaged)
+		return fmt.Errorf("%w: the regular expression for the encrypted values is not valid", driver.ErrDamaged)
 	}
 	s.perByte = instructionsOf(parsed)
 	if err := s.cost.Charge(perInstruction*s.perByte, what); err != nil {

@@ -80,8 +80,8 @@ func isAzureVault(text string) bool {
 func checkVaults(text string) error {
 	for _, address := range split([]string{text}) {
 		if _, ok := parseVault(address); !ok {
-			return errors.New("URLs are required, of servers, such as https://vault.example.com:8200, or of transit engines, such " +
-				"as https://vault.example.com:8200/v1/sops")
+			return errors.New("this is not the URL of a server or of a transit engine; write a URL like " +
+				"https://vault.example.com:8200 or https://vault.example.com:8200/v1/sops")
 		}
 	}
 	return nil
@@ -115,12 +115,12 @@ func permit(attribute string, allowed []string, named string) error {
 	if slices.Contains(allowed, named) {
 		return nil
 	}
-	line := fmt.Sprintf("%s = [%s]", attribute, outside.Quoted(named, maxNamed))
 	if len(allowed) == 0 {
-		return fmt.Errorf("the file names %[2]s, but %[1]s is empty; if it is yours, set %[3]s", attribute, outside.Quoted(named, maxNamed), line)
+		return fmt.Errorf("the file names %[2]s, but %[1]s is empty; if it is yours, set %[1]s = [%[2]s]", attribute,
+			outside.Quoted(named, maxNamed))
 	}
-	return fmt.Errorf("the file names %s, which is not in %s; if it is yours, add it, as in %s", outside.Quoted(named, maxNamed), attribute,
-		line)
+	return fmt.Errorf("the file names %s, but %s does not contain it; if it is yours, add it to that list", outside.Quoted(named, maxNamed),
+		attribute)
 }
 
 // permitCloud works like permit, but the list may contain "*", because requests to the clouds do not send
@@ -169,10 +169,10 @@ func vaultOf(server, engine string) string {
 func (s services) vault(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultAddress)
 	if !ok {
-		return nil, errors.New("the file does not name the address of a Vault server; restore an intact copy")
+		return nil, errors.New("the file has no valid address of a Vault server; restore an intact copy")
 	}
 	if !engineName.MatchString(strings.Trim(k.EnginePath, "/")) || !transitKey.MatchString(k.KeyName) {
-		return nil, errors.New("the file names an invalid transit engine or key")
+		return nil, errors.New("the file has no valid name of a transit engine or key; restore an intact copy")
 	}
 	if err := permit("allowed_vault_addresses", s.vaults, vaultOf(address, k.EnginePath)); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (s services) vault(k masterKey) (opener, error) {
 		part, err := ask(ctx)
 		if errors.Is(err, driver.ErrNoKey) && token == "" { // an agent may accept requests without a token
 			return nil, fault.With(fmt.Errorf("%w: the server requires a token", driver.ErrNoKey),
-				"set vault_token or VAULT_TOKEN")
+				"set the argument vault_token, or VAULT_TOKEN")
 		}
 		return part, err
 	}, nil
@@ -221,7 +221,7 @@ var awsKey = lazyregexp.New(`^arn:aws[a-z-]*:kms:([a-z]+(?:-[a-z]+)+-[0-9]+):[0-
 func (s services) aws(k masterKey) (opener, error) {
 	arn := awsKey.FindStringSubmatch(k.ARN)
 	if arn == nil {
-		return nil, errors.New("the file does not name an AWS KMS key by its ARN")
+		return nil, errors.New("the file has no valid ARN of an AWS KMS key; restore an intact copy")
 	}
 	if err := permitCloud("allowed_aws_keys", s.awsKeys, k.ARN); err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (s services) aws(k masterKey) (opener, error) {
 	}
 	if k.Profile != "" {
 		if err := permit("allowed_aws_profiles", s.profiles, k.Profile); err != nil {
-			return nil, fmt.Errorf("%w; if the profile is that of the writer, remove aws_profile from the file (no MAC covers it)", err)
+			return nil, fmt.Errorf("%w. If it belongs to the writer of the file, remove aws_profile from the file, because no MAC covers it", err)
 		}
 	}
 	wrapped, err := base64.StdEncoding.DecodeString(k.Sealed)
@@ -258,7 +258,7 @@ var gcpKey = lazyregexp.New(`^projects/[0-9A-Za-z.:_-]+/locations/[0-9a-z-]+/key
 
 func (s services) gcp(k masterKey) (opener, error) {
 	if !gcpKey.MatchString(k.ResourceID) {
-		return nil, errors.New("the file does not name a Google Cloud KMS key by its resource name")
+		return nil, errors.New("the file has no valid resource name of a Google Cloud KMS key; restore an intact copy")
 	}
 	if err := permitCloud("allowed_gcp_keys", s.gcpKeys, k.ResourceID); err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ var azureVault = lazyregexp.New(`^https://[0-9a-z-]+\.(?:vault|managedhsm)\.(?:a
 func (s services) azure(k masterKey) (opener, error) {
 	address, ok := origin(k.VaultURL)
 	if !ok {
-		return nil, errors.New("the file does not name the URL of an Azure vault")
+		return nil, errors.New("the file has no valid URL of an Azure vault; restore an intact copy")
 	}
 	if !azureVault.MatchString(address) || !slices.Contains(s.azureVaults, anyKey) { // "*" is for Microsoft's hosts only
 		if err := permit("allowed_azure_vaults", s.azureVaults, address); err != nil {

@@ -40,7 +40,7 @@ func table() attr.Table {
 			"with the user's keyring and agent. Defaults to `true` if the environment may be read, otherwise to " +
 			"`false`."},
 		{Name: "gpg_command", Type: cty.String, Default: cty.StringVal("gpg"), Form: attr.Command,
-			Check: attr.Is(isSet, "the name or the path of a program is required"),
+			Check: attr.Is(isSet, "the command is empty; set the name or the path of a program"),
 			Doc: "The program to run as `gpg`. `SOPS_GPG_EXEC` is not read: a command must be set in the configuration. Defaults to " +
 				"`gpg`."},
 		{Name: "vault_token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Harmless: harmless.Secret, Env: []string{"VAULT_TOKEN",
@@ -63,7 +63,7 @@ func table() attr.Table {
 			Doc: "The resource names of the Google Cloud KMS keys that a file may name, or `[\"*\"]` for any. Without it, " +
 				"Google Cloud is not called."},
 		{Name: "allowed_azure_vaults", Type: cty.List(cty.String),
-			Check: attr.Is(isAzureVault, "https URLs without a path are required, such as https://example.vault.azure.net"),
+			Check: attr.Is(isAzureVault, "this is not an https URL without a path; write a URL like https://example.vault.azure.net"),
 			Doc: "The URLs of the vaults that a file may name, such as `https://example.vault.azure.net`, or `[\"*\"]` for any vault or " +
 				"managed HSM under " +
 				"Microsoft's own domains. Without it, Azure is not called."},
@@ -76,7 +76,7 @@ func checkCommand(command cty.Value) error {
 	if words := command.AsValueSlice(); len(words) > 0 && !words[0].IsNull() && isSet(words[0].AsString()) {
 		return nil
 	}
-	return errors.New("the name or the path of a program is required, and its arguments")
+	return errors.New("the command is empty; set the name or the path of a program, and its arguments")
 }
 
 func isSet(text string) bool { return text != "" }

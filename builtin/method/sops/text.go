@@ -123,7 +123,7 @@ func (r *reader) count(depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("the file is nested more than %d levels deep", maxDepth)
 	}
-	return r.cost.Charge(1, "its values")
+	return r.cost.Charge(1, "the values of the file")
 }
 
 // yaml returns the value of a YAML file, which must contain a single document. It drops comments, which the
@@ -131,10 +131,10 @@ func (r *reader) count(depth int) error {
 // gigabytes.
 func (r *reader) yaml(file []byte) (any, error) {
 	if len(file) > maxYAML {
-		return nil, fmt.Errorf("the file has %d bytes; as YAML, at most %d are read", len(file), maxYAML)
+		return nil, fmt.Errorf("the file has %d bytes, but a YAML file may have at most %d", len(file), maxYAML)
 	}
 	if err := r.cost.YAML(file); err != nil {
-		return nil, fmt.Errorf("the file is refused: %w; sops writes values of 100 bytes and more", err)
+		return nil, fmt.Errorf("the file is refused, because sops would not write it: %w", err)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(file))
 	var root yaml.Node
@@ -183,7 +183,7 @@ func (r *reader) node(n *yaml.Node, depth int) (any, error) {
 		}
 		return value, nil
 	}
-	return nil, errors.New("the file has a YAML alias, which is not supported")
+	return nil, errors.New("the file has a YAML alias, but aliases are not supported")
 }
 
 // emit returns the values as JSON, with numbers in the same form as sops. For a binary file, it returns the

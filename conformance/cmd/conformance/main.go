@@ -117,7 +117,7 @@ func parse(args []string) (o options, err error) {
 		return o, err
 	}
 	if o.program.Command = flags.Args(); len(o.program.Command) == 0 {
-		return o, errors.New("the name of a program is required")
+		return o, errors.New("the name of the program is missing")
 	}
 	if o.program.Command[0], err = find(o.program.Command[0]); err != nil {
 		return o, err

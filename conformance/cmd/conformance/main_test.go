@@ -34,7 +34,7 @@ func TestCommand(t *testing.T) {
 		"says so": {args: "-v -run ^tbg_plain$ " + opens, want: []string{"ok      tbg_plain\n", " 1 passed, "}},
 		"refuses": {args: "-run ^err_ " + refuses, code: 1, want: []string{" 0 skipped, 0 failed\nnothing was opened\n"}},
 		"fails": {args: "-run ^(no_outputs|err_version)$ " + refuses + " argument", code: 1,
-			want: []string{"FAILED  no_outputs  it must open (", "was refused: argument\n", " 1 failed\n"}},
+			want: []string{"FAILED  no_outputs  the program must open the file (", "but refused: argument\n", " 1 failed\n"}},
 		"known": {args: "-known " + file("known", "no_outputs a reason\n") + " -run ^(no_outputs|tbg_plain)$ " + opens,
 			want: []string{"differs no_outputs  a reason\n", " 1 passed, 1 differ as known, "}},
 		"nothing":       {args: "-run ^no_outputs$ " + skips, code: 1, want: []string{" 1 skipped, 0 failed\nnothing was opened\n"}},

@@ -75,17 +75,17 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	var err error
 	switch {
 	case recognize.IsPEM(text) && recognize.HoldsPrivateKey(text):
-		return nil, errors.New("this is an SSH private key, which is secret, but a recipient is required; use the public key from " +
-			"the .pub file of the same name, or from ssh-keygen -y -f FILE")
+		return nil, errors.New("this is an SSH private key, not a recipient; use the public key from the .pub file of the same " +
+			"name, or from ssh-keygen -y -f FILE")
 	case recognize.HoldsPrivateKey(text) && !ageplugin.IsIdentity(text):
-		return nil, errors.New("this is an identity, which is secret, but a recipient is required; run age-keygen -y FILE to print " +
-			"the recipient of an identity")
+		return nil, errors.New("this is an identity, not a recipient; run age-keygen -y FILE to print the recipient of the " +
+			"identity")
 	case recognize.IsPEM(text):
-		return nil, errors.New("this is a certificate or a public key in PEM format, which age does not support; use an age or SSH " +
-			"public key, such as age1… or ssh-ed25519 …")
+		return nil, errors.New("this is a certificate or a public key in PEM format, but age does not support this format; use a " +
+			"public key like age1… or ssh-ed25519 …")
 	case hasSeveral(text): // package agessh would read only the first
-		return nil, errors.New("these are several recipients; make each a separate element, for example with split(\"\\n\", " +
-			"file(…))")
+		return nil, errors.New("this element contains several recipients; write each recipient as an element, for example with " +
+			"split(\"\\n\", file(…))")
 	case strings.HasPrefix(text, "age1pq1"):
 		recipient, err = age.ParseHybridRecipient(text)
 	case strings.HasPrefix(text, "age1tag1"), strings.HasPrefix(text, "age1tagpq1"):
@@ -97,23 +97,22 @@ func parseRecipient(text string, v attr.Values) (age.Recipient, error) {
 	case strings.HasPrefix(text, "ssh-"):
 		recipient, err = agessh.ParseRecipient(text)
 	case text == "":
-		return nil, errors.New("it is empty: split makes an empty element from the last line break; remove it with " +
+		return nil, errors.New("this element is empty, perhaps because split makes one from the last line break; remove it with " +
 			"compact(split(…))")
 	case recognize.IsPath(text) || recognize.Exists(text):
-		return nil, errors.New("this is the path of a file; use compact(split(\"\\n\", file(…))) for its content")
+		return nil, errors.New("this is the path of a file; read its content with compact(split(\"\\n\", file(…)))")
 	case strings.HasPrefix(text, "ecdsa-"), strings.HasPrefix(text, "sk-"):
-		return nil, errors.New("this type of SSH key is not supported by age; use ssh-ed25519 or ssh-rsa")
+		return nil, errors.New("age does not support this type of SSH key; use ssh-ed25519 or ssh-rsa")
 	case recognize.Scheme(text) != "":
-		return nil, errors.New("this is a URL, which is not fetched; give the public key itself")
+		return nil, errors.New("this is a URL, but URLs are not fetched; set the public key itself")
 	case strings.Contains(text, "@") && !strings.Contains(text, " "):
-		return nil, errors.New("this is a name, as in PGP, but age has no names; give the public key itself, such as age1… or " +
-			"ssh-ed25519 …")
+		return nil, errors.New("this is a name, not a public key; set a public key like age1… or ssh-ed25519 …")
 	default:
 		err = errors.New("unknown")
 	}
 	if err != nil {
-		return nil, errors.New("this is not a known recipient; copy the whole recipient, such as age1…, age1pq1…, age1NAME1…, " +
-			"ssh-ed25519 … or ssh-rsa …")
+		return nil, errors.New("this is not a known recipient; copy the whole recipient. It begins with age1, ssh-ed25519 or " +
+			"ssh-rsa")
 	}
 	return recipient, nil
 }
@@ -178,24 +177,24 @@ func Open(ctx context.Context, file []byte, identities []age.Identity) ([]byte, 
 			return nil, failed
 		}
 		if slices.Equal(none.StanzaTypes, []string{"scrypt"}) {
-			return nil, fault.With(fmt.Errorf("%w: it is encrypted with a passphrase, but no passphrase or a different one is set "+
-				"here", driver.ErrNoKey),
-				"set passphrase to the passphrase that encrypted the file")
+			return nil, fault.With(fmt.Errorf("%w: the file is encrypted with a passphrase, but the passphrase here is missing or wrong",
+				driver.ErrNoKey),
+				"set the argument passphrase to the passphrase that encrypted the file")
 		}
-		return nil, fault.With(fmt.Errorf("%w: the identities here do not open it; %s", driver.ErrNoKey, describe(none.StanzaTypes)),
-			"set identities or identity_files to the identity of one of its recipients")
+		return nil, fault.With(fmt.Errorf("%w: the identities here do not open it, because %s", driver.ErrNoKey, describe(none.StanzaTypes)),
+			"set identities or identity_files to the identity of a recipient of the file")
 	}
 	if err != nil {
 		for _, p := range plugins {
 			if p.Gave() {
-				return nil, fmt.Errorf("the key from %s belongs to another file, or the header of the file is damaged: %s", p.Name(), shown(err))
+				return nil, fmt.Errorf("the key from %s belongs to another file, or the header of the file is damaged (%s)", p.Name(), shown(err))
 			}
 		}
-		return nil, fmt.Errorf("the header of the file is damaged or too expensive to process; restore an intact copy: %s", shown(err))
+		return nil, fmt.Errorf("the header of the file is damaged or too expensive to process (%s); restore an intact copy", shown(err))
 	}
 	plain := bytes.NewBuffer(make([]byte, 0, len(file)+bytes.MinRead))
 	if _, err := plain.ReadFrom(out); err != nil {
-		return nil, fmt.Errorf("%w or cut off: %s", driver.ErrDamaged, shown(err))
+		return nil, fmt.Errorf("%w or cut off (%s)", driver.ErrDamaged, shown(err))
 	}
 	return plain.Bytes(), nil
 }
@@ -245,10 +244,10 @@ func shown(err error) string { return outside.Line(err.Error(), maxShown) }
 func describe(types []string) string {
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	if slices.Equal(types, []string{"X25519"}) {
-		return "no identity matches a recipient of the file"
+		return "none of them matches a recipient"
 	}
 	const most = 5
-	return "it is encrypted for " + syntax.List(types, most, func(t string) string { return outside.Quoted(t, maxShown) })
+	return "it is encrypted for recipients of type " + syntax.List(types, most, func(t string) string { return outside.Quoted(t, maxShown) })
 }
 
 // Seal seals plain for all recipients.

@@ -57,8 +57,8 @@ func (i *Identities) Load() ([]age.Identity, error) {
 	all := slices.Clone(own)
 	for n, path := range i.files {
 		if recognize.HoldsPrivateKey(path) {
-			return nil, fmt.Errorf("identity_files, element %d: this is an identity, but the path of a file is required; use the "+
-				"argument identities for identities themselves", n+1)
+			return nil, fmt.Errorf("identity_files, element %d: this is an identity, not the path of a file; set it in the argument "+
+				"identities", n+1)
 		}
 		text, err := keyfile.ReadText(path)
 		if err != nil {
@@ -115,13 +115,13 @@ func (i *Identities) parse(text []byte, attribute string) ([]age.Identity, error
 		return identities, err
 	}
 	if len(text) == 0 {
-		return nil, errors.New("it is empty, but an identity (AGE-SECRET-KEY-…) is required")
+		return nil, errors.New("the identity is empty; set an identity (AGE-SECRET-KEY-…)")
 	}
 	if is := recognize.Text(string(text), recognize.Identity).Said(""); is != "" {
 		return nil, fmt.Errorf("this %w", fault.Odd(is))
 	}
 	return nil, errors.New("this is neither an age identity (AGE-SECRET-KEY-… or AGE-PLUGIN-…) nor an SSH private key in PEM " +
-		"format; copy the whole key, or check that this is the right file")
+		"format; copy the whole key, or check the file")
 }
 
 // errUnknown means that a text contains no age identity.

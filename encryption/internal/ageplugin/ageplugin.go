@@ -243,7 +243,7 @@ func (s *session) answer(stanza age.Stanza) (string, error) {
 		s.over = true
 		return "", program.ErrDone
 	case stanza.Type == "error":
-		return "", fmt.Errorf("it says %s", text())
+		return "", fmt.Errorf("the plugin says %s", text())
 	case stanza.Type == "msg":
 		s.said = text()
 		notice.Show(s.plugin.ctx, s.plugin.Name()+" says "+s.said)
@@ -259,11 +259,11 @@ func (s *session) answer(stanza age.Stanza) (string, error) {
 // request.
 func (s *session) context() (text string) {
 	if s.said != "" {
-		text = "; its message was " + s.said
+		text = ". Its message was " + s.said
 	}
 	if s.refused != "" {
-		text += "; it asked " + s.refused + ", but questions cannot be answered here; use a key that needs no answer, such as a " +
-			"key without a PIN"
+		text += ". It asked " + s.refused + ", but questions cannot be answered here; use a key that needs no answer, for example " +
+			"a key without a PIN"
 	}
 	return text
 }

@@ -222,7 +222,7 @@ func identityFunction() function.Function {
 func decodeBase64(s string) (string, error) {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil || !utf8.Valid(b) {
-		return "", &callError{"the argument is not base64-encoded UTF-8 text" + orItself}
+		return "", &callError{"the argument is not UTF-8 text in base64" + orItself}
 	}
 	return string(b), nil
 }
@@ -235,7 +235,7 @@ func (e *callError) Error() string { return e.text }
 func decodeURL(s string) (string, error) {
 	text, err := url.QueryUnescape(s)
 	if err != nil {
-		return "", &callError{"its argument is not URL-encoded"}
+		return "", &callError{"the argument is not URL-encoded"}
 	}
 	return text, nil
 }
@@ -259,7 +259,7 @@ func valueFunction(least int, f func(args []cty.Value) (cty.Value, error)) funct
 	call := func(args []cty.Value) (cty.Value, error) {
 		switch {
 		case len(args) < least:
-			return cty.NilVal, &callError{"an argument is missing"}
+			return cty.NilVal, &callError{"an argument is missing; add it"}
 		case args[0].IsNull():
 			return cty.NilVal, errArgument
 		}
@@ -303,7 +303,7 @@ func lookUp(args []cty.Value) (cty.Value, error) {
 	case t.IsMapType() && in.HasIndex(key).True():
 		return in.Index(key), nil
 	case len(args) < 3:
-		return cty.NilVal, &callError{"the value does not have this element, and no default is given as the third argument"}
+		return cty.NilVal, &callError{"the value has no such element; pass a default as the third argument"}
 	case t.IsMapType():
 		return convert.Convert(args[2], t.ElementType())
 	}
@@ -321,7 +321,7 @@ func one(args []cty.Value) (cty.Value, error) {
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return cty.NilVal, &callError{"its argument has more than one element"}
+		return cty.NilVal, &callError{"the argument has more than one element"}
 	case isTuple:
 		return cty.NullVal(cty.DynamicPseudoType), nil
 	}
@@ -346,7 +346,7 @@ func length(args []cty.Value) (cty.Value, error) {
 func decoder(f function.Function, expect func(text []byte) error) function.Function {
 	decode := func(args []cty.Value) (cty.Value, error) {
 		if err := expect([]byte(args[0].AsString())); err != nil {
-			return cty.NilVal, &callError{"its argument cannot be decoded: " + err.Error()}
+			return cty.NilVal, &callError{"the argument cannot be decoded: " + err.Error()}
 		}
 		return f.Call(args)
 	}
@@ -367,7 +367,7 @@ func expectYAML(text []byte) error {
 	case begins > most:
 		return fmt.Errorf("it may be nested too deeply: it has more than %d of the characters [, {, - and ?", most)
 	case manyAliases.Match(text):
-		return errors.New("it has more than 8 aliases, such as *name; replace them with their values")
+		return errors.New("it has more than 8 aliases (*name); replace them with their values")
 	}
 	return nil
 }
@@ -388,7 +388,7 @@ func fileExistsFunction(dir string) function.Function {
 			case errors.Is(err, fs.ErrNotExist):
 				return cty.False, nil
 			case err != nil || !info.Mode().IsRegular():
-				return cty.NilVal, &callError{"its argument is not the path of a readable file"}
+				return cty.NilVal, &callError{"the argument is not the path of a readable file"}
 			}
 			return cty.True, nil
 		},
@@ -400,7 +400,7 @@ func fileExistsFunction(dir string) function.Function {
 func templateFunction(dir string) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {
-			return cty.NilVal, &callError{"its second argument must be an object with the template's variables"}
+			return cty.NilVal, &callError{"the second argument is not an object; pass an object with the variables of the template"}
 		}
 		text, err := readText(dir, args[0].AsString())
 		if err != nil {
@@ -420,8 +420,8 @@ func templateFunction(dir string) function.Function {
 		delete(callable, "templatefile")
 		v, diags := expr.Value(&hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: callable})
 		if diags.HasErrors() {
-			return cty.NilVal, &callError{"the template uses a variable or a function that is not available, or a value of the " +
-				"wrong type; see line " +
+			return cty.NilVal, &callError{"a variable or a function of the template is not available, or a value has the wrong " +
+				"type; see line " +
 				strconv.Itoa(position(*diags[0].Subject).Line)}
 		}
 		return v, nil
@@ -445,9 +445,9 @@ func readText(dir, path string) (string, error) {
 	case err != nil:
 		return "", err
 	case recognize.IsUTF16(b):
-		return "", &callError{shown(path) + " is UTF-16, as PowerShell writes it with >; save it as UTF-8"}
+		return "", &callError{shown(path) + " is UTF-16 text, perhaps from > in PowerShell; save it as UTF-8"}
 	case !utf8.Valid(b):
-		return "", &callError{shown(path) + " does not hold UTF-8 text"}
+		return "", &callError{shown(path) + " is not UTF-8 text"}
 	}
 	return string(b), nil
 }
@@ -457,7 +457,7 @@ func readBytes(dir, path string) ([]byte, error) {
 	if err != nil {
 		begins := ""
 		if dir == "" && !filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
-			begins = "; a relative path starts from the working directory, not from the settings"
+			begins = ". A relative path starts from the working directory, not from the folder of the settings"
 		}
 		return nil, &callError{fmt.Sprintf("%s cannot be read: %v%s", shown(path), errors.Unwrap(err), begins)}
 	}
@@ -470,5 +470,5 @@ func shown(path string) string {
 	if recognize.IsPath(path) {
 		return fmt.Sprintf("%q", path)
 	}
-	return "the file that its argument names"
+	return "the named file"
 }

@@ -63,8 +63,8 @@ func expectValues(variables cty.Value) error {
 			return true, nil
 		}
 		name, _ := path[0].(cty.GetAttrStep)
-		return false, fmt.Errorf("var.%s: the value is or contains cty.NilVal, which is not a value; pass another value, such as "+
-			"cty.NullVal, or leave it out", outside.Line(name.Name, maxName))
+		return false, fmt.Errorf("var.%s: the value is or contains cty.NilVal; pass another value, for example cty.NullVal, or "+
+			"leave the variable out", outside.Line(name.Name, maxName))
 	})
 }
 

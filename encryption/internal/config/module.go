@@ -165,8 +165,8 @@ func moduleFiles(dir string) (layers [][]string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: this folder is not a module: none of its file names ends in .tf or .tofu; name the module's "+
-			"folder or the settings file", dir)
+		return nil, fmt.Errorf("%s: this folder is not a module, because it has no .tf or .tofu file; give the folder of a "+
+			"module, or a settings file", dir)
 	}
 	return layers, nil
 }

@@ -99,7 +99,7 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, mistakeAtStart(filename, notSettings("this is "+what+", but encryption settings are required here"))
 	}
 	if p.fromEnvironment && !strings.Contains(text, `"`) && unquoted.MatchString(text) {
-		return nil, mistakeAtStart(filename, errors.New("this text has no quotation marks; a shell may have removed them: put the "+
+		return nil, mistakeAtStart(filename, errors.New("this text has no quotation marks, perhaps because a shell removed them; put the "+
 			"text in single quotes, or use \"$(cat FILE)\""))
 	}
 	body, err := parseBody([]byte(text), filename, trimmed[0] == '{' || strings.HasSuffix(filename, ".json"), formOfSettings)
@@ -165,17 +165,17 @@ func (p *parser) inPlaceOfSettings(text string) string {
 	case text[0] == '{' && jsonwalk.IsCutOff(json.Unmarshal([]byte(text), &struct{}{})):
 		return "this is truncated JSON; write it again"
 	case text[0] == '{' && strings.HasPrefix(strings.TrimSpace(text[1:]), `\`):
-		return `each quotation mark has a backslash before it, as in JSON inside JSON; remove the backslashes`
+		return `each quotation mark has a backslash before it; remove the backslashes`
 	case strings.HasPrefix(text, "@'"), strings.HasPrefix(text, `@"`):
 		return "the marks of a PowerShell here-string (@' and '@) are part of the text; remove them"
 	case strings.HasPrefix(text, "<<"):
 		return "the markers of a here document (<<EOT and EOT) are part of the text; remove them"
 	case text[0] == '[':
-		return `this is a JSON array, but an object ({) is required`
+		return `this is a JSON array, not an object; begin with {`
 	case text[0] != '{' && strings.Contains(text, `\n`) && !strings.Contains(text, "\n"):
-		return `this text has \n where line breaks are required; in a shell, use "$(cat FILE)", with the quotes, to keep line breaks`
+		return `this text has \n in place of line breaks; in a shell, quote "$(cat FILE)" to keep line breaks`
 	case yamlStart.MatchString(text) && (text[0] == '"' || !strings.Contains(text, "{")):
-		return `this looks like YAML, but HCL or JSON is required, which begins with key_provider "pbkdf2" "main"; use jsonencode(…) for JSON`
+		return `this looks like YAML, not HCL or JSON; use jsonencode(…), or write blocks like key_provider "pbkdf2" "main"`
 	}
 	return ""
 }
@@ -183,7 +183,7 @@ func (p *parser) inPlaceOfSettings(text string) string {
 // noneOfSettings returns an error for text without any block, or nil for text that may be settings
 // with a mistake.
 func noneOfSettings(filename, text string) error {
-	what := `this text has no block, but encryption settings are required here, which begin with key_provider "pbkdf2" "main"`
+	what := `this text contains no encryption settings; write blocks like key_provider "pbkdf2" "main"`
 	switch {
 	case strings.Contains(text, "{"), text[0] == '"':
 		return nil
@@ -320,10 +320,10 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 	own, _, _ := beside.PartialContent(&rootSchema)
 	switch {
 	case len(own.Blocks) > 0:
-		p.fail("", "", position(own.Blocks[0].DefRange), fmt.Errorf("a %s block belongs inside the encryption block", own.Blocks[0].Type))
+		p.fail("", "", position(own.Blocks[0].DefRange), fmt.Errorf("a %s block is outside the encryption block; move it inside",
+			own.Blocks[0].Type))
 	case len(found) == 0:
-		p.fail("", "", position(blocks[0].DefRange), errors.New("the terraform block has no encryption block, which is required "+
-			"here"))
+		p.fail("", "", position(blocks[0].DefRange), errors.New("the terraform block has no encryption block; add it"))
 	case len(found) > 1:
 		p.errs = append(p.errs, secondBlock(found))
 	default:
@@ -391,7 +391,7 @@ func (p *parser) remote(body hcl.Body) {
 		var t *Target
 		p.target(block, "remote_state_data_source", &targetSchema, &t)
 		if _, exists := p.config.Remote[name]; exists {
-			p.fail("", "", position(block.DefRange), errors.New("this remote_state_data_source is configured twice; leave one out"))
+			p.fail("", "", position(block.DefRange), errors.New("this remote_state_data_source is configured twice; remove one of the two"))
 		}
 		p.config.Remote[name] = t
 	}
@@ -412,7 +412,7 @@ func (p *parser) entry(block *hcl.Block, tables []attr.Table, into map[string]*e
 		return
 	}
 	if _, exists := into[e.Address]; exists {
-		p.fail(e.Address, "", e.Pos, errors.New("configured twice; leave one out, or give it another name"))
+		p.fail(e.Address, "", e.Pos, errors.New("this block is configured twice; remove or rename one of the two"))
 	}
 	into[e.Address] = e
 
@@ -444,7 +444,7 @@ func (p *parser) settings(e *entries.Entry, body hcl.Body, attrs []attr.Attr) {
 	}
 	for _, block := range content.Blocks {
 		if _, twice := e.Settings[block.Type]; twice {
-			p.fail(e.Address, block.Type, position(block.DefRange), errors.New("configured twice; leave one out"))
+			p.fail(e.Address, block.Type, position(block.DefRange), errors.New("this block is configured twice; remove one of the two"))
 		}
 		a, _ := attr.Table{Attrs: attrs}.Attr(block.Type)
 		e.Settings[block.Type] = p.nested(e.Address+"."+block.Type, block, a)
@@ -483,7 +483,7 @@ func bodySchema(attrs []attr.Attr) *hcl.BodySchema {
 // target reads a state, plan, default or remote_state_data_source block.
 func (p *parser) target(block *hcl.Block, address string, schema *hcl.BodySchema, into **Target) {
 	if *into != nil {
-		p.fail(address, "", position(block.DefRange), errors.New("configured twice; leave one out"))
+		p.fail(address, "", position(block.DefRange), errors.New("this block is configured twice; remove one of the two"))
 		return
 	}
 	t := &Target{Pos: position(block.DefRange)}
@@ -509,7 +509,7 @@ func (p *parser) fallback(address string, content *hcl.BodyContent, t *Target) {
 		inner := p.content(block.Body, &targetSchema)
 		written, ok := inner.Attributes["method"]
 		if !ok {
-			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required; for example, method = method.aes_gcm.main"))
+			p.fail(address, "method", position(block.DefRange), errors.New("this argument is required; set it to a method like method.aes_gcm.main"))
 			return
 		}
 		t.Fallbacks = append(t.Fallbacks, p.targetMethod(address, written))
@@ -528,7 +528,7 @@ var (
 func (p *parser) bool(address string, written *hcl.Attribute) bool {
 	v, err := p.scope.value(written.Expr)
 	if err == nil && (v.IsNull() || !v.IsKnown() || v.Type() != cty.Bool) {
-		err = errors.New("true or false is required")
+		err = errors.New("the value must be true or false")
 	}
 	if err != nil {
 		p.fail(address, written.Name, position(written.Range), err)
@@ -568,11 +568,11 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	for _, misplaced := range []struct{ part, advice string }{
 		{`of type "terraform"`, " Only the content of the encryption block is required here."},
 		{`of type "encryption"`, " Only the content of the encryption block is required here."},
-		{`of type "backend"`, " It is only for the settings of statecrypt wrap, outside all other blocks; remove it elsewhere."},
+		{`of type "backend"`, " Only the settings of statecrypt wrap may contain it, outside all other blocks."},
 		{`of type "variable"`, " Variables need no declaration here: use them as var.NAME."},
-		{`of type "provider"`, ` This block configures a provider in Terraform; here, write the content of OpenTofu's encryption block, which begins with key_provider "pbkdf2" "main".`},
-		{"must have 2 labels", ` Write them in quotes, as in key_provider "pbkdf2" "main" or method "aes_gcm" "main".`},
-		{"must have 1 labels", ` Write it in quotes, as in backend "http".`},
+		{`of type "provider"`, ` This block configures a provider in Terraform. Write the content of OpenTofu's encryption block here, for example key_provider "pbkdf2" "main".`},
+		{"must have 2 labels", ` Write them in quotes, like key_provider "pbkdf2" "main".`},
+		{"must have 1 labels", ` Write it in quotes, like backend "http".`},
 		{"No labels are expected", " Remove it."},
 	} {
 		if strings.Contains(detail, misplaced.part) {

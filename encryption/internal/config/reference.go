@@ -57,7 +57,7 @@ func (p *parser) address(expr hcl.Expression, root string, isAddress func(string
 	return v, required
 }
 
-var errKeyRequired = errors.New("a key provider is required, such as key_provider.pbkdf2.main")
+var errKeyRequired = errors.New("this is not the address of a key provider; write an address like key_provider.pbkdf2.main")
 
 // cutShort returns the names in expr if they are probably the end of an address, such as
 // pbkdf2.main. Otherwise, it returns nil.
@@ -78,7 +78,7 @@ func meant(err error, root string, written hcl.Traversal) error {
 }
 
 func literalKey(v cty.Value) (literal, error) {
-	wrong := errors.New("a literal key is an object with encryption_key and decryption_key, each a list of bytes")
+	wrong := errors.New("this literal key is not valid; write an object with the byte lists encryption_key and decryption_key")
 	var l literal
 	for name, list := range v.AsValueMap() {
 		if name != "encryption_key" && name != "decryption_key" {

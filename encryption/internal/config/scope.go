@@ -173,13 +173,12 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	switch root := t.RootName(); {
 	case root == "var", root == s.also:
 	case (root == "method" || root == "key_provider") && len(t) != 3:
-		return fmt.Errorf("a %s is named by its kind and its name, such as %s", root, map[string]string{
+		return fmt.Errorf("this is not the address of a %s; write it like %s", root, map[string]string{
 			"method": "method.aes_gcm.main", "key_provider": "key_provider.pbkdf2.main"}[root])
 	case root == "method":
-		return errors.New("a method can be referenced only in the argument method, on its own; in keys and chain, use " +
-			"key_provider.TYPE.NAME")
+		return errors.New("a method cannot be used here; use key_provider.TYPE.NAME in the arguments keys and chain")
 	case root == "key_provider":
-		return fmt.Errorf("a reference to a %s must stand alone, without brackets or other text", root)
+		return fmt.Errorf("a reference to a %s must stand alone; remove the brackets or the other text", root)
 	case s.module != nil && (root == "local" || root == "path"):
 	case s.module != nil && root == "terraform":
 		if name, _ := memberOf(t, root); name != "workspace" {
@@ -211,20 +210,20 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 func (s scope) near(name string) string {
 	names := slices.Sorted(maps.Keys(s.given)) // so that equally similar names always give the same result
 	if nearest := syntax.Nearest(name, names); nearest != "" {
-		return fmt.Sprintf(", but %q has one", nearest)
+		return fmt.Sprintf(". Did you mean %q?", "var."+nearest)
 	}
 	const few = 5
 	var inFiles []string
 	for _, other := range names {
 		switch file := s.given[other].file; {
 		case file != "" && other == "TF_VAR_"+name:
-			return fmt.Sprintf("; %.200q has %s, which is a name for an environment variable; in a file, use %s", file, other, name)
+			return fmt.Sprintf("; in %.200q, rename %s to %s, because only environment variables begin with TF_VAR_", file, other, name)
 		case file != "":
 			inFiles = append(inFiles, "var."+other)
 		}
 	}
 	if 0 < len(inFiles) && len(inFiles) <= few {
-		return "; the files with values have only " + strings.Join(inFiles, ", ")
+		return "; the files with values set only " + strings.Join(inFiles, ", ")
 	}
 	return ""
 }
@@ -232,18 +231,18 @@ func (s scope) near(name string) string {
 // instead returns advice for a name that has no meaning here. A name with several parts, such as
 // local.x or data.x.y, probably stands for a value. Other names may be text without quotes.
 func instead(t hcl.Traversal, expr hcl.Expression) string {
-	also := ""
+	quote := "if this is meant to be text, put it in quotes"
 	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {
-		return "in a text, a variable is written var.NAME; put a dot between var and the rest of the name"
+		return "write a variable as var.NAME, with a dot after var"
 	}
 	if len(t) > 1 {
-		also = "use a variable for the value, or, "
+		quote = "use a variable for the value. If this is meant to be text, put it in quotes"
 	}
 	switch expr.(type) {
 	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateWrapExpr:
 	default:
 		if !json.IsJSONExpression(expr) {
-			return also + "if this is meant to be text, put it in quotes"
+			return quote
 		}
 	}
 	return "shell variables are not expanded here; double the dollar sign if it is part of the text"

@@ -95,7 +95,7 @@ func (v *variable) text(text string) value {
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
 	if diags.HasErrors() { // the details of diags repeat the text
-		return value{err: errors.New("the variable is not a string, so its value must be an expression, such as [1, 2]")}
+		return value{err: errors.New("the variable is not a string, so its value must be an expression like [1, 2]")}
 	}
 	return evaluate(expr, "")
 }
@@ -105,7 +105,7 @@ func evaluate(expr hcl.Expression, file string) value {
 	v, diags := expr.Value(nil)
 	switch {
 	case len(expr.Variables()) > 0:
-		return value{err: errors.New(`it is a name, but a value is required; put text in double quotes (")`), file: file}
+		return value{err: errors.New(`this is a name, not a value; put text in double quotes (")`), file: file}
 	case diags.HasErrors():
 		return value{err: failed(diags), file: file}
 	}
@@ -119,7 +119,7 @@ func (v *variable) fit(given value) value {
 		return given
 	}
 	if v.broken {
-		given.err = errors.New("the variable has an invalid type; write a type, such as string")
+		given.err = errors.New("the variable has an invalid type; write a type like string")
 		return given
 	}
 	fitted := given.Value
@@ -129,7 +129,7 @@ func (v *variable) fit(given value) value {
 	fitted, err := convert.Convert(fitted, v.constraint)
 	switch {
 	case err != nil: // err may name members of the value
-		given.err = fmt.Errorf("the value does not match the type of the variable, %s", v.constraint.FriendlyNameForConstraint())
+		given.err = fmt.Errorf("the value does not match the type of the variable (%s)", v.constraint.FriendlyNameForConstraint())
 	case fitted.IsNull() && v.notNull && v.preset == cty.NilVal:
 		given.err = errors.New("the variable must not be null")
 	case fitted.IsNull() && v.notNull && !v.preset.IsNull():
@@ -168,7 +168,7 @@ func (o Options) given(m *module) (values, error) {
 		name, text, ok := strings.Cut(strings.TrimPrefix(argument, "-var="), "=")
 		switch {
 		case !ok || name == "":
-			err = errors.Join(err, errors.New("-var requires NAME=VALUE"))
+			err = errors.Join(err, errors.New("the flag -var has no name or no value; write -var NAME=VALUE"))
 		case m != nil && m.declared(name) == nil:
 			err = errors.Join(err, fmt.Errorf("-var: the module declares no variable %s; check the name%s", outside.Quoted(name, maxName),
 				syntax.Suggest(name, slices.Sorted(maps.Keys(m.variables)))))
@@ -189,7 +189,7 @@ func (all values) readFile(path string) error {
 	text, err := os.ReadFile(path) //nolint:gosec // the caller chooses the file
 	switch {
 	case err != nil && (recognize.IsContent(path) || strings.Contains(path, "=")): // the path may be a secret
-		return errors.New("-var-file requires the name of a file; use -var NAME=VALUE for a value")
+		return errors.New("the flag -var-file has a value instead of a file name; use -var NAME=VALUE for a value")
 	case err != nil:
 		return fmt.Errorf("%.200q cannot be read: %w", path, keyfile.Explain(path, err))
 	}
@@ -198,7 +198,7 @@ func (all values) readFile(path string) error {
 		asJSON = strings.HasPrefix(strings.TrimSpace(string(text)), "{")
 	}
 	if what := isState(strings.TrimSpace(string(text))); what != "" {
-		return fmt.Errorf("%.200q is %s, but a file with values of variables is required", path, what)
+		return fmt.Errorf("%.200q is %s, not a file with values of variables", path, what)
 	}
 	body, err := parseBody(text, path, asJSON, formOfValues)
 	if isObject := strings.HasPrefix(strings.TrimSpace(string(text)), "{"); err != nil && isObject != asJSON {
@@ -206,10 +206,10 @@ func (all values) readFile(path string) error {
 		if isObject {
 			form, name = "JSON", ".json"
 		}
-		return fmt.Errorf("%.200q contains %s; give such a file a name that ends in %s", path, form, name)
+		return fmt.Errorf("%.200q contains %s; rename the file to a name that ends in %s", path, form, name)
 	}
 	if err != nil && ofShell.Match(text) {
-		return fmt.Errorf(`%.200q sets shell variables; a file with values has lines such as passphrase = "…"; to load shell variables, run "set -a; . FILE"`, path)
+		return fmt.Errorf(`%.200q sets shell variables; write lines like passphrase = "…" in this file. To load shell variables, run "set -a; . FILE"`, path)
 	}
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (all values) readFile(path string) error {
 		if diags[0].Subject != nil {
 			pos = position(*diags[0].Subject)
 		}
-		return &attr.Error{Pos: pos, Err: errors.New(formOfValues)}
+		return &attr.Error{Pos: pos, Err: errors.New("this is not an argument; " + formOfValues)}
 	}
 	for name, a := range attrs {
 		all[name] = evaluate(a.Expr, path)

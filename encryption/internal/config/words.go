@@ -27,92 +27,92 @@ type word struct {
 
 // These texts describe the form of settings and of variable files.
 const (
-	formOfSettings = `an argument is NAME = VALUE on a line of its own, and a block begins with TYPE "NAME" "NAME" {`
-	formOfValues   = `a file of values has nothing but lines such as name = "value"`
+	formOfSettings = `write each argument as NAME = VALUE on its own line, and begin each block with TYPE "NAME" "NAME" {`
+	formOfValues   = `write only lines like name = "value" in this file`
 )
 
 const (
-	dollarBrace = "${ begins an expression, and what follows is none; for the two characters themselves, write $${"
-	inQuotes    = `text, such as a path, is between double quotes (")`
-	reference   = "a reference has the form var.NAME or key_provider.TYPE.NAME"
+	dollarBrace = "the text after ${ is not a valid expression; write $${ for the two characters themselves"
+	inQuotes    = `put text in double quotes (")`
+	reference   = "write a reference like var.NAME or key_provider.TYPE.NAME"
 )
 
 // words returns the replacements for syntax errors in packages hclsyntax (parser.go,
 // parser_template.go, token.go) and json (parser.go, structure.go).
 func words() []word {
 	return []word{
-		{"Attribute redefined", "The argument \"method\"", "method is set twice; a second method, which only reads, belongs in a " +
-			"block of its own: fallback { method = method.aes_gcm.old }"},
+		{"Attribute redefined", "The argument \"method\"", "the argument method is set twice; put the second method in a " +
+			"fallback block: fallback { method = method.aes_gcm.old }"},
 		{"Attribute redefined", "", "this argument is set twice; remove one of the two"},
-		{"Invalid argument name", "", "argument names must not be quoted; remove the quotation marks, or begin with { if this is JSON"},
-		{"Unclosed configuration block", "", "the block that begins here is not closed; add the } that ends it"},
-		{"Unclosed configuration body", "", "a block is not closed; add the } that ends it"},
-		{"Argument or block definition required", "An argument or block definition is required here. To set", `to set an argument, write NAME = "value"`},
+		{"Invalid argument name", "", "the argument name is in quotation marks; remove them. If this is JSON, begin with {"},
+		{"Unclosed configuration block", "", "the block that begins here is not closed; add the closing }"},
+		{"Unclosed configuration body", "", "a block is not closed; add the closing }"},
+		{"Argument or block definition required", "An argument or block definition is required here. To set", `this is not an argument; write NAME = "value"`},
 		{"Argument or block definition required", "", ""},
-		{"Argument definition required", "", "a block that contains blocks must have them on lines of their own"},
-		{"Invalid block definition", "The equals sign", "a block has no = before its {; remove it"},
-		{"Invalid block definition", "A block definition must have", "a block has its { on the line of its names; add it there"},
+		{"Argument definition required", "", "this block contains another block on the same line; begin each block on its own line"},
+		{"Invalid block definition", "The equals sign", "the block has an = before its {; remove the ="},
+		{"Invalid block definition", "A block definition must have", "the { is missing on the first line of the block; add it there"},
 		{"Invalid block definition", "", ""},
-		{"Invalid single-argument block definition", "", "a block on one line has one argument; write each argument, and the }, on a " +
-			"line of its own"},
-		{"Missing newline after block definition", "", `the next block must be on a line of its own; a shell keeps line breaks in "$(cat FILE)", with the quotes`},
-		{"Unexpected comma after argument", "", "each argument is on a line of its own, without a comma"},
-		{"Missing newline after argument", "", "the next argument is on a line of its own, and " + inQuotes},
-		{"Missing false expression", "", "a ? is followed by two values, with a colon between them"},
+		{"Invalid single-argument block definition", "", "a block on one line can have only one argument; write each argument, and the " +
+			"closing }, on its own line"},
+		{"Missing newline after block definition", "", `two blocks are on the same line; begin each block on its own line. In a shell, quote "$(cat FILE)" to keep line breaks`},
+		{"Unexpected comma after argument", "", "a comma follows the argument; remove the comma, and write each argument on its own line"},
+		{"Missing newline after argument", "", "more text follows the value; write each argument on its own line, and " + inQuotes},
+		{"Missing false expression", "", "the second value of the condition is missing; write CONDITION ? VALUE : VALUE"},
 		{"Invalid legacy index syntax|Nested splat expression|Index value required", "",
-			"put a list index in square brackets, as in var.NAME[0]"},
-		{"Invalid attribute name", "", "a name is required after a dot; " + reference},
+			"this list index is not valid; write it in square brackets, like var.NAME[0]"},
+		{"Invalid attribute name", "", "the name after the dot is missing; " + reference},
 		{"Missing close bracket|Unterminated tuple|Missing item separator|Unclosed index brackets", "",
 			"a [ is not closed, or a comma is missing in the list; add ] or the comma"},
 		{"Unbalanced parentheses", "", "a ( is not closed; add )"},
-		{"Missing expression", "", "a value is required here; " + inQuotes},
-		{"Invalid expression", "", "this is no value; " + inQuotes},
-		{"Invalid number literal", "", "this is no number; " + inQuotes},
-		{"Missing function name", "", "the name of a function has no :: in it; remove what is before the name"},
+		{"Missing expression", "", "a value is missing here; add it, and " + inQuotes},
+		{"Invalid expression", "", "this is not a value; " + inQuotes},
+		{"Invalid number literal", "", "this is not a number; " + inQuotes},
+		{"Missing function name", "", "a function name must not contain ::; write only the part after it"},
 		{"Missing open parenthesis|Missing closing parenthesis|Unterminated function call|Missing argument separator", "",
-			"the ( of a function is not closed, or a comma is missing between its arguments; add ) or the comma"},
+			"a function call is not closed, or a comma is missing between its arguments; add ) or the comma"},
 		{"Missing attribute value|Missing key/value separator|Missing attribute separator", "",
-			`an object has pairs such as name = "value", each on a line of its own`},
+			`this object is not valid; write each pair like name = "value" on its own line`},
 		{"Unterminated object", "", "a { is not closed; add }"},
-		{"Invalid 'for' expression", "", "a for expression has the form [for x in LIST : VALUE]"},
+		{"Invalid 'for' expression", "", "this for expression is not valid; write it like [for x in LIST : VALUE]"},
 		{"Invalid string literal", "Template sequences", dollarBrace},
-		{"Invalid string literal", "", "a string in double quotes is required here"},
-		{"Unterminated string literal", "", `a string is not closed; add the quotation mark (") that ends it`},
-		{"Invalid escape sequence", "", `write a backslash in a string as \\; Windows paths can use / instead`},
+		{"Invalid string literal", "", "a string is missing here; add it in double quotes"},
+		{"Unterminated string literal", "", `a string is not closed; add the closing quotation mark (")`},
+		{"Invalid escape sequence", "", `this escape sequence is not valid; write a backslash as \\, or use / in a Windows path`},
 		{"Unclosed template interpolation|Extra characters after interpolation", "", dollarBrace},
 		{"Unexpected |Invalid template |Invalid 'for' directive|Extra characters in ", "",
-			"%{ begins a directive, and what follows is none; for the two characters themselves, write %%{"},
-		{"Unterminated template string", "", "a here document is not closed; add a line that is its mark alone, such as EOT"},
+			"the text after %{ is not a valid directive; write %%{ for the two characters themselves"},
+		{"Unterminated template string", "", "a here document is not closed; add a line with only its marker, for example EOT"},
 		{"Unsupported operator", "", "this operator is not known; " + inQuotes},
-		{"Invalid character", "The \"`\"", "a backtick (`) is not used here; remove it, as Markdown has it around code; " + inQuotes},
-		{"Invalid character", "Single quotes", `single quotes are not used here; use double quotes (")`},
-		{"Invalid character", `The ";"`, "a ; is not used here; each argument and block is on a line of its own"},
-		{"Invalid character", "Tab", "a tab is not used here; use spaces"},
-		{"Invalid character", `"Curly quotes"`, `these are curly quotes, as word processors write them; use straight double quotes (")`},
-		{"Invalid character", "Expected an attribute access", reference},
+		{"Invalid character", "The \"`\"", "a backtick (`) is not allowed here; remove it, and " + inQuotes},
+		{"Invalid character", "Single quotes", `single quotes are not allowed here; use double quotes (")`},
+		{"Invalid character", `The ";"`, "a ; is not allowed here; write each argument and block on its own line"},
+		{"Invalid character", "Tab", "a tab is not allowed here; use spaces"},
+		{"Invalid character", `"Curly quotes"`, `these are curly quotes; use straight double quotes (")`},
+		{"Invalid character", "Expected an attribute access", "this reference is not valid; " + reference},
 		{"Invalid character encoding", "", "this is not UTF-8; save it as UTF-8"},
-		{"Invalid character", "", "this character is not used here; it may be a dash, a space or a quotation mark as word " +
-			"processors write it; type it again"},
-		{openText, "", `a text begins on this line, and has no closing quotation mark (") there; add it`},
-		{"Variable name required|Attribute name required", "", reference},
-		{"Extra characters after expression", "", "something follows the value; remove it; " + inQuotes},
+		{"Invalid character", "", "this character is not allowed here; type it again, because it may come from a word " +
+			"processor"},
+		{openText, "", `a string on this line has no closing quotation mark ("); add it`},
+		{"Variable name required|Attribute name required", "", "a name is missing here; " + reference},
+		{"Extra characters after expression", "", "more text follows the value; remove it, or " + inQuotes},
 
-		{"Extraneous data after value", "", "something follows the JSON, which ends here; remove it"},
+		{"Extraneous data after value", "", "the JSON ends here, but more text follows; remove that text"},
 		{"Missing JSON value|Missing array element value|Invalid start of value", "",
-			"a value is required here: a string in double quotes, a number, true, false, an object or a list"},
+			"a value is missing here; add a string in double quotes, a number, true, false, an object or a list"},
 		{"Missing value", "", "the JSON is truncated; write it again"},
-		{"Invalid object property name", "", `names are in double quotes (") in JSON, as in {"state": {}}`},
+		{"Invalid object property name", "", `this name is not in double quotes; write names in JSON like "state"`},
 		{"Missing object value|Missing property value colon", "",
-			`a colon is required between a name and its value, as in "name": "value"`},
-		{"Trailing comma", "", "the last element has no comma behind it; remove the comma"},
-		{"Unclosed object|Mismatched bra", "", "a { or [ is not closed, or is closed by the other bracket; the command jq . shows where"},
-		{"Missing attribute s", "", "a comma is missing between two elements"},
-		{"Invalid array value", "", "a list has values, without names and colons"},
+			`the colon after the name is missing; write "name": "value"`},
+		{"Trailing comma", "", "a comma follows the last element; remove it"},
+		{"Unclosed object|Mismatched bra", "", "a { or [ is not closed, or the wrong bracket closes it; run jq . to find the place"},
+		{"Missing attribute s", "", "a comma is missing between two elements; add it"},
+		{"Invalid array value", "", "this list contains a name with a colon; write only values in a list"},
 		{"Invalid JSON number", "", "this is not a number; put strings in double quotes (\")"},
-		{"Invalid JSON string", "", `a string is not closed, or has a line break, a backslash or a quotation mark in it, which are written \n, \\ and \"`},
-		{"Invalid JSON keyword", "", `in JSON, names and strings are in double quotes ("); only true, false, null and numbers are not`},
+		{"Invalid JSON string", "", `a string is not closed, or contains a character that JSON does not allow; write a line break as \n, a backslash as \\, and a quotation mark as \"`},
+		{"Invalid JSON keyword", "", `this word is not in double quotes; put names and strings in double quotes (")`},
 		{"Incorrect JSON value type|Missing block label", "",
-			`in JSON, the kind and the name of a block are keys: {"key_provider": {"pbkdf2": {"main": {"iterations": 600000}}}}`},
+			`the kind or the name of the block is missing; write the block like {"key_provider": {"pbkdf2": {"main": {"iterations": 600000}}}}`},
 		{"Duplicate ", "", "this name is there twice; remove one of the two"},
 	}
 }
@@ -144,13 +144,13 @@ func mistake(diags hcl.Diagnostics, text []byte, form string) error {
 	switch {
 	case first.Summary == "Unterminated template string" && !bytes.Contains(text, []byte("<<")):
 		// The position of this error is the end of the text.
-		what = `a string is not closed; add the quotation mark (") that ends it`
+		what = `a string is not closed; add the closing quotation mark (")`
 	case !found:
-		what = "the syntax is wrong here: " + form
+		what = "the syntax is wrong here; " + form
 	case form == formOfValues && strings.Contains(strings.ToLower(first.Summary), "block"):
-		what = form
+		what = "this is not an argument; " + form
 	case what == "":
-		what = "neither an argument nor a block begins here: " + form
+		what = "neither an argument nor a block begins here; " + form
 	}
 	var pos attr.Pos
 	if at := first.Subject; at != nil {
@@ -172,22 +172,22 @@ func inLine(what string, isOpen bool, line, at []byte) string {
 	const marks = 3 // one at each end of a text, and one inside
 	switch {
 	case bytes.Contains(line, []byte("${{")):
-		return "${{ secrets.NAME }} is an expression of a pipeline, and nothing was put in its place: only a workflow file fills " +
-			"it in: set the variable there"
+		return "${{ secrets.NAME }} was not replaced, because it works only in a workflow file; set a variable in the workflow " +
+			"file, and use the variable here"
 	case bytes.HasPrefix(bytes.TrimSpace(line), []byte("```")):
-		return "the lines with ``` are marks of Markdown; remove them"
+		return "the lines with ``` are Markdown; remove them"
 	case noValue.Match(line):
-		return "there is no value behind the =; is a variable empty?"
+		return "there is no value after the =; check whether a variable is empty"
 	case isOpen && bytes.Count(line, []byte("${")) > bytes.Count(line, []byte("}")):
 		return dollarBrace
 	case isOpen && bytes.Count(line, []byte(`"`)) >= marks:
-		return what + `; a quotation mark inside a text is written \", and jsonencode(…) writes any text`
+		return what + `. Write a quotation mark inside a string as \", or use jsonencode(…)`
 	case bytes.HasPrefix(at, []byte("$")):
-		return "a dollar sign is only used inside quotation marks; the value of a variable is var.NAME, without one"
+		return "a dollar sign is not allowed outside quotation marks; write the value of a variable as var.NAME"
 	case bytes.HasPrefix(at, []byte("/*")):
-		return "a comment begins with /* here, and has no */ that ends it; add it"
+		return "the comment that begins here with /* is not closed; add */"
 	case bytes.HasPrefix(at, []byte("//")), bytes.HasPrefix(at, []byte("#")):
-		return "JSON has no comments; remove this one"
+		return "JSON does not allow comments; remove this comment"
 	}
 	return what
 }
@@ -225,7 +225,7 @@ func failed(diags hcl.Diagnostics) error {
 // noFunction returns the error for an unknown function. It repeats the name only if OpenTofu has
 // such a function, because any other name may be a secret without quotes.
 func noFunction(name string) error {
-	const instead = "; pass the value in a variable, such as var.NAME"
+	const instead = "; pass the value in a variable like var.NAME"
 	if _, ofFile := ofFiles("")[name]; ofFile || strings.Contains(elsewhere, " "+name+" ") {
 		return fmt.Errorf("the function %s cannot be used here%s", name, instead)
 	}
@@ -236,44 +236,44 @@ func noFunction(name string) error {
 func ofCall(function, summary string) string {
 	switch {
 	case strings.HasPrefix(summary, "Not enough "):
-		return "an argument is missing"
+		return "an argument is missing; add it"
 	case strings.HasPrefix(summary, "Too many "):
-		return "it has too many arguments; remove the last one"
+		return "too many arguments are given; remove the last one"
 	}
 	switch function {
 	case "jsondecode":
-		return "its argument is not JSON" + orItself
+		return "the argument is not JSON" + orItself
 	case "regex":
-		return "nothing fits the pattern, or the pattern is wrong"
+		return "the text does not match the pattern, or the pattern is wrong; check both"
 	case "parseint", "tonumber":
-		return "its argument is not a number"
+		return "the argument is not a number"
 	case "tobool":
-		return "its argument is neither true nor false"
+		return "the argument is neither true nor false"
 	case "format", "formatlist":
-		return "its arguments do not fit the format"
+		return "the arguments do not match the format; check both"
 	}
-	return "one of its arguments has the wrong type, such as a string where a list is expected, or is out of range"
+	return "an argument has the wrong type or is out of range; check the arguments"
 }
 
-const orItself = "; remove the function call if the argument is the value itself, such as a passphrase"
+const orItself = "; remove the function call if the argument is the value itself"
 
 // ofValue returns a message that replaces the summary of an HCL error in ops.go or expression*.go.
 func ofValue(summary string) string {
 	switch summary {
 	case "Invalid operand", "Operation failed":
-		return `numbers are required here; to join strings, use a template such as "${var.a}-${var.b}"`
+		return `an operand is not a number; to join strings, write "${var.a}-${var.b}"`
 	case "Unsupported attribute":
-		return "the value has no part of this name; the whole value of a variable is var.NAME"
+		return "the value has no attribute of this name; write var.NAME for the whole value"
 	case "Invalid index", "Missing map element":
-		return "there is no such element in the value, or the value is a text, which has none"
+		return "the value has no such element, or it is a string; check the index"
 	case "Attempt to index null value", "Attempt to get attribute from null value", "Splat of null value", "Iteration over null value":
-		return "the value is null, which has no parts"
+		return "the value is null, so it has no elements; check whether the variable is set"
 	case "Invalid template interpolation value":
-		return "a value between ${ and } is null, or neither a text nor a number"
+		return "a value between ${ and } is null, or it is neither a string nor a number"
 	case "Null condition", "Incorrect condition type":
-		return "a condition is true or false"
+		return "the condition is neither true nor false"
 	case "Inconsistent conditional result types":
-		return "the two values of a condition have different types"
+		return "the two values of the condition have different types; use values of one type"
 	}
-	return "the value of this expression cannot be found (" + syntax.LowerFirst(summary) + ")"
+	return "this expression cannot be evaluated (" + syntax.LowerFirst(summary) + ")"
 }

@@ -60,9 +60,9 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 	switch {
 	case !s.Value.IsNull():
 		if v.attrs[a.Name], err = convert.Convert(s.Value, a.Type); err != nil {
-			text := friendly(a.Type) + " is required"
+			text := "the value must be " + friendly(a.Type)
 			if a.Type.IsListType() && s.Value.Type() == cty.String {
-				text += ", in square brackets"
+				text += " in square brackets"
 			}
 			return v.Errorf(a.Name, "%s", text)
 		}
@@ -82,7 +82,7 @@ func (v *values) set(a attr.Attr, s Setting, g groups) (err error) {
 func misfit(a attr.Attr, v cty.Value, variable string) error {
 	err := unfit(a, v, variable)
 	if err != nil && a.Secrecy == attr.Public && slices.ContainsFunc(textsIn(v), recognize.IsDocument) {
-		return fmt.Errorf("%w; the value is the content of a file", err)
+		return fmt.Errorf("%w. The value is the content of a file", err)
 	}
 	return err
 }
@@ -96,6 +96,9 @@ func unfit(a attr.Attr, v cty.Value, variable string) error {
 	}
 	return attr.Between(math.MinInt64, math.MaxInt64).Wrong(v)
 }
+
+// alone is the error for one of two attributes that require each other.
+const alone = "the argument %s has no value, but the argument %s has one; set both, or neither"
 
 // checkCompany returns errors for attributes that must not be set together, or must not be set
 // alone.
@@ -115,20 +118,19 @@ func (v *values) checkCompany(attrs []attr.Attr, settings map[string]Setting) (e
 		}
 		some := slices.Concat([]string{a.Name}, a.Excludes)
 		if last := len(some) - 1; a.Required && last > 0 && !v.resolver.OnlyEnvironment && !slices.ContainsFunc(some, has) {
-			errs = append(errs, v.Errorf("", "one of %s and %s is required, but none has a value; check whether a variable is "+
-				"empty",
-				strings.Join(some[:last], ", "), some[last]))
+			errs = append(errs, v.Errorf("", "the arguments %s and %s have no value; set one of them, or check whether a variable "+
+				"is empty", strings.Join(some[:last], ", "), some[last]))
 		}
 		other, _ := attr.Table{Attrs: attrs}.Attr(a.RequiredWith)
 		isMutual := other.RequiredWith == a.Name
 		switch {
 		case other.Name == "" || has(other.Name) || !isSet && !(isMutual && has(a.Name)):
 		case !isMutual:
-			errs = append(errs, v.Errorf(other.Name, "this argument is required together with %s", a.Name))
+			errs = append(errs, v.Errorf(other.Name, "this argument is required, because the argument %s is set", a.Name))
 		case v.variables[a.Name] != "": // the error names the variable
-			errs = append(errs, v.Errorf(a.Name, "%s and %s are required together", other.Name, a.Name))
+			errs = append(errs, v.Errorf(a.Name, alone, other.Name, a.Name))
 		default:
-			errs = append(errs, v.Errorf(other.Name, "%s and %s are required together", other.Name, a.Name))
+			errs = append(errs, v.Errorf(other.Name, alone, other.Name, a.Name))
 		}
 	}
 	return errs
@@ -183,7 +185,7 @@ func (v *values) setBlock(a attr.Attr, s Setting) (err error) {
 
 func (v *values) decodeBlock(a attr.Attr, s Setting) error {
 	if !s.Value.Type().IsObjectType() && !s.Value.Type().IsMapType() {
-		return v.Errorf(a.Name, "a block is required")
+		return v.Errorf(a.Name, "the value must be a block")
 	}
 	settings := map[string]Setting{}
 	written := s.Value.AsValueMap()
@@ -210,19 +212,19 @@ func didYouMean(name string, attrs []attr.Attr) string {
 	return syntax.Configured(name, names)
 }
 
-// briefly returns the first sentence of doc, for the end of an error message.
+// briefly returns the first sentence of doc, for the end of an error message about a missing value.
 func briefly(doc string) string {
 	if doc == "" {
 		return ""
 	}
-	return ": " + syntax.LowerFirst(syntax.FirstSentence(doc))
+	return ". It is " + syntax.LowerFirst(syntax.FirstSentence(doc))
 }
 
 func orEnv(env []string) string {
 	if len(env) == 0 {
 		return ""
 	}
-	return " (or the environment variable " + strings.Join(env, ", ") + ")"
+	return " (or the environment variable " + strings.Join(env, " or ") + ")"
 }
 
 func friendly(t cty.Type) string {

@@ -69,7 +69,7 @@ func UnknownKind(address, what, kind string, pos attr.Pos, tables []attr.Table) 
 			meant = fmt.Sprintf(". Did you mean %q?", t.Name)
 		}
 	}
-	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; there are: %s%s",
+	return &attr.Error{Address: address, Pos: pos, Err: fmt.Errorf("there is no %s of type %q here; choose one of: %s%s",
 		strings.ReplaceAll(what, "_", " "), kind, strings.Join(names, ", "), cmp.Or(meant, syntax.Suggest(kind, names)))}
 }
 

@@ -18,9 +18,9 @@ import (
 func checkOf(a attr.Attr, variable string) attr.Check {
 	switch {
 	case isWord(a):
-		return attr.Text(func(text string) error { return odd(recognize.Text(text, recognize.Word).Said(variable), "") })
+		return attr.Text(func(text string) error { return odd(recognize.Text(text, recognize.Word).Said(variable)) })
 	case a.Form == attr.Name, a.Form == attr.Path:
-		return attr.Text(func(text string) error { return odd(notInURL(text, a.Form == attr.Path), briefly(a.Doc)) })
+		return attr.Text(func(text string) error { return odd(notInURL(text, a.Form == attr.Path)) })
 	case a.Form == attr.Version:
 		return attr.Is(func(text string) bool { return text != "" },
 			"an empty string is not a version; remove this argument to read the current version")
@@ -33,7 +33,8 @@ func checkOf(a attr.Attr, variable string) attr.Check {
 func addressOf(a attr.Attr) attr.Check {
 	switch a.Form {
 	case attr.KeyProvider:
-		return attr.Is(syntax.IsKeyProviderAddress, "the address of a key provider is required, such as key_provider.pbkdf2.main")
+		return attr.Is(syntax.IsKeyProviderAddress, "this is not the address of a key provider; write an address like "+
+			"key_provider.pbkdf2.main")
 	case attr.Method:
 		return attr.Is(syntax.IsMethod, syntax.ErrMethodRequired.Error())
 	}
@@ -63,13 +64,12 @@ func (g Given) oddity(text string) (what string, sure recognize.Certainty) {
 	return recognize.Text(text, recognize.Value).Said(g.Variable), recognize.Perhaps
 }
 
-// odd returns the error for an oddity of a text, with more at its end. It returns nil if there is
-// no oddity.
-func odd(what, more string) error {
+// odd returns the error for an oddity of a text, or nil if there is no oddity.
+func odd(what string) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("it %w", fault.Odd(what+more))
+	return fmt.Errorf("the value %w", fault.Odd(what))
 }
 
 // notInURL says why text cannot be one segment of a URL path or, if several is true, one or more
@@ -79,13 +79,13 @@ func notInURL(text string, several bool) string {
 	moves := func(segment string) bool { return segment == "" || segment == "." || segment == ".." }
 	switch {
 	case text == "":
-		return "becomes part of a URL, so it must not be empty"
+		return "is empty, but it becomes part of a URL; check whether a variable is empty"
 	case !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, unicode.IsControl):
-		return "becomes part of a URL, so it must not contain backslashes or control characters"
+		return "has a backslash or a control character, but it becomes part of a URL; remove that character"
 	case !several && strings.Contains(text, "/"):
-		return "must be a single name without a slash"
+		return "has a slash, but it must be a single name; remove the slash"
 	case slices.ContainsFunc(strings.Split(strings.Trim(text, "/"), "/"), moves):
-		return `becomes part of a URL, so no part between its slashes may be ".", ".." or empty`
+		return `becomes part of a URL, but one part between its slashes is ".", ".." or empty; correct that part`
 	}
 	return ""
 }

@@ -41,7 +41,7 @@ type Oddity struct {
 
 // Suspect converts an oddity to a fact that accompanies errors.
 func (o Oddity) Suspect() fault.Suspect {
-	setting := o.Attr
+	setting := "the argument " + o.Attr
 	switch {
 	case o.Variable != "":
 		setting = "the environment variable " + o.Variable
@@ -65,7 +65,7 @@ func Oddities(v attr.Values) (all []Oddity) {
 			add(g.oddity(text))
 		}
 		if g.Replaces && g.FromEnvironment {
-			add("comes from TF_ENCRYPTION, which overrides the other settings; unset TF_ENCRYPTION if it is for another file",
+			add("comes from TF_ENCRYPTION and overrides the other settings; unset TF_ENCRYPTION if it is for another file",
 				recognize.Surely)
 		}
 	}

@@ -362,17 +362,17 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 // secret w is set. The parameter what describes the setting.
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
-		return fmt.Errorf("%s cannot be used together with a secret from the configuration, which var.* may contain. Set %s in the "+
+		return fmt.Errorf("%s cannot be used, because var.* may contain a secret from the configuration. Set the argument %s in the "+
 			"configuration as well, or without var.*", what, attribute)
 	}
 	where := w.Path
 	if w.Pos != (attr.Pos{}) {
 		where += fmt.Sprintf(" (%s)", w.Pos)
 	}
-	variables := ""
+	comes, variables := "comes", ""
 	if w.UsesVariables {
-		variables = " and without var.*"
+		comes, variables = "may come", " and without var.*"
 	}
-	return fmt.Errorf("%s cannot be used together with a secret from the configuration: %s. Set %s in the configuration as well, or "+
-		"set both in the environment%s", what, where, attribute, variables)
+	return fmt.Errorf("%s cannot be used, because the secret in %s %s from the configuration. Set the argument %s in the configuration "+
+		"as well, or set both in the environment%s", what, where, comes, attribute, variables)
 }

@@ -98,7 +98,7 @@ func (v *values) Bytes(name string) ([]byte, error) {
 	}
 	b, ok := syntax.Bytes(v.get(name))
 	if !ok {
-		return nil, v.Errorf(name, "a list of numbers from 0 to 255 is required")
+		return nil, v.Errorf(name, "the value must be a list of numbers from 0 to 255")
 	}
 	return b, nil
 }

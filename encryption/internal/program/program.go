@@ -75,7 +75,7 @@ var (
 func New(v attr.Values, attribute, magic string) (Command, error) {
 	c := Command{Argv: v.Strings(attribute), Magic: magic, World: world.For(v.Environment(), false)}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return c, v.Errorf(attribute, "a program is required as the first element")
+		return c, v.Errorf(attribute, "the first element is empty; set it to the name or the path of a program")
 	}
 	return c, nil
 }
@@ -149,11 +149,11 @@ func (c Command) Talk(ctx context.Context, d Dialog) error {
 	case exited:
 		err = fmt.Errorf("%w: %v", ErrFailed, exit.ProcessState)
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("%s could not be run: it is not executable on this system; if it is a script, begin it with a line such "+
-			"as #!/bin/sh", c.name())
+		return fmt.Errorf("%s could not be run: it is not executable on this system; begin a script with a line like "+
+			"#!/bin/sh", c.name())
 	case errors.Is(err, fs.ErrNotExist): // the interpreter in the first line of a script does not exist
-		return fmt.Errorf("%s could not be run: the program in its first line does not exist; check that the line does not end "+
-			"with a carriage return, as in Windows files", c.name())
+		return fmt.Errorf("%s could not be run: the program in its first line does not exist; correct the line, or remove "+
+			"the carriage return at its end", c.name())
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		// ErrWaitDelay means that a process that the program started, such as an agent, still holds
 		// the pipe.
@@ -285,16 +285,16 @@ func (q *question) End() error {
 	case err == nil:
 		return nil
 	case corrupt:
-		return fmt.Errorf("%w: the keys and data after its header must be in standard base64", ErrProtocol)
+		return fmt.Errorf("%w: the keys or the data after its header are not in standard base64", ErrProtocol)
 	case len(bytes.TrimSpace(q.body)) == 0:
-		return fmt.Errorf("%w: nothing follows its header, but a JSON document is required", ErrProtocol)
+		return fmt.Errorf("%w: nothing follows its header; print a JSON document after the header", ErrProtocol)
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return fmt.Errorf("%w: the JSON after its header has an unknown field; use the fields of OpenTofu's protocol, such as keys "+
-			"with encryption_key and decryption_key", ErrProtocol)
+		return fmt.Errorf("%w: the JSON after its header has an unknown field; use only the fields of OpenTofu's protocol",
+			ErrProtocol)
 	case broken:
 		return fmt.Errorf("%w: the text after its header is not JSON; write all other output to standard error", ErrProtocol)
 	}
-	return fmt.Errorf("%w: the text after its header is not the required JSON document, with keys and data in base64", ErrProtocol)
+	return fmt.Errorf("%w: the JSON after its header is not the document of OpenTofu's protocol", ErrProtocol)
 }
 
 // Clean returns stderr without secrets and without long words of the answer. A shell script with
@@ -328,7 +328,7 @@ func (t *tail) Write(p []byte) (int, error) {
 // secrets.
 func (t *tail) excerpt(d Dialog) string {
 	if said := outside.End(string(withoutUsage(d.Clean(t.kept))), maxShown); said != "" {
-		return "; it said: " + said
+		return ". The program said: " + said
 	}
 	return ""
 }

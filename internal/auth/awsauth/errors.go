@@ -47,7 +47,7 @@ func CommonReason(code string) string {
 			Text: "too many requests, even after retries; try again later, or raise max_retries"},
 		{Code: "UnrecognizedClientException InvalidClientTokenId InvalidAccessKeyId InvalidSignatureException SignatureDoesNotMatch " +
 			"MissingAuthenticationToken MissingAuthenticationTokenException IncompleteSignature AuthFailure NotAuthorized",
-			Text: "the credentials are not valid; check them, the region and the clock"},
+			Text: "the credentials are not valid; check the credentials, the region and the clock"},
 		{Code: "ExpiredTokenException ExpiredToken RequestExpired", Text: "the credentials have expired; log in again, or set new " +
 			"credentials"},
 		{Code: "AccessDenied AccessDeniedException", Text: "access is denied"},
@@ -59,10 +59,10 @@ func CommonReason(code string) string {
 func (s Settings) explainSettings(err error) error {
 	text := "the AWS settings in the environment or in the shared files are invalid" + s.inProfile()
 	if missing, ok := errors.AsType[awsconfig.SharedConfigProfileNotExistError](err); ok {
-		text = fmt.Sprintf("the shared AWS files have no profile %q%s; %s", missing.Profile, s.namedBy(), s.checkFiles())
+		text = fmt.Sprintf("the shared AWS files have no profile %q%s%s", missing.Profile, s.namedBy(), s.checkFiles())
 	} else if broken, ok := errors.AsType[awsconfig.SharedConfigLoadError](err); ok {
-		text = strings.TrimSpace("a shared AWS file cannot be read; check shared_config_files and shared_credentials_files " +
-			keyfile.Shown(broken.Filename))
+		name := cmp.Or(keyfile.Shown(broken.Filename), "(its name may be a secret)")
+		text = "the shared AWS file " + name + " cannot be read; check shared_config_files and shared_credentials_files"
 	}
 	return Failure(text, err)
 }
@@ -74,7 +74,7 @@ func (s Settings) inProfile() string {
 	if profile = cmp.Or(s.profile, profile); profile == "" {
 		return ""
 	}
-	return fmt.Sprintf("; check with aws configure list --profile %[1]q whether the profile has an access key without its secret", profile)
+	return fmt.Sprintf("; run aws configure list --profile %q to check whether the profile has an access key without its secret", profile)
 }
 
 // namedBy returns a clause about the environment variable that selects the profile, or an empty string if
@@ -82,7 +82,7 @@ func (s Settings) inProfile() string {
 func (s Settings) namedBy() string {
 	for _, name := range []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE"} {
 		if _, set := s.values.Environment().Get(name); set && s.profile == "" {
-			return ", which " + name + " names"
+			return " (from " + name + ")"
 		}
 	}
 	return ""
@@ -95,11 +95,11 @@ func (s Settings) checkFiles() string {
 	isMissing := func(path string) bool { return !recognize.Exists(path) && !slices.Contains(defaults, path) }
 	switch {
 	case slices.ContainsFunc(s.credentialsFiles, isMissing):
-		return "shared_credentials_files names a file that does not exist; check the path and the profile"
+		return ", and shared_credentials_files names a missing file; check the path and the profile"
 	case slices.ContainsFunc(s.configFiles, isMissing):
-		return "shared_config_files names a file that does not exist; check the path and the profile"
+		return ", and shared_config_files names a missing file; check the path and the profile"
 	}
-	return "check its name with aws configure list-profiles"
+	return "; check the profile name with aws configure list-profiles"
 }
 
 // noInstance explains why there are no credentials after the EC2 metadata service, which the SDK asks last,
@@ -109,14 +109,14 @@ func (s Settings) noInstance(err error) string {
 	case missing != "":
 		return fmt.Sprintf("the environment variable %s is set, but %s is not; set both variables", set, missing)
 	case s.has("AWS_ROLE_ARN") && !s.has("AWS_WEB_IDENTITY_TOKEN_FILE"):
-		return "the environment variable AWS_ROLE_ARN is set, but AWS_WEB_IDENTITY_TOKEN_FILE is not; to assume a role with other " +
-			"credentials, set assume_role"
+		return "the environment variable AWS_ROLE_ARN is set, but AWS_WEB_IDENTITY_TOKEN_FILE is not; set it, or set assume_role to assume a " +
+			"role with other credentials"
 	case s.imds == imds.ClientDisabled:
 		return "nothing is configured, and skip_metadata_api_check disables the EC2 metadata service"
 	case strings.Contains(err.Error(), "access disabled"):
 		return "nothing is configured, and AWS_EC2_METADATA_DISABLED disables the EC2 metadata service"
 	}
-	return "nothing is configured, and the EC2 metadata service, which exists only on EC2, returns no credentials: " + NoAnswer(err)
+	return "nothing is configured, and the EC2 metadata service returns no credentials: " + NoAnswer(err)
 }
 
 func (s Settings) has(variable string) bool {
@@ -142,6 +142,14 @@ func (s Settings) halfKey() (missing, set string) {
 // explainSTS translates an error from getting credentials. The result is final, because another key provider
 // would not help.
 func (s Settings) explainSTS(what string, err error) error {
+	switch {
+	case s.role != nil:
+		what += fmt.Sprintf(" (role %s)", s.role.RoleARN)
+	case s.web != nil:
+		what += fmt.Sprintf(" (role %s)", s.web.role.RoleARN)
+	case s.profile != "":
+		what += fmt.Sprintf(" (profile %q)", s.profile)
+	}
 	op, isOp := errors.AsType[*smithy.OperationError](err)
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	instance := isOp && op.ServiceID == imds.ServiceID && !stopped
@@ -154,7 +162,7 @@ func (s Settings) explainSTS(what string, err error) error {
 	case instance:
 		what += ": " + s.noInstance(err)
 	case isAPI && !stopped:
-		what += fmt.Sprintf(": %s (%s)", cmp.Or(CommonReason(api.ErrorCode()), "the request failed"), Code(api.ErrorCode()))
+		what += ": " + answers.Coded(cmp.Or(CommonReason(api.ErrorCode()), "the request failed"), Code(api.ErrorCode()))
 	case isFile && !stopped:
 		what += ": " + file.Error()
 	case s.missingFile() != "" && !stopped:
@@ -167,14 +175,8 @@ func (s Settings) explainSTS(what string, err error) error {
 	default:
 		what += ": " + NoAnswer(err)
 	}
-	if s.role != nil {
-		what += fmt.Sprintf("; the role to assume is %s", s.role.RoleARN)
-	} else if s.web != nil {
-		what += fmt.Sprintf("; the role to assume is %s", s.web.role.RoleARN)
-	} else if s.profile != "" {
-		what += fmt.Sprintf("; the profile is %q", s.profile)
-	} else if s.values.String("access_key") == "" && !isAPI {
-		what += "; set access_key and secret_key, a profile or a role, or set the environment variables of the AWS CLI"
+	if s.role == nil && s.web == nil && s.profile == "" && s.values.String("access_key") == "" && !isAPI {
+		what += ". Set access_key and secret_key, a profile or a role, or set the environment variables of the AWS CLI"
 	}
 	return Failure(what, err)
 }
@@ -187,7 +189,7 @@ var signedOut = lazyregexp.New(`SSO (token|session)\b`)
 func (s Settings) missingFile() string {
 	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
 		if path, _ := s.values.Environment().Get(name); path != "" && !recognize.Exists(path) {
-			return fmt.Sprintf("the environment variable %s names a file that does not exist", name)
+			return fmt.Sprintf("the environment variable %s names a missing file; correct the path", name)
 		}
 	}
 	return ""
@@ -201,7 +203,7 @@ func NoAnswer(err error) string {
 	}
 	reason := netfail.Reason(err, "set custom_ca_bundle")
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		reason += "; the host name comes from the region or from an endpoint setting"
+		reason += ". The host name comes from the region or from an endpoint setting"
 	}
 	return reason
 }

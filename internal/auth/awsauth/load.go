@@ -229,8 +229,8 @@ func (s Settings) httpClient() (*awshttp.BuildableClient, error) {
 		}
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("custom_ca_bundle: %s contains no certificate in PEM format; give the certificates of the "+
-				"trusted authorities", path)
+			return nil, fmt.Errorf("custom_ca_bundle: %s contains no certificate in PEM format; give a file with the "+
+				"certificates of the trusted authorities", path)
 		}
 	}
 	proxies := httpproxy.Config{HTTPProxy: s.httpProxy, HTTPSProxy: s.httpsProxy, NoProxy: s.noProxy}
@@ -339,10 +339,11 @@ func (s Settings) checkAccount(ctx context.Context, cfg aws.Config) error {
 	account := aws.ToString(answer.Account)
 	switch {
 	case len(allowed) > 0 && !slices.Contains(allowed, account):
-		return fmt.Errorf("the AWS credentials are for the account %q, which allowed_account_ids does not list", account)
+		return fmt.Errorf("the account %q of the AWS credentials is not in allowed_account_ids; use credentials of another account, or add "+
+			"this account", account)
 	case slices.Contains(forbidden, account):
-		return fmt.Errorf("the AWS credentials are for the account %q, which forbidden_account_ids lists; use credentials of "+
-			"another account", account)
+		return fmt.Errorf("the account %q of the AWS credentials is in forbidden_account_ids; use credentials of another "+
+			"account", account)
 	}
 	return nil
 }

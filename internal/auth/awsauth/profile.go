@@ -124,7 +124,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 		cfg.Credentials = s.instance(cfg)
 	case p.CredentialSource != "":
 		return nil, fmt.Errorf("the profile %q takes its credentials from the environment (credential_source), but the environment "+
-			"must not be used", p.Profile)
+			"must not be used; use access keys or a role", p.Profile)
 	case p.WebIdentityTokenFile != "":
 		if p.RoleARN == "" {
 			return nil, fmt.Errorf("the profile %q has a web_identity_token_file but no role_arn; set role_arn", p.Profile)
@@ -134,7 +134,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 		}
 		return aws.NewCredentialsCache(s.webProvider(cfg, web)), nil
 	case usesBrowser(p):
-		return nil, fmt.Errorf("the profile %q signs in with a browser session, which requires the environment, but the "+
+		return nil, fmt.Errorf("the profile %q needs the environment to sign in with a browser session, but the "+
 			"environment must not be used; use access keys, a role or a credential_process", p.Profile)
 	case p.CredentialProcess != "" && s.command != nil:
 		return nil, fmt.Errorf("credential_process of the profile %q: %w", p.Profile, s.command)
@@ -154,7 +154,7 @@ func (s Settings) profileCredentials(cfg aws.Config, p awsconfig.SharedConfig) (
 
 func (s Settings) profileRole(cfg aws.Config, p awsconfig.SharedConfig) (aws.CredentialsProvider, error) {
 	if p.MFASerial != "" {
-		return nil, fmt.Errorf("the role of the profile %q requires a code from an MFA device (mfa_serial), which cannot be "+
+		return nil, fmt.Errorf("the role of the profile %q requires a code from an MFA device (mfa_serial), but the code cannot be "+
 			"entered here; use session credentials", p.Profile)
 	}
 	cfg.Credentials = aws.NewCredentialsCache(cfg.Credentials)

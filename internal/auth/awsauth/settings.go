@@ -128,7 +128,7 @@ var keyID = lazyregexp.New(`^A[KS]IA[A-Z0-9]{12,}$`)
 
 func (s *Settings) parseCredentials(v attr.Values) error {
 	if id := v.String("access_key"); keyID.MatchString(id) && strings.HasPrefix(id, "ASIA") && !v.Has("token") {
-		return v.Errorf("access_key", "a key ID that begins with ASIA is temporary; set token to its session token")
+		return v.Errorf("access_key", "the key ID begins with ASIA, so the key is temporary; set the argument token to its session token")
 	}
 	if block, ok := v.Block("assume_role"); ok {
 		s.role = parseRole(block)
@@ -141,8 +141,8 @@ func (s *Settings) parseCredentials(v attr.Values) error {
 		s.web = &webIdentity{role: parseRole(block), token: block.String("web_identity_token"),
 			tokenFile: block.String("web_identity_token_file"), from: block.Variable("web_identity_token_file")}
 		if s.web.token == "" && s.web.tokenFile == "" {
-			return block.Errorf("", "web_identity_token or web_identity_token_file is required (or the environment "+
-				"variable AWS_WEB_IDENTITY_TOKEN, AWS_WEB_IDENTITY_TOKEN_FILE)")
+			return block.Errorf("", "web_identity_token and web_identity_token_file have no value; set one of them, or the environment "+
+				"variable AWS_WEB_IDENTITY_TOKEN or AWS_WEB_IDENTITY_TOKEN_FILE")
 		}
 	}
 	return nil
@@ -175,7 +175,7 @@ func (s *Settings) FillProxies(v attr.Values, lookup attr.LookupEnv) error {
 	fill := func(to *string, names ...string) error {
 		*to, _ = lookup.Get(names...)
 		if !isProxy(*to) {
-			return fmt.Errorf("the environment variable %s must be a URL such as http://proxy.example.com:3128", names[0])
+			return fmt.Errorf("the environment variable %s is not the URL of a proxy; write a URL like http://proxy.example.com:3128", names[0])
 		}
 		return nil
 	}

@@ -28,9 +28,9 @@ var commercial = lazyregexp.New(`^(us|eu|ap|sa|ca|me|af|il|mx)-\w+-\d+$`)
 
 // Error messages for invalid values.
 const (
-	pathRequired  = "the path of a file is required, but this is the content of a file; write it to a file, and give the path"
-	roleRequired  = "the ARN of a role is required, such as arn:aws:iam::123456789012:role/reader"
-	proxyRequired = "this must be a URL such as http://proxy.example.com:3128"
+	pathRequired  = "this is the content of a file, not its path; write the content to a file, and give the path"
+	roleRequired  = "this is not the ARN of a role; set an ARN like arn:aws:iam::123456789012:role/reader"
+	proxyRequired = "this is not the URL of a proxy; write a URL like http://proxy.example.com:3128"
 )
 
 // CredentialAttrs returns the attributes for credentials. Their documentation mentions the service.
@@ -91,7 +91,7 @@ func CredentialAttrs(service string) []attr.Attr {
 		{Name: "skip_metadata_api_check", Type: cty.Bool, Doc: "Whether to leave the metadata service of EC2 " +
 			"alone. Defaults to what `AWS_EC2_METADATA_DISABLED` says."},
 		{Name: "ec2_metadata_service_endpoint", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT"},
-			Check:    attr.Is(recognize.IsHTTP, "an http or https address is required"),
+			Check:    attr.Is(recognize.IsHTTP, "this is not an http or https address"),
 			Harmless: metadataHarmless, Doc: "The URL of the metadata service of EC2."},
 		{Name: "ec2_metadata_service_endpoint_mode", Type: cty.String, Env: []string{"AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"},
 			Check:    attr.OneOf("IPv4", "IPv6"),
@@ -103,12 +103,12 @@ func CredentialAttrs(service string) []attr.Attr {
 // share.
 func roleAttrs(first ...attr.Attr) []attr.Attr {
 	return append(first,
-		attr.Attr{Name: "duration", Type: cty.String, Check: attr.Is(isSession, "a duration from 15m to 12h is required"),
+		attr.Attr{Name: "duration", Type: cty.String, Check: attr.Is(isSession, "the value must be a duration from 15m to 12h"),
 			Doc: "How long the session lasts, from `15m` to `12h`. " +
 				"Defaults to `15m`, with a web identity to an hour."},
 		attr.Attr{Name: "policy", Type: cty.String, Doc: "A policy in JSON that narrows the session further."},
 		attr.Attr{Name: "policy_arns", Type: cty.List(cty.String),
-			Check: attr.Is(isPolicy, "ARNs of IAM policies are required, such as arn:aws:iam::aws:policy/ReadOnlyAccess"),
+			Check: attr.Is(isPolicy, "an element is not the ARN of an IAM policy; write ARNs like arn:aws:iam::aws:policy/ReadOnlyAccess"),
 			Doc:   "ARNs of policies that narrow the session further."},
 	)
 }

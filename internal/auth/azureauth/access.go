@@ -61,7 +61,7 @@ func (a Access) Open(ctx context.Context) (azcore.TokenCredential, error) {
 	if half := a.half(); half != "" {
 		return nil, errors.New(half)
 	}
-	return nil, fault.Known(errors.New("no way to authenticate is configured; set tenant_id and client_id with client_secret or "+
+	return nil, fault.Known(errors.New("no way to sign in to Azure is configured; set tenant_id and client_id with client_secret or "+
 		"client_certificate, or set use_oidc, use_msi, use_aks_workload_identity or use_cli"), fault.NoCredentials{})
 }
 
@@ -90,11 +90,9 @@ func (a Access) half() string {
 		switch {
 		case a.values.String(name) == "":
 		case !a.hasOneOf("tenant_id"):
-			return "in the Azure credentials (arguments, or ARM_… in the environment), " + name + " is set, but tenant_id is not; " +
-				"add tenant_id and client_id"
+			return name + " is set, but tenant_id is not; set tenant_id and client_id, either as arguments or as ARM_… variables"
 		case !a.hasOneOf("client_id", "client_id_file_path"):
-			return "in the Azure credentials (arguments, or ARM_… in the environment), " + name + " is set, but client_id is not; " +
-				"add client_id and tenant_id"
+			return name + " is set, but client_id is not; set client_id and tenant_id, either as arguments or as ARM_… variables"
 		}
 	}
 	return ""
@@ -157,12 +155,12 @@ func (a Access) withSecret(tenant, id string) (azcore.TokenCredential, error) {
 
 func (a Access) withOIDC(tenant, id string) (azcore.TokenCredential, error) {
 	if !a.principal() {
-		return nil, errors.New("use_oidc needs tenant_id and client_id")
+		return nil, errors.New("use_oidc is set, but tenant_id or client_id is not; set both")
 	}
 	direct := a.Pipeline == "" && a.hasOneOf("oidc_token", "oidc_token_file_path")
 	if !direct && !(a.hasOneOf("oidc_request_url") && a.hasOneOf("oidc_request_token")) {
-		return nil, errors.New("use_oidc needs oidc_token, oidc_token_file_path, or oidc_request_url with oidc_request_token; " +
-			"ado_service_connection_id also needs the last two (in Azure Pipelines, SYSTEM_OIDCREQUESTURI and SYSTEM_ACCESSTOKEN)")
+		return nil, errors.New("use_oidc is set, but no token is; set oidc_token, oidc_token_file_path, or both oidc_request_url and " +
+			"oidc_request_token. With ado_service_connection_id, set SYSTEM_OIDCREQUESTURI and SYSTEM_ACCESSTOKEN")
 	}
 	assertion := func(ctx context.Context) (string, error) {
 		if direct {
@@ -195,14 +193,14 @@ func (a Access) withManagedIdentity() (azcore.TokenCredential, error) {
 func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 	if !a.world.ReadsEnvironment() {
 		return nil, errors.New("use_aks_workload_identity needs environment variables, but the environment must not be used; set " +
-			"use_oidc instead, with tenant_id, client_id and oidc_token_file_path")
+			"use_oidc with tenant_id, client_id and oidc_token_file_path")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: a.ClientOptions(), DisableInstanceDiscovery: a.hasOneOf("metadata_host"),
 	})
 	if err != nil {
 		return nil, errors.New("use_aks_workload_identity needs the environment variables AZURE_CLIENT_ID, " +
-			"AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as AKS sets them")
+			"AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE; check the workload identity of the pod")
 	}
 	return c, nil
 }
@@ -210,7 +208,7 @@ func (a Access) withWorkloadIdentity() (azcore.TokenCredential, error) {
 // credential returns c. It replaces errors from the SDK, because they may quote settings.
 func credential[T azcore.TokenCredential](c T, err error) (azcore.TokenCredential, error) {
 	if err != nil {
-		return nil, errors.New("the settings for signing in to Azure cannot be used; check tenant_id, client_id and the cloud")
+		return nil, errors.New("the settings for signing in to Azure are not valid; check tenant_id, client_id and the cloud")
 	}
 	return c, nil
 }
@@ -228,9 +226,9 @@ func (a Access) either(name, direct, file string) (string, error) {
 	case err != nil:
 		return "", a.values.Errorf(file, "%w", err)
 	case content == "":
-		return "", fmt.Errorf("the file for %s is empty; check that this is the right file", name)
+		return "", fmt.Errorf("the file for %s is empty; check the path", name)
 	case direct != "" && direct != content:
-		return "", fmt.Errorf("%s and its file differ; set only one of them", name)
+		return "", fmt.Errorf("%s and the content of its file differ; set only one of them", name)
 	}
 	return content, nil
 }

@@ -42,14 +42,14 @@ func (a Access) withCLI() (azcore.TokenCredential, error) {
 		return nil, errors.New(half)
 	}
 	if _, err := world.Find("az"); err != nil {
-		return nil, fault.Known(errors.New("no way to authenticate is configured, and the Azure CLI (az) was not found; set "+
+		return nil, fault.Known(errors.New("no way to sign in to Azure is configured, and the Azure CLI (az) was not found; set "+
 			"tenant_id and client_id with client_secret or client_certificate, or set use_oidc, use_msi or "+
 			"use_aks_workload_identity"),
 			fault.NoCredentials{})
 	}
 	for _, s := range []string{a.values.String("tenant_id"), a.values.String("subscription_id")} {
 		if s != "" && !cliArgument.MatchString(s) {
-			return nil, errors.New("tenant_id and subscription_id must be IDs or plain names")
+			return nil, errors.New("tenant_id or subscription_id is neither an ID nor a plain name")
 		}
 	}
 	return &cli{Access: a}, nil
@@ -106,13 +106,13 @@ func (c *cli) GetToken(ctx context.Context, options policy.TokenRequestOptions) 
 func (a Access) az(ctx context.Context, arguments ...string) ([]byte, error) {
 	bare, why := a.values.LeadsToCommand() != nil, ""
 	if bare {
-		why = "; it runs without its variables, such as AZURE_CONFIG_DIR, because it is set up only in TF_ENCRYPTION"
+		why = ". The Azure CLI ran without AZURE_CONFIG_DIR and its other variables, because only TF_ENCRYPTION selects it"
 	}
 	environ := a.world.Beside(bare).Environ()
 	p := world.Program{Args: append([]string{"az"}, arguments...), Environ: environ, Patience: cliPatience, Limit: maxAnswer}
 	out, _, err := p.Run(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
-		err = &Error{"the Azure CLI returns no access token; run az login" + why}
+		err = &Error{"the Azure CLI failed; run az login" + why}
 	}
 	return out, err
 }

@@ -15,14 +15,11 @@ import (
 // for all other errors.
 func Explain(err error) error {
 	if failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		text := "no access token: Azure does not accept the credentials, or cannot be reached"
+		status := ""
 		if failed.RawResponse != nil {
-			text += fmt.Sprintf(" (HTTP status %d)", failed.RawResponse.StatusCode)
+			status = fmt.Sprintf(" (HTTP status %d)", failed.RawResponse.StatusCode)
 		}
-		if known := knownReason(err); known != "" {
-			text += ": " + known
-		}
-		return errors.New(text)
+		return fmt.Errorf("no access token%s: %s", status, cmp.Or(knownReason(err), "Azure rejects the credentials, or cannot be reached"))
 	}
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -42,8 +39,8 @@ func Reason(err error) string {
 // string. Other texts may contain addresses with tokens, or server responses.
 func knownReason(err error) string {
 	return cmp.Or(answers.Find([]answers.Row{
-		{Said: "doesn't match the requested domain", Text: "it requests a token for another domain"},
-		{Said: "WWW-Authenticate", Text: "its WWW-Authenticate header does not come from Azure"},
+		{Said: "doesn't match the requested domain", Text: "the server requests a token for another domain"},
+		{Said: "WWW-Authenticate", Text: "the WWW-Authenticate header does not come from Azure"},
 		{Said: "oidc_request_url", Text: "oidc_request_url returns no token"},
 		{Said: "the file for oidc_token", Text: "the file for oidc_token cannot be used"},
 	}, 0, "", err.Error()).Text, netfail.KnownReason(err, ""))

@@ -49,7 +49,7 @@ func Attrs(env map[string][]string) []attr.Attr {
 			Harmless: harmless.Secret, Doc: "The token for `oidc_request_url`, which is required with it."},
 		flag("use_msi", "Sign in as the managed identity of this machine."),
 		{Name: "msi_endpoint", Type: cty.String, UnlessGroup: "client",
-			Check:    attr.Is(recognize.IsHTTP, "an http or https address is required"),
+			Check:    attr.Is(recognize.IsHTTP, "this is not an http or https address"),
 			Harmless: "No secret of the code is sent there: what it answers is an identity of the machine.",
 			Doc:      "The address that gives tokens of the managed identity. Defaults to that of a virtual machine."},
 		flag("use_aks_workload_identity", "Sign in with AKS workload identity, which is set up by "+
@@ -59,7 +59,7 @@ func Attrs(env map[string][]string) []attr.Attr {
 		{Name: "environment", Type: cty.String, Default: cty.StringVal("public"), Env: []string{"ARM_ENVIRONMENT"},
 			Harmless: "It is the default.", HarmlessIf: harmless.OneOf("public"), Doc: "The cloud: `public`, `usgovernment` or `china`. Defaults to `public`."},
 		{Name: "metadata_host", Type: cty.String, Env: []string{"ARM_METADATA_HOST"},
-			Check: attr.Is(isHost, "a host name without a scheme or a path is required"),
+			Check: attr.Is(isHost, "this is not a host name; write only the host, without a scheme or a path"),
 			Doc:   "The host that describes another cloud, at `/metadata/endpoints`. It takes precedence over `environment`."},
 	}
 	for i, attr := range attrs {
@@ -94,13 +94,13 @@ func New(v attr.Values, w world.World) (Access, error) {
 	host, requestURL := v.String("metadata_host"), v.String("oidc_request_url")
 	named, ok := clouds(v.String("environment"))
 	if !ok && host == "" {
-		return a, v.Errorf("environment", "public, usgovernment or china is required; for another cloud, set metadata_host")
+		return a, v.Errorf("environment", "the value must be public, usgovernment or china; for another cloud, set metadata_host")
 	}
 	if host == "" {
 		a.Cloud = named
 	}
 	if u, err := url.Parse(requestURL); v.Bool("use_oidc") && requestURL != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
-		return a, v.Errorf("oidc_request_url", "an https address is required")
+		return a, v.Errorf("oidc_request_url", "this is not an https address")
 	}
 	return a, nil
 }

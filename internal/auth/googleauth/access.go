@@ -48,8 +48,8 @@ type Access struct {
 func (a Access) Open(ctx context.Context) (*Bearer, error) {
 	for _, account := range append([]string{a.Impersonate}, a.Delegates...) {
 		if account != "" && !strings.Contains(account, "@") {
-			return nil, errors.New("impersonate_service_account (and its delegates): the e-mail address of a service account is " +
-				"required, such as reader@PROJECT.iam.gserviceaccount.com")
+			return nil, errors.New("impersonate_service_account or a delegate is not the e-mail address of a service account; write an " +
+				"address like reader@PROJECT.iam.gserviceaccount.com")
 		}
 	}
 	creds, err := a.base(ctx)
@@ -159,7 +159,7 @@ func detect(ctx context.Context, options *credentials.DetectOptions) (*auth.Cred
 		return nil, fmt.Errorf("looking for Google credentials: %w", ctx.Err())
 	case creds := <-found:
 		if creds == nil {
-			return nil, fault.Known(errors.New("no usable Google credentials were found; set credentials or access_token, "+
+			return nil, fault.Known(errors.New("no usable Google credentials were found; set credentials, access_token or "+
 				"GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"), fault.NoCredentials{})
 		}
 		return creds, nil
@@ -189,14 +189,14 @@ func readCredentials(text string) ([]byte, credentials.CredType, error) {
 		return nil, "", errors.New("this is the ID of an OAuth client, not credentials; use the key of a service account, or run " +
 			"gcloud auth application-default login")
 	}
-	return nil, "", errors.New("this JSON is not a known type of Google credentials, such as service_account")
+	return nil, "", errors.New("this JSON has no known type of Google credentials; use, for example, the key file of a service account")
 }
 
 // notCredentials returns the error for a text that does not contain credentials. It repeats the text only if
 // it is certainly a file path.
 func notCredentials(text string) error {
 	if recognize.IsPath(text) {
-		return fmt.Errorf("there is no file %q with the JSON of Google credentials; check the path and the working directory", text)
+		return fmt.Errorf("the file %q is missing or does not contain JSON; check the path and the working directory", text)
 	}
 	if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text)); err == nil && json.Valid(decoded) {
 		return errors.New("this is JSON in base64; use base64decode(…) to get the JSON")
@@ -207,7 +207,7 @@ func notCredentials(text string) error {
 	case strings.HasPrefix(trimmed, "{"):
 		return errors.New("this JSON is truncated or damaged; use the complete file from Google")
 	}
-	return errors.New("this is neither JSON nor the path of a JSON file; check that it is complete")
+	return errors.New("this is neither JSON nor the path of a JSON file; copy the whole value")
 }
 
 // ReadPathOrContents returns the content of the file at the path text, or text itself if there is no such

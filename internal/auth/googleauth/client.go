@@ -120,7 +120,7 @@ func (i impersonated) Token(ctx context.Context) (*auth.Token, error) {
 	case err != nil:
 		return nil, web.Final("%s: %w", i.access.noToken(), err)
 	case status != http.StatusOK:
-		return nil, web.Final("%s (HTTP status %d)", i.access.noToken(), status)
+		return nil, i.access.refused(status)
 	case json.Unmarshal(body, &answer) != nil || answer.AccessToken == "" || !recognize.IsWord(answer.AccessToken):
 		return nil, web.Final("%s: the answer does not come from Google", i.access.noToken())
 	}

@@ -57,13 +57,13 @@ func (a Access) check(document []byte) (run *program, certificate bool, err erro
 		return nil, false, unusable(document)
 	}
 	if universe := cmp.Or(a.Universe, DefaultUniverse); f.Universe != "" && f.Universe != universe {
-		return nil, false, fmt.Errorf("the credentials are for a cloud other than %s; for the source gcs, set universe_domain to "+
-			"the value in the credentials; gcp_kms supports only googleapis.com", universe)
+		return nil, false, fmt.Errorf("the credentials are for a cloud other than %s; set universe_domain of the source gcs to the "+
+			"value in the credentials. The key provider gcp_kms supports only googleapis.com", universe)
 	}
 	if f.Type == string(credentials.ImpersonatedServiceAccount) && f.Inner != nil {
 		run, certificate, err = a.check(f.Inner)
 		if err == nil && run != nil {
-			err = errors.New("credentials: impersonated credentials with a program are not supported; use the credentials of the " +
+			err = errors.New("credentials: impersonated credentials cannot run a program; use the credentials of the " +
 				"program with impersonate_service_account")
 		}
 		return nil, certificate, err
@@ -77,9 +77,9 @@ func (a Access) check(document []byte) (run *program, certificate bool, err erro
 		case f.Source.EnvironmentID != "":
 			what = "credentials of AWS"
 		case f.Source.Program != nil:
-			what = "a program's credentials"
+			what = "credentials from a program"
 		case f.hasCertificate():
-			what = "a certificate's credentials"
+			what = "credentials with a certificate"
 		case f.Type == "gdch_service_account":
 			what = "credentials of Google Distributed Cloud"
 		}

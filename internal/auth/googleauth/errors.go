@@ -3,7 +3,6 @@ package googleauth
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"cloud.google.com/go/auth"
 
@@ -21,7 +20,7 @@ func (a Access) Explain(ctx context.Context, err error) error {
 		return err
 	}
 	if answer, ok := errors.AsType[*auth.Error](err); ok && answer.Response != nil {
-		return web.Final("%s (HTTP status %d)", a.noToken(), answer.Response.StatusCode)
+		return a.refused(answer.Response.StatusCode)
 	}
 	if reason := netfail.KnownReason(err, ""); reason != "" {
 		return web.Final("%s: %s", a.noToken(), reason)
@@ -34,6 +33,14 @@ func (a Access) noToken() string {
 	if a.Impersonate == "" {
 		return "Google returns no access token for the credentials"
 	}
-	return fmt.Sprintf("Google returns no access token for %s; grant the credentials roles/iam.serviceAccountTokenCreator on it",
-		a.Impersonate)
+	return "Google returns no access token for " + a.Impersonate
+}
+
+// refused returns the error for a response with this status instead of a token.
+func (a Access) refused(status int) error {
+	advice := ""
+	if a.Impersonate != "" {
+		advice = "; grant the credentials roles/iam.serviceAccountTokenCreator on this account"
+	}
+	return web.Final("%s (HTTP status %d)%s", a.noToken(), status, advice)
 }

@@ -49,17 +49,17 @@ func KnownReason(err error, advice string) string {
 	case IsTLS(err):
 		return reasonOfTLS(err, advice)
 	case isDNS && isOfProxy(err, lookup.Name):
-		return strings.TrimSpace("the host "+shown(lookup.Name)) + proxyNotFound + ": " + shown(lookup.Err)
+		return strings.TrimSpace("the proxy host "+shown(lookup.Name)) + NotFound + ": " + shown(lookup.Err) + checkProxy
 	case isDNS:
-		return strings.TrimSpace("the host "+shown(lookup.Name)) + NotFound + ": " + shown(lookup.Err)
+		return strings.TrimSpace("the host "+shown(lookup.Name)) + NotFound + ": " + shown(lookup.Err) + checkName
 	case IsTimeout(err):
 		return NotInTime
 	case isOp && network.Op == "proxyconnect":
-		return proxyNotReached + ": " + shown(network.Error())
+		return proxyNotReached + ": " + shown(network.Error()) + checkProxy
 	case isOp && errors.Is(err, syscall.ECONNRESET):
-		return Ended + ": " + shown(network.Error())
+		return Ended + ": " + shown(network.Error()) + checkPort
 	case isOp:
-		return NotReached + ": " + shown(network.Error())
+		return NotReached + ": " + shown(network.Error()) + checkAddress
 	case isErrno:
 		return failed + ": " + errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -114,12 +114,12 @@ func reasonOfTLS(err error, trust string) string {
 const (
 	NoAnswer         = "there was no complete answer"
 	NotInTime        = NoAnswer + " in time"
-	NotReached       = "the server cannot be reached; check the address, the proxy settings, and that the server is running"
-	Ended            = "the server closed the connection; check the address, the port, the TLS settings and the proxy settings"
+	NotReached       = "the server cannot be reached"
+	Ended            = "the server closed the connection"
 	BrokeOff         = "the connection was lost before the answer was complete"
 	Invalid          = "the connection failed, or the answer is not valid; check the address and the proxy settings"
 	Cancelled        = "the request was cancelled"
-	NotFound         = " cannot be found; check its name and the proxy settings" // follows the host
+	NotFound         = " cannot be found" // follows the host
 	NotTLS           = "the server does not speak TLS; check the port and the scheme"
 	NoHandshake      = "the TLS handshake failed"
 	NotTrusted       = "the server's certificate is not trusted"
@@ -127,9 +127,14 @@ const (
 
 	failed          = "the connection failed"
 	speaksTLS       = "the server expects TLS on this port; use https://"
-	proxyNotFound   = ", which is a proxy, cannot be found; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY" // follows the host
-	proxyNotReached = "the proxy cannot be reached; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY"
+	proxyNotReached = "the proxy cannot be reached"
 	proxyRefuses    = "the proxy refuses the connection"
+
+	// These texts are advice at the end of a reason.
+	checkAddress = "; check the address, the proxy settings, and that the server is running"
+	checkPort    = "; check the address, the port, the TLS settings and the proxy settings"
+	checkName    = "; check the host name and the proxy settings"
+	checkProxy   = "; check the argument proxy, or HTTPS_PROXY and HTTP_PROXY"
 )
 
 // reasonInText returns a reason if text contains a message that is known to be harmless. It is for clients
@@ -143,11 +148,11 @@ func reasonInText(text, trust string) string {
 		{Said: "first record does not look like a TLS handshake", Text: NotTLS},
 		// These bytes are a TLS alert: the server could not understand the request.
 		{Said: `malformed HTTP response "\x15\x03`, Text: speaksTLS},
-		{Said: "no such host", Text: "the host" + NotFound},
-		{Said: "connection refused", Text: NotReached + ": connection refused"},
-		{Said: "connection reset", Text: NotReached + ": connection reset"},
-		{Said: "network is unreachable", Text: NotReached + ": network is unreachable"},
-		{Said: "i/o timeout", Text: NotReached + ": i/o timeout"},
+		{Said: "no such host", Text: "the host" + NotFound + checkName},
+		{Said: "connection refused", Text: NotReached + ": connection refused" + checkAddress},
+		{Said: "connection reset", Text: NotReached + ": connection reset" + checkAddress},
+		{Said: "network is unreachable", Text: NotReached + ": network is unreachable" + checkAddress},
+		{Said: "i/o timeout", Text: NotReached + ": i/o timeout" + checkAddress},
 		{Said: "failed to do connect handshake", Text: proxyRefuses},
 		{Said: "context deadline exceeded", Text: NotInTime},
 	}, 0, "", text).Text

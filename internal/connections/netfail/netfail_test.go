@@ -120,7 +120,7 @@ func TestReasonOfHTTP(t *testing.T) {
 		},
 		"no such host": {client: http.DefaultClient, address: "http://nowhere.invalid", want: "the host nowhere.invalid" + NotFound},
 		"no such proxy": {client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(nowhere)}},
-			address: "http://nowhere.invalid", want: "the host proxy.invalid" + proxyNotFound + ": "},
+			address: "http://nowhere.invalid", want: "the proxy host proxy.invalid" + NotFound + ": "},
 		"too slow": {
 			client: &http.Client{Timeout: 50 * time.Millisecond}, address: slow.URL,
 			want: NotInTime,

@@ -143,7 +143,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 		return Final("the server redirected more than %d times; set the final address", MaxRedirects)
 	}
 	if err := MayLead(via[len(via)-1].URL, to.URL); err != nil {
-		return Final("the server redirected the request; the answer is %w", err)
+		return Final("the server redirected the request, but the new place is %w", err)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (w Wire) explain(ctx context.Context, err error, tries int) error {
 func MayLead(from, to *url.URL) error {
 	switch {
 	case to.Scheme == "http" && from.Scheme == "https":
-		return errors.New("at an http address instead of https, so anyone on the network path could read and replace the state")
+		return errors.New("at an http address instead of https, so others could read and replace the state")
 	case to.Scheme != "https" && to.Scheme != "http", to.Hostname() == "", to.Opaque != "":
 		return errors.New("at an address that is neither http nor https")
 	case to.User != nil:

@@ -64,12 +64,12 @@ func (w Wire) reason(err error) error {
 	}
 	text := netfail.Reason(err, w.Trust)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && w.Unreached != "" {
-		text += "; " + w.Unreached
+		text += ". " + w.Unreached
 	}
 	if netfail.IsTimeout(err) {
 		text = fmt.Sprintf("%s within %s", netfail.NoAnswer, w.Timeout)
 		if w.Attr != "" {
-			text += "; " + w.Attr + " can be raised"
+			text += "; try again, or raise the argument " + w.Attr
 		}
 	}
 	return errors.New(text)
@@ -80,8 +80,8 @@ func (w Wire) reason(err error) error {
 func Unexpected(who string, code int) error {
 	advice := answers.Find([]answers.Row{
 		{Status: "409 423", Text: "try again after the lock is released"},
-		{Status: "413", Text: "the server, or a proxy in front of it, does not accept a request of this size; raise that limit"},
-		{Status: "507", Text: "the server is full, or a quota is used up"},
+		{Status: "413", Text: "raise the size limit of the server, or of a proxy in front of it"},
+		{Status: "507", Text: "free space on the server, or raise the quota"},
 		{Status: "408 429 5xx", Text: "try again later, or check the server's log"},
 		{Status: "3xx 4xx", Text: "check the address"},
 		{Text: "check the server's log"},

@@ -124,7 +124,7 @@ func CheckProxy(text string) error {
 	if text == "" || isProxy {
 		return nil
 	}
-	return errors.New("a URL is required, such as http://proxy.example.com:3128")
+	return errors.New("this is not the URL of a proxy; write a URL like http://proxy.example.com:3128")
 }
 
 // ReadOnly is a transport that rejects all requests except GET requests without a body. It is for clients

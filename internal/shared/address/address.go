@@ -50,8 +50,8 @@ func Parse(text string) (Address, error) {
 	}
 	switch {
 	case len(names) == 0 && a.Mode == Managed:
-		return Address{}, errors.New("this is the address of a module; the address of a resource has a type and a name after it, " +
-			"such as aws_vpc.main")
+		return Address{}, errors.New("this is the address of a module, not of a resource; add the type and the name of the resource, " +
+			"like aws_vpc.main")
 	case len(names) == 2 && (names[0] == "output" || names[0] == "outputs"):
 		return Address{}, errors.New("this is an output, not a resource; use statecrypt_remote_state to read outputs")
 	case len(names) == 3 && names[0] == "resource":
@@ -59,8 +59,8 @@ func Parse(text string) (Address, error) {
 	case len(names) > 2:
 		return Address{}, errAttribute
 	case len(names) != 2:
-		return Address{}, errors.New("the address of a resource has a type and a name, such as aws_vpc.main, module.net.aws_vpc.main or " +
-			"data.aws_ami.linux")
+		return Address{}, errors.New("this is not the address of a resource; write its type and its name, like aws_vpc.main, " +
+			"module.net.aws_vpc.main or data.aws_ami.linux")
 	}
 	a.Type, a.Name = names[0], names[1]
 	if len(steps) > 0 {
@@ -75,8 +75,8 @@ func Parse(text string) (Address, error) {
 	return a, nil
 }
 
-var errAttribute = errors.New("the address of a resource ends with its name or an instance key; remove the attribute, and use " +
-	"attributes.NAME of the result")
+var errAttribute = errors.New("the address does not end after the name or the instance key of the resource; remove the attribute, and " +
+	"use attributes.NAME of the result")
 
 // The modes of a resource.
 const (
@@ -102,20 +102,20 @@ func (a Address) Resource() string {
 
 func traverse(text string) (hcl.Traversal, error) {
 	if len(text) > maxAddress {
-		return nil, fmt.Errorf("an address has at most %d bytes", maxAddress)
+		return nil, fmt.Errorf("the address is longer than %d bytes", maxAddress)
 	}
 	steps, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
 	if !diags.HasErrors() {
 		return steps, nil
 	}
 	if strings.Contains(text, "[*]") {
-		return nil, errors.New("this is not an address; for all instances, remove [*], as in aws_instance.web")
+		return nil, errors.New("an address must not contain [*]; remove [*] to get all instances")
 	}
 	first, at := diags[0], ""
 	if first.Subject != nil {
-		at = fmt.Sprintf("at character %d, ", first.Subject.Start.Column)
+		at = fmt.Sprintf(" at character %d", first.Subject.Start.Column)
 	}
-	return nil, fmt.Errorf("this is not an address: %s%s; write it as the CLI prints it, such as module.net.aws_instance.web[0]", at,
+	return nil, fmt.Errorf("the syntax of the address is wrong%s: %s; write the address like module.net.aws_instance.web[0]", at,
 		strings.TrimSuffix(syntax.LowerFirst(first.Detail), "."))
 }
 
@@ -124,7 +124,7 @@ func modulePath(steps hcl.Traversal) (string, hcl.Traversal, error) {
 	var path []string
 	for len(steps) > 0 && isName(steps[0]) && nameOf(steps[0]) == "module" {
 		if len(steps) < 2 || !isName(steps[1]) {
-			return "", nil, errors.New("the name of a module is required after \"module.\", as in module.net")
+			return "", nil, errors.New("the name of the module is missing after \"module.\"; write it like module.net")
 		}
 		one := "module." + nameOf(steps[1])
 		steps = steps[2:]
@@ -222,7 +222,7 @@ func (k Key) String() string {
 func keyOf(step hcl.Traverser) (Key, error) {
 	index, ok := step.(hcl.TraverseIndex)
 	if !ok {
-		return Key{}, errors.New("an instance key such as [0] or [\"a\"] is required")
+		return Key{}, errors.New("this is not an instance key; write it like [0] or [\"a\"]")
 	}
 	if index.Key.Type() == cty.String {
 		return Key{Kind: StringKey, Name: index.Key.AsString()}, nil

@@ -42,9 +42,9 @@ func TestText(t *testing.T) {
 			"a: " + said + "\nthere is no state"},
 		"a hidden reason": {hidden{advised}, "hidden"},
 		"the first of several": {later(errReason, odd, blind),
-			"there is no state; the passphrase ends with a line break"},
+			"there is no state. The passphrase ends with a line break"},
 		"said by the reason": {later(fmt.Errorf("it %w", fault.Odd(odd.What)), odd), "it " + odd.What},
-		"said before":        {later(fault.Known(errReason, odd), odd), "there is no state; the passphrase ends with a line break"},
+		"said before":        {later(fault.Known(errReason, odd), odd), "there is no state. The passphrase ends with a line break"},
 		"the next":           {later(fmt.Errorf("it %w", fault.Odd(odd.What)), odd, fault.Advice("make one")), "it " + odd.What + "; make one"},
 		"a placeholder":      {fault.With(errReason, "see {settings}"), "there is no state; see the settings"},
 	} {

@@ -16,15 +16,17 @@ func (Lasting) advice() string         { return "" }
 func (NoValue) advice() string         { return "" }
 func (Plaintext) advice() string       { return "" }
 
-func (s Suspect) advice() string { return s.Setting + " " + s.What }
+// advice returns a sentence of its own, because the description has its own advice.
+func (s Suspect) advice() string {
+	return ". " + strings.ToUpper(s.Setting[:1]) + s.Setting[1:] + " " + s.What
+}
 
 func (f NoKeyProvider) advice() string {
 	add := "add that key provider"
 	if f.OfAge {
-		add = "that key provider is for age: add a key provider of the kind age, with identity_files, and set keys of the method " +
-			"to it"
+		add = "add a key provider of the kind age with identity_files, and set the argument keys of the method to it"
 	}
-	return fmt.Sprintf("the key provider that encrypted the file is missing from the settings%s; %s", f.Stored, add)
+	return fmt.Sprintf(". The key provider that encrypted the file is missing from the settings%s; %s", f.Stored, add)
 }
 
 // IsUnencrypted reports whether the address is the address of a method of kind unencrypted.
@@ -52,9 +54,9 @@ func (f NoMethod) InText() string {
 	chosen := func(methods ...string) string {
 		switch {
 		case len(f.Selected) > 0 && f.In == "":
-			return fmt.Sprintf("set method = %s on the data source, or add a fallback with it", syntax.Or(methods, strconv.Quote))
+			return fmt.Sprintf("set method = %s on the data source, or add a fallback with this method", syntax.Or(methods, strconv.Quote))
 		case len(f.Selected) > 0: // a second block would be an error
-			return fmt.Sprintf("in the %s block, set method = %s, or add a fallback with it", f.In, strings.Join(methods, " or "))
+			return fmt.Sprintf("in the %s block, set method = %s, or add a fallback with this method", f.In, strings.Join(methods, " or "))
 		}
 		return "add " + syntax.Or(methods, func(method string) string { return fmt.Sprintf("%s { method = %s }", target, method) })
 	}
@@ -64,8 +66,8 @@ func (f NoMethod) InText() string {
 	case f.Format != "":
 		return fmt.Sprintf("add method %q \"main\" {} with its settings in the braces, and %s", f.Format, chosen("method."+f.Format+".main"))
 	case len(f.KeyProviders) == 0:
-		return fmt.Sprintf("add its key provider, such as key_provider \"pbkdf2\" \"main\" { passphrase = var.passphrase }, and a "+
-			"method, such as method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }, and %s", chosen("method.aes_gcm.main"))
+		return fmt.Sprintf("add a key provider and a method, for example key_provider \"pbkdf2\" \"main\" { passphrase = "+
+			"var.passphrase } and method \"aes_gcm\" \"main\" { keys = key_provider.pbkdf2.main }. Then %s", chosen("method.aes_gcm.main"))
 	}
 	return fmt.Sprintf("add method \"aes_gcm\" \"main\" { keys = %s } and %s", f.KeyProviders[0], chosen("method.aes_gcm.main"))
 }

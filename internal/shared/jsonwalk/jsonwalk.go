@@ -81,7 +81,7 @@ func Expected(err *json.UnmarshalTypeError) string {
 	case reflect.Map:
 		return "an object"
 	}
-	return "another kind of value"
+	return "the required kind of value"
 }
 
 // Place returns the position of the first byte of the character that encoding/json rejected, counting from 1.

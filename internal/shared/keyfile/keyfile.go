@@ -29,7 +29,7 @@ const limit = 1 << 20
 // wraps [fs.ErrNotExist]. Errors never contain the file's content, and contain its whole name only if [Shown]
 // returns it.
 func Read(name string) ([]byte, error) {
-	return readAs(name, cmp.Or(Shown(name), "the file, whose name is not shown because it may be a secret,"))
+	return readAs(name, cmp.Or(Shown(name), "the file (its name may be a secret)"))
 }
 
 // ReadText works like [Read], but returns an error for UTF-16 and removes the byte order mark that some
@@ -78,8 +78,7 @@ func Argument(name string) string {
 	return name
 }
 
-var errContent = errors.New("the path of a file is required, but this is the content of a file; write it to a file, and give the " +
-	"path")
+var errContent = errors.New("this is the content of a file, not its path; write the content to a file, and give the path")
 
 func readAs(name, shown string) ([]byte, error) {
 	path, err := world.ExpandHome(name)
@@ -103,7 +102,7 @@ func ExpectRegular(path string) error {
 	case info.IsDir():
 		return errors.New("it is a folder, not a file; give the path of a file in it")
 	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file; save its content in a regular file")
+		return errors.New("it is not a regular file; copy the content to a regular file")
 	}
 	return nil
 }
@@ -142,7 +141,7 @@ func Explain(name string, err error) error {
 	case recognize.IsContent(name):
 		return errContent
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; %w", err, sought(name))
+		return fmt.Errorf("%w%w", err, sought(name))
 	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, errAsk):
 		return fmt.Errorf("%w; %w", err, errAsk)
 	}
@@ -151,40 +150,41 @@ func Explain(name string, err error) error {
 
 var ofSCP = lazyregexp.New(`^[a-z]+@[\w.-]+:`)
 
-// sought returns an error that says where a missing file was looked for. It shows only folders that exist,
-// because the rest of the path may be a secret that was set by mistake.
+// sought returns an error that says where a missing file was looked for. Its text begins with a punctuation mark,
+// because it follows the error of the system. It shows only folders that exist, because the rest of the path may be
+// a secret that was set by mistake.
 func sought(name string) error {
 	if name == "" {
-		return errors.New("the path is empty; check whether a variable is empty")
+		return errors.New(": the path is empty; check whether a variable is empty")
 	}
 	if strings.HasPrefix(name, "file://") {
-		return errors.New("a path is required, but this is a URL; leave out file://")
+		return errors.New(": this is a URL, not a path; leave out file://")
 	}
 	if recognize.Scheme(name) != "" || ofSCP.MatchString(name) {
-		return errors.New("a path is required, but this is an address; fetch the file first")
+		return errors.New(": this is an address, not a path; fetch the file first")
 	}
 	if strings.ContainsAny(name, "*?[") {
-		return errors.New("this is a pattern, but patterns are not expanded here; give the path of each file")
+		return errors.New(": this is a pattern, but patterns are not expanded here; give the path of each file")
 	}
 	if kind := recognize.NamedSecret(name); kind != "" {
-		return errors.New("the path of a file is required, but " + kind + "… is the name of a secret for other programs; write the " +
-			"secret to a file")
+		return errors.New(": " + kind + "… is the name of a secret for other programs, not a path; write the secret to a file, and give the " +
+			"path")
 	}
 	if recognize.IsOfWindows(name) {
-		return errors.New("this is a Windows path, but this machine does not run Windows; give the path of the file on this machine")
+		return errors.New(": this is a Windows path, but this machine does not run Windows; give the path of the file on this machine")
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return errors.New("check its path")
+		return errors.New("; check its path")
 	}
 	folder, near := Near(path)
-	text := fmt.Sprintf("check the path: %q has no such file", folder)
+	text := fmt.Sprintf("; check the path: %q has no such file", folder)
 	if folder != filepath.Dir(path) {
-		text = fmt.Sprintf("check the path, which exists only as far as %q", folder)
+		text = fmt.Sprintf("; check the path: only %q exists", folder)
 	}
 	err = errors.New(text)
 	if odd := recognize.Text(name, recognize.Value).Said(""); odd != "" {
-		err = fmt.Errorf("%w; the path %w", err, fault.Odd(odd))
+		err = fmt.Errorf("%w. The path %w", err, fault.Odd(odd))
 	}
 	if near != "" {
 		err = fmt.Errorf("%w. Did you mean %q?", err, near)

@@ -29,7 +29,7 @@ const (
 )
 
 // ErrCost means that decoding a value would cost too much.
-var ErrCost = errors.New("far more work than a file of its size should")
+var ErrCost = errors.New("too much work for a file of this size")
 
 // New returns a meter for a file of the given size, in bytes.
 func New(size int) *Meter { return Of(Free + Earned(size)) }
@@ -51,7 +51,7 @@ func (m *Meter) Left() int64 { return m.left }
 func (m *Meter) Charge(units int64, what string) error {
 	if m.left -= units; m.left < 0 {
 		m.left = 0
-		return fmt.Errorf("%s cost %w", what, ErrCost)
+		return fmt.Errorf("%s need %w", what, ErrCost)
 	}
 	return nil
 }

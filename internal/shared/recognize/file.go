@@ -26,22 +26,22 @@ func strangers() []stranger {
 	return []stranger{
 		{"it is a Git LFS pointer, not the file itself", "run git lfs pull, and read the file again",
 			[]string{"version https://git-lfs.github.com/spec/"}},
-		{"it is encrypted with Ansible Vault, which is not supported", "decrypt it with ansible-vault", []string{"$ANSIBLE_VAULT;"}},
-		{"it is encrypted with git-crypt, which is not supported", "run git-crypt unlock, and read the file in the working tree",
+		{"it is encrypted with Ansible Vault", "decrypt it with ansible-vault", []string{"$ANSIBLE_VAULT;"}},
+		{"it is encrypted with git-crypt", "run git-crypt unlock, and read the file in the working tree",
 			[]string{"\x00GITCRYPT\x00"}},
-		{"it is encrypted with openssl enc, which is not supported", "decrypt it with openssl", []string{"Salted__", "U2FsdGVkX1"}},
+		{"it is encrypted with openssl enc", "decrypt it with openssl", []string{"Salted__", "U2FsdGVkX1"}},
 		{"it is encrypted or signed with PGP", "decrypt it with gpg", []string{"-----BEGIN PGP "}},
-		{"it begins with a byte order mark, as some editors and PowerShell write it", "save it as UTF-8 without that mark",
+		{"it begins with a byte order mark", "save it as UTF-8 without that mark",
 			[]string{"\xef\xbb\xbf"}},
 		{"it is compressed with gzip", "decompress it", []string{"\x1f\x8b"}},
 		{"it is compressed with zstd", "decompress it", []string{"\x28\xb5\x2f\xfd"}},
 		{"it is compressed with xz", "decompress it", []string{"\xfd7zXZ\x00"}},
 		{"it is compressed with bzip2", "decompress it", []string{"BZh"}},
-		{"it is gzip in base64, as the kubernetes backend stores it", "decode and decompress it, or read it with the source " +
+		{"it is compressed with gzip and encoded in base64", "decode and decompress it, or read the state with the source " +
 			"kubernetes", []string{"H4sI"}},
 		{"it is JSON in base64", "decode it", []string{"eyJ", "eyAi", "ewog", "ew0K"}},
 		{"it is a zip archive, but not a plan",
-			": if it contains a state, as a pipeline artifact may, unzip it; if it is a truncated plan, plan again",
+			"if it contains a state, unzip it. If it is a truncated plan, create the plan again",
 			[]string{"PK\x03\x04"}},
 		{"it is an archive", "extract its content", []string{"7z\xbc\xaf\x27\x1c"}},
 		{"it is an SQLite database", "check that this is the right file", []string{"SQLite format 3\x00"}},
@@ -62,7 +62,7 @@ const (
 	conflict         = "git left conflict markers in it"
 	kubernetesObject = "it is a Kubernetes object"
 	ofObject         = "for a Kubeform or Crossplane object, add an object block with its api_version, kind and name to the data " +
-		"source; for a secret, use the source kubernetes, or decode and decompress its data.tfstate"
+		"source. For a secret, use the source kubernetes, or decode and decompress its data.tfstate"
 )
 
 // Stranger is an error that names the kind of a file that is neither a state nor a plan.
@@ -87,9 +87,9 @@ func File(file []byte) error {
 		return Is("it is encrypted with the transit secrets engine of Vault or OpenBao",
 			"decrypt it with transit/decrypt, and decode the base64")
 	case IsWebPage(start):
-		return Is("it is a web page or XML", "check that this is the right file, or, if a server sent it, the address and the credentials")
+		return Is("it is a web page or XML", "check that this is the right file. If a server sent it, check the address and the credentials")
 	case IsUTF16(start):
-		return Is("it is UTF-16, as Windows PowerShell writes it with >", "save it as UTF-8 without a byte order mark")
+		return Is("it is UTF-16 text, perhaps from > in Windows PowerShell", "save it as UTF-8 without a byte order mark")
 	}
 	text := bytes.TrimLeft(start, space)
 	for _, s := range strangers() {
@@ -100,49 +100,49 @@ func File(file []byte) error {
 	const tar = 257 // offset of the magic bytes in a tar header
 	switch {
 	case chunk.Match(start):
-		return Is("it contains the frames of a chunked upload (aws-chunked), which the store has kept", "restore an intact copy")
+		return Is("it still contains the frames of a chunked upload (aws-chunked)", "restore an intact copy")
 	case string(bytes.TrimSpace(start)) == "null":
-		return Is("it is null: a server without a state may answer null, and OpenTofu sends null to a program to request a new key",
-			"check that this is the right file; as the program for OpenTofu, use statecrypt key-provider age")
+		return Is("it contains only null",
+			"check that the state exists. If OpenTofu sent the null to request a key, use statecrypt key-provider age instead")
 	case len(file) > 0 && len(bytes.Trim(file, void)) == 0:
-		return Is("it has only blanks or zero bytes, as may happen after a power failure", "restore an earlier version")
+		return Is("it contains only blanks or zero bytes", "restore an earlier version")
 	case bytes.HasPrefix(start[min(tar, len(start)):], []byte("ustar")):
 		return Is("it is a tar archive", "extract its content")
 	case settingsBlock.Match(start):
-		return Is("it is HCL configuration, but a state is JSON, such as terraform.tfstate", "")
+		return Is("it is HCL configuration, but a state is JSON", "give the state file, for example terraform.tfstate")
 	case assignment.Match(start):
-		return Is("it is HCL, such as values of variables or the output of terraform output or terraform show, but a state is JSON",
-			"give the state itself (terraform state pull)")
+		return Is("it is HCL or the output of a command like terraform show, but a state is JSON",
+			"give the output of terraform state pull")
 	case member.Match(start):
 		return Is(yaml, "give the file that Terraform or OpenTofu wrote")
 	case bytes.Contains(file, []byte("\n<<<<<<< ")):
 		return Is(conflict, "restore one of the two versions as a whole")
 	case !utf8.Valid(file):
 		return Is("it is not text", "if terraform-backend-git encrypted it with a passphrase, select a terraform_backend_git "+
-			"method; otherwise, decrypt or decompress it with the program that wrote it, such as gpg")
+			"method. Otherwise, decrypt or decompress it with the program that wrote it")
 	case bytes.HasPrefix(file, []byte{0}):
-		return Is("it begins with zero bytes, as may happen after a power failure", "restore an earlier version")
+		return Is("it begins with zero bytes", "restore an earlier version")
 	case isWord(file):
-		return Is("it is one long word", "if it is the status.state of a Kubeform object, select a kubeform method; if it is "+
+		return Is("it is one long word", "if it is the status.state of a Kubeform object, select a kubeform method. If it is "+
 			"encrypted_data, give the whole document that contained it")
 	}
 	if err := cmp.Or(besides(file), printed(file)); err != nil || !message.Match(start) {
 		return err
 	}
-	return Is("it is the output of a program, such as an error; check whether the program that should write the state failed", "")
+	return Is("it looks like the error message of a program", "check whether the program that should write the state failed")
 }
 
 // besides returns an error for a JSON object with other content before or after it, or inside a JSON string. It
 // returns nil for any other file.
 func besides(file []byte) error {
 	if line := bytes.Index(file, []byte("\n{")); line >= 0 && json.Valid(file[line+1:]) && !bytes.HasPrefix(file, []byte("{")) {
-		return Is(fmt.Sprintf("text, such as the output of a program, precedes its JSON, which begins at byte %d", line+2),
-			"remove that text, or write the file again with nothing else on standard output")
+		return Is(fmt.Sprintf("its JSON begins only at byte %d, after other text", line+2),
+			"remove that text, or write the file again without other output")
 	}
 	var text string
 	if beginsWith(file, `"`) && json.Unmarshal(file, &text) == nil && strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return Is("it is JSON inside a JSON string, so it was encoded twice, for example with jsonencode", "decode it once, for "+
-			"example with jq -r .")
+		return Is("it is JSON inside a JSON string, so it was encoded twice", "decode it once, for example "+
+			"with jq -r .")
 	}
 	if !beginsWith(file, "{") {
 		return nil
@@ -154,14 +154,14 @@ func besides(file []byte) error {
 	object := bytes.TrimRight(file[:jsonwalk.Place(file, wrong)-1], space) // a stream decoder would copy the file
 	switch {
 	case !json.Valid(object) && bytes.HasSuffix(bytes.TrimRight(file, space), []byte{0}):
-		return Is("it is truncated, and ends with zero bytes, as may happen after a power failure", "restore an earlier version")
+		return Is("it is truncated, and ends with zero bytes", "restore an earlier version")
 	case !json.Valid(object):
 		return nil
 	case len(bytes.Trim(file[len(object):], void)) == 0:
-		return Is(fmt.Sprintf("zero bytes follow its JSON, which ends at byte %d, as may happen after a power failure", len(object)),
-			"compare its serial with that of an earlier version, and remove the zero bytes or restore that version")
+		return Is(fmt.Sprintf("its JSON ends at byte %d, but zero bytes follow", len(object)),
+			"compare its serial with that of an earlier version. Then remove the zero bytes, or restore that version")
 	}
-	return Is(fmt.Sprintf("other data follows its JSON, which ends at byte %d; it may have been appended with >>", len(object)),
+	return Is(fmt.Sprintf("its JSON ends at byte %d, but other data follows", len(object)),
 		"remove that data, or fetch the file again")
 }
 
@@ -215,18 +215,18 @@ func printed(file []byte) error {
 	}
 	missing := func(name string) bool { return document[name] == nil }
 	for _, s := range []stranger{
-		{"it is the output of terraform show -json, which cannot be read as a state or plan",
-			"give the state (terraform state pull) or the plan itself",
+		{"it is the output of terraform show -json, not a state or a plan",
+			"give the output of terraform state pull, or the plan file",
 			[]string{"format_version values", "format_version planned_values"}},
 		{"it is the lock of a state, not the state", "give the file that is locked", []string{"ID Operation Who"}},
 		{kubernetesObject, ofObject, []string{"apiVersion kind"}},
-		{"it is a Pulumi stack, which is not supported", "check that this is the right file", []string{"version deployment"}},
+		{"it is a Pulumi stack, not a state", "check that this is the right file", []string{"version deployment"}},
 		{"it is a response of the GitHub API about a file",
 			"read it with the source git, or fetch it with the header Accept: application/vnd.github.raw",
 			[]string{"content encoding path"}},
 		{"it is a response of the GitLab API about a file", "read it with the source git, or from the address that ends in /raw",
 			[]string{"content encoding file_path"}},
-		{"it is an API response, such as that of HCP Terraform about a state",
+		{"it is an API response about a state, perhaps from HCP Terraform",
 			"read the state with the source remote, or download it from the address in hosted-state-download-url",
 			[]string{"data"}},
 		{"it is an error from a server", "check the address and the credentials", []string{"errors", "error", "message"}},
@@ -241,7 +241,7 @@ func printed(file []byte) error {
 			return nil
 		}
 	}
-	return Is("it is the output of terraform output -json", "give the state itself (terraform state pull)")
+	return Is("it is the output of terraform output -json", "give the output of terraform state pull")
 }
 
 var (
@@ -302,7 +302,7 @@ func NoSSHKey(file []byte) string {
 	case text == "":
 		return "the file of the private key is empty"
 	case !IsPEM(text):
-		return "the file does not contain a private key, which begins with -----BEGIN"
+		return "the file is not a private key: it does not begin with -----BEGIN"
 	}
 	return ""
 }
@@ -311,7 +311,7 @@ func NoSSHKey(file []byte) string {
 func NotText(content []byte) string {
 	switch {
 	case IsUTF16(content):
-		return "this is UTF-16, as PowerShell writes it with >; save it as UTF-8, for example with Set-Content -Encoding utf8"
+		return "this is UTF-16 text, perhaps from > in PowerShell; save it as UTF-8, for example with Set-Content -Encoding utf8"
 	case bytes.HasPrefix(content, []byte("PK\x03\x04")):
 		return "this is a plan or another zip archive; check that this is the right file"
 	case bytes.HasPrefix(content, []byte("\x1f\x8b")):

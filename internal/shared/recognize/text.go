@@ -62,9 +62,8 @@ func (t Thing) Said(variable string) string {
 func same(text string) mend { return mend{text, text} }
 
 var (
-	trim    = mend{"remove it with trimspace(…)", `in a shell, "$(cat FILE)" removes it`}
-	trimEnd = mend{": " + trim.settings, ": " + trim.variable}
-	read    = mend{"; read its content with file(…)", `; "$(cat FILE)" gives its content`}
+	trim    = mend{"; remove it with trimspace(…)", `; remove it, for example with "$(cat FILE)" in a shell`}
+	read    = mend{"; read its content with file(…)", `; read its content, for example with "$(cat FILE)" in a shell`}
 	decode  = mend{"; decode it with base64decode(…)", "; decode it with base64 -d"}
 	replace = same("; replace it with its value")
 	set     = same("; set the secret itself")
@@ -73,7 +72,7 @@ var (
 
 const (
 	assigned     = "begins with the name of a variable"
-	inBase64     = "is base64, as Kubernetes stores it"
+	inBase64     = "is still in base64"
 	notEvaluated = "is an expression that was not evaluated"
 	notExpanded  = "begins with a shell variable that was not expanded"
 )
@@ -88,12 +87,12 @@ var things = []struct {
 	{Passphrase, Thing{NoSecret, "is the error message of a program", set}, bare(`(?i)^(an error occurred \(|fatal: |` +
 		`error: .*(not|no|fail|denied|invalid|unknown|unable|cannot)|((permission|access) denied|unauthorized)[.!]?$)`)},
 	{inFile, Thing{NoSecret, "is the path of a file", read}, func(text string) bool { return Exists(strings.TrimPrefix(inside(text), "@")) }},
-	{Passphrase, Thing{NoSecret, "is a certificate or a public key, which is not secret", same("; set a secret")},
+	{Passphrase, Thing{NoSecret, "is a certificate or a public key, so it is not secret", same("; set a secret")},
 		bare(`^(age1[0-9a-z]{50,}$|(ssh|ecdsa|sk)-\S+ AAAA|-----BEGIN (CERTIFICATE|[A-Z ]*PUBLIC KEY))`)},
-	{secret, Thing{NoSecret, "looks like a reference to a secret in another system, which is not resolved here", set},
+	{secret, Thing{NoSecret, "looks like a reference to a secret in another system, but such references are not resolved here", set},
 		bare(`^([a-z0-9][a-z0-9+.-]*://|arn:aws|vault:[\w/-]+#|projects/[^/]+/secrets/|@Microsoft\.KeyVault\(|ssm:/|env:\w+$)`)},
-	{secret, Thing{NoSecret, "is a value encrypted with sops, which is not decrypted here", set}, bare(`^ENC\[AES256_GCM,`)},
-	{secret, Thing{NoSecret, "is a ciphertext of the transit secrets engine, which is not decrypted here", set}, bare(transitPrefix)},
+	{secret, Thing{NoSecret, "is still encrypted with sops", set}, bare(`^ENC\[AES256_GCM,`)},
+	{secret, Thing{NoSecret, "is still encrypted with the transit secrets engine", set}, bare(transitPrefix)},
 	{secret, Thing{NoSecret, notEvaluated, replace}, func(text string) bool { return syntax.IsKeyProviderAddress(inside(text)) }},
 	{secret, Thing{NoSecret, notEvaluated, replace},
 		bare(`^(ephemeral\.)?(random_[a-z]+|data\.([a-z]+_\w+|external|http))\.[\w-]+(\[[^]]*\])?\.[\w.-]+$`)},
@@ -106,7 +105,7 @@ var things = []struct {
 		bare("^(\\$\\([^()]*\\)|`[^`]+`)$")},
 	{anyText, Thing{NoSecret, notEvaluated, replace},
 		bare(`^(\(known after apply\)|\$?\{\{[^{}]*\}\}|\$\{[^{}]*\.[^{}]*\})$`)},
-	{anyText, Thing{NoSecret, "is the name of a variable in quotation marks", same(`; remove them, or, in JSON, write "${var.NAME}"`)},
+	{anyText, Thing{NoSecret, "is the name of a variable in quotation marks", same(`; remove the quotation marks (in JSON, write "${var.NAME}")`)},
 		bare(`^((var|local)|module\.[A-Za-z_][\w-]*)(\.[A-Za-z_][\w-]*)+$`)},
 	{anyText, Thing{NoSecret, notExpanded, replace}, bare(`^(\$(\{[A-Za-z_]\w*\}|[A-Z]+(_[A-Z0-9]+)+|` +
 		`PASSPHRASE|PASSWORD|SECRET|TOKEN|KEY|env:\w+)|%[A-Z]+(_[A-Z0-9]+)*%)$`)},
@@ -116,25 +115,23 @@ var things = []struct {
 		func(text string) bool {
 			return strings.ContainsFunc(strings.TrimRight(text, "\r\n"), unicode.IsControl)
 		}},
-	{anyText | Word, Thing{Surely, "ends with a line break, as text files do", trimEnd}, whole(`^[^\n]*[\r\n]*\n$`)},
-	{anyText | Word, Thing{Surely, "ends with a carriage return, as lines of Windows files do", trimEnd}, whole(`^[^\n]*[\r\n]*\r$`)},
-	{anyText, Thing{Surely, "begins with a byte order mark, which some editors write, and which counts as part of it",
-		same("; save it without the byte order mark")}, whole(`^\x{feff}`)},
-	{anyText, Thing{Surely, "begins or ends with a space, which is part of it", mend{"; " + trim.settings, "; " + trim.variable}},
-		whole(`^( .*|.* )$`)},
-	{anyText, Thing{Surely, "has quotation marks around it, which count as part of it", same("; remove them")}, isQuoted},
+	{anyText | Word, Thing{Surely, "ends with a line break", trim}, whole(`^[^\n]*[\r\n]*\n$`)},
+	{anyText | Word, Thing{Surely, "ends with a carriage return, probably from a Windows file", trim}, whole(`^[^\n]*[\r\n]*\r$`)},
+	{anyText, Thing{Surely, "begins with a byte order mark", same("; save it without that mark")}, whole(`^\x{feff}`)},
+	{anyText, Thing{Surely, "begins or ends with a space", trim}, whole(`^( .*|.* )$`)},
+	{anyText, Thing{Surely, "includes the quotation marks around it", same("; remove them")}, isQuoted},
 
 	// These rules check the form of a text.
-	{Token, Thing{is: "begins with Bearer, which is added to it anyway", mend: same("; remove it")}, whole(`(?i)^bearer `)},
-	{Token, Thing{is: "begins with token, which is added to it anyway", mend: same("; remove it")}, whole(`(?i)^token `)},
-	{Identity, Thing{is: "is a public key (age1…), which can only encrypt",
+	{Token, Thing{is: "begins with the word Bearer, but that word is added automatically", mend: same("; remove it")}, whole(`(?i)^bearer `)},
+	{Token, Thing{is: "begins with the word token, but that word is added automatically", mend: same("; remove it")}, whole(`(?i)^token `)},
+	{Identity, Thing{is: "is a public key (age1…), so it cannot decrypt",
 		mend: same("; use the matching identity (AGE-SECRET-KEY-…)")}, whole(`(?m)^age1`)},
-	{Identity, Thing{is: "is an SSH public key, which can only encrypt",
-		mend: same("; use the matching private key, from the file of the same name without .pub")}, whole(`^(ssh|ecdsa)-`)},
+	{Identity, Thing{is: "is an SSH public key, so it cannot decrypt",
+		mend: same("; use the matching private key from the file of the same name without .pub")}, whole(`^(ssh|ecdsa)-`)},
 	{Identity, Thing{is: "looks like an age identity, but is truncated or mistyped", mend: same("; copy the whole identity")},
 		whole(`(?i)^AGE-SECRET-KEY-`)},
-	{Passphrase, Thing{Surely, "is JSON, as secret stores return it", mend{"; use jsondecode(…) and the name of a member to get " +
-		"the text", ""}},
+	{Passphrase, Thing{Surely, "is a JSON object, not the passphrase itself", mend{"; select one of its members with jsondecode(…).NAME",
+		"; set the value of one of its members"}},
 		func(text string) bool { return strings.HasPrefix(text, "{") && json.Valid([]byte(text)) }},
 	{Passphrase | Settings, Thing{Surely, assigned, value}, whole(`^(export |set |\$env:)?[A-Z][A-Z0-9]*_[A-Z0-9_]* ?=`)},
 	{Passphrase, Thing{Surely, assigned, value}, whole(`^(export )?[A-Za-z_]\w* ?= ?(".*"|'.*')$`)},
@@ -144,9 +141,9 @@ var things = []struct {
 		func(text string) bool { return strings.Contains(strings.TrimSpace(text), "\n") }},
 	{Passphrase | Settings, Thing{is: inBase64, mend: decode}, isTextInBase64},
 	{Token | Content, Thing{is: inBase64, mend: decode}, whole(`^(ZXlK|LS0tLS1CRUdJTi)`)}, // eyJ and -----BEGIN
-	{Passphrase, Thing{is: "has codes such as %20, which stand for a space in a URL; write the characters themselves"},
+	{Passphrase, Thing{is: "contains URL codes like %20 for a space; write the characters themselves"},
 		whole(`^[^ ]*%[2-7][0-9A-F][^ ]*$`)},
-	{Passphrase, Thing{is: "has a dash, a space or a quotation mark that a word processor has replaced; type it again"},
+	{Passphrase, Thing{is: "has a dash, a space or a quotation mark from a word processor; type it again"},
 		whole("[\u2013\u2014\u00a0\u201c\u201d\u2018\u2019\u201e]")},
 	{Passphrase, Thing{is: "has 64 hexadecimal digits, like a key; use key_provider \"static\" for a key"}, whole(`^[0-9a-f]{64}$`)},
 }

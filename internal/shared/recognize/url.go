@@ -69,7 +69,7 @@ func Endpoint(text string) *url.URL { return Server(WithScheme(text)) }
 func IsEndpoint(text string) bool { return Endpoint(text) != nil }
 
 // Unsupported describes authentication schemes that we do not support.
-const Unsupported = "an authentication that is not supported, such as Digest or NTLM"
+const Unsupported = "an unsupported authentication method (for example Digest or NTLM)"
 
 // Challenge returns the authentication scheme that a server requests in its WWW-Authenticate headers, each of
 // which may list several. It returns "bearer" if the headers list it, otherwise "basic" if they list that,

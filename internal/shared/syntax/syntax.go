@@ -55,7 +55,7 @@ func IsMethod(s string) bool { return IsMethodAddress(s) || IsName(s) }
 func IsKeyProviderAddress(s string) bool { return keyAddressPattern.MatchString(s) }
 
 // ErrMethodRequired means that the value of an attribute should be the address of a method, but is not.
-var ErrMethodRequired = errors.New("a method is required, such as method.aes_gcm.main")
+var ErrMethodRequired = errors.New("this is not the address of a method; write an address like method.aes_gcm.main")
 
 // Suggest returns ". Did you mean …?" with the candidate most similar to name, or an empty string if none is
 // similar.
@@ -80,7 +80,7 @@ func Configured(address string, addresses []string) string {
 		return ", and there are no others"
 	}
 	const most = 10
-	return "; there are: " + List(addresses, most, func(address string) string { return address })
+	return "; choose one of: " + List(addresses, most, func(address string) string { return address })
 }
 
 // List returns a list of the first most items, each as formatted by show, followed by the number of remaining

@@ -64,7 +64,7 @@ func (w World) Reason() string {
 	if w.kind == none {
 		return "the environment is switched off"
 	}
-	return "a secret of the configuration is sent"
+	return "a secret comes from the configuration"
 }
 
 // Lookup works like [os.LookupEnv], but finds only variables that w contains.

@@ -44,9 +44,9 @@ func unreached(address string) string {
 	_, host, _ := strings.Cut("//"+address, "//")
 	switch {
 	case address == "":
-		return "no address is set, so localhost:8500 was tried; set address in {credentials}, or CONSUL_HTTP_ADDR"
+		return "No address is set, so localhost:8500 was tried; set address in {credentials}, or CONSUL_HTTP_ADDR"
 	case !strings.Contains(address, "://") && !strings.Contains(host, ":"):
-		return "the address has no port, so port 80 was tried; add the port, which is 8500 by default"
+		return "The address has no port, so port 80 was tried; add the port, for example 8500"
 	}
 	return ""
 }

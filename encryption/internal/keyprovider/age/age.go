@@ -75,7 +75,8 @@ func build(v attr.Values) (driver.KeyProvider, error) {
 	wrapping := driver.Wrapping[metadata]{Kind: kind, Parse: parse}
 	p := &provider{Wrapping: wrapping, identities: agefile.NewIdentities(v), recipients: recipients}
 	if !p.identities.Any() && len(recipients) == 0 {
-		return nil, v.Errorf("", "identities or identity_files are required to open files, recipients to encrypt them")
+		return nil, v.Errorf("", "no identities, identity_files or recipients are set; set identities to open files, or recipients to "+
+			"encrypt files")
 	}
 	return p, nil
 }
@@ -87,8 +88,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 		return nil, err
 	}
 	if !p.identities.Any() {
-		return nil, fault.Known(fault.With(fmt.Errorf("%w: recipients are set, but identities or identity_files are required to "+
-			"open files",
+		return nil, fault.Known(fault.With(fmt.Errorf("%w: only recipients are set, and these cannot open files",
 			driver.ErrNoKey), "set identities or identity_files"), fault.NoIdentity{})
 	}
 	identities, err := p.identities.Load()
@@ -105,7 +105,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, document json.RawMess
 // NewKey makes a key and seals it for all recipients.
 func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawMessage, error) {
 	if len(p.recipients) == 0 {
-		return nil, nil, errors.New("recipients are required to encrypt files, such as recipients = [\"age1…\"]")
+		return nil, nil, errors.New("no recipients are set, so no file can be encrypted; set, for example, recipients = [\"age1…\"]")
 	}
 	key := make([]byte, keyLength)
 	rand.Read(key) //nolint:errcheck // never fails
@@ -115,7 +115,8 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		return nil, nil, err
 	}
 	if n := len(m.ExternalData.Sealed); n > maxSealed {
-		return nil, nil, fmt.Errorf("the key, encrypted for %d recipients, is %d bytes long; the maximum is %d", len(p.recipients), n, maxSealed)
+		return nil, nil, fmt.Errorf("the key for %d recipients has %d bytes when encrypted, but at most %d are allowed; remove recipients",
+			len(p.recipients), n, maxSealed)
 	}
 	if err := p.checkOwn(ctx, m.ExternalData.Sealed); err != nil {
 		return nil, nil, err
@@ -146,8 +147,8 @@ func (p *provider) checkOwn(ctx context.Context, sealed []byte) error {
 type notOwnError struct{}
 
 func (notOwnError) Error() string {
-	return "the identities here do not open files that are encrypted for these recipients; add the recipient of one of them, or leave out " +
-		"the identities if only others are to open it"
+	return "none of the identities matches a recipient; add the recipient of an identity. If only others must open the file, remove " +
+		"the identities"
 }
 
 func (notOwnError) Is(target error) bool { return target == driver.ErrNoKey }
@@ -160,8 +161,8 @@ func parse(document json.RawMessage) (m metadata, err error) {
 	}
 	data := members["external_data"]
 	if len(data) > 0 && data[mark.AgeKey] == nil {
-		return m, fault.With(fmt.Errorf("%w: another program of key_provider \"external\" stored something there, which age does not know",
-			driver.ErrNoKey), "configure that program, as key_provider \"external\" with its command")
+		return m, fault.With(fmt.Errorf("%w: the metadata comes from another program of key_provider \"external\"",
+			driver.ErrNoKey), "configure that program as key_provider \"external\" with its command")
 	}
 	if len(members) != 1 || len(data) != 1 || data[mark.AgeKey] == nil || json.Unmarshal(document, &m) != nil ||
 		!recognize.IsAge(m.ExternalData.Sealed) || len(m.ExternalData.Sealed) > maxSealed {

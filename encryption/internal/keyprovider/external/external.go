@@ -80,7 +80,7 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 	var m metadata
 	if stored != nil {
 		if len(stored) > maxMetadata {
-			return nil, fmt.Errorf("the metadata in the file is %d bytes long; at most %d are allowed", len(stored), maxMetadata)
+			return nil, fmt.Errorf("the metadata in the file has %d bytes, but at most %d are allowed", len(stored), maxMetadata)
 		}
 		if json.Unmarshal(stored, &m) != nil {
 			return nil, errDamaged
@@ -93,8 +93,8 @@ func (p *provider) Key(ctx context.Context, _ driver.Keys, stored json.RawMessag
 	case err != nil:
 		return nil, err
 	case len(out.Keys.DecryptionKey) == 0 && m.ExternalData == nil:
-		return nil, fault.With(fmt.Errorf("%w: the file has no metadata for the program, so the program returns no decryption_key",
-			driver.ErrNoKey), "if the key provider had another name when the file was encrypted, set encrypted_metadata_alias")
+		return nil, fault.With(fmt.Errorf("%w: the file has no metadata for the program",
+			driver.ErrNoKey), "if the key provider had another name when the file was encrypted, set encrypted_metadata_alias to that name")
 	case len(out.Keys.DecryptionKey) == 0:
 		return nil, fmt.Errorf("%w: the program returned no decryption_key for the metadata in the file", driver.ErrNoKey)
 	}
@@ -108,7 +108,7 @@ func (p *provider) NewKey(ctx context.Context, _ driver.Keys) ([]byte, json.RawM
 		return nil, nil, err
 	}
 	if len(out.Keys.EncryptionKey) == 0 {
-		return nil, nil, errors.New("the program returns no encryption_key")
+		return nil, nil, errors.New("the program returned no encryption_key")
 	}
 	key, err := checked(out.Keys.EncryptionKey)
 	if err != nil {
@@ -158,7 +158,7 @@ func (p *provider) run(ctx context.Context, m metadata) (output, error) {
 
 func checked(key []byte) ([]byte, error) {
 	if len(key) > maxKeyLength {
-		return nil, fmt.Errorf("the program returns a key of %d bytes; at most %d are allowed", len(key), maxKeyLength)
+		return nil, fmt.Errorf("the program returned a key of %d bytes, but at most %d are allowed", len(key), maxKeyLength)
 	}
 	return key, nil
 }

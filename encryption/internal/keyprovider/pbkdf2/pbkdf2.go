@@ -63,7 +63,7 @@ func Block() driver.Block[driver.KeyProvider] {
 			{Name: "iterations", Type: cty.Number, Default: cty.NumberIntVal(600_000), Check: attr.Between(minIterations, math.MaxInt32),
 				Doc: "Iterations for new keys, at least 200000. A file that is read names its own. Defaults to `600000`."},
 			{Name: "key_length", Type: cty.Number, Default: cty.NumberIntVal(32), Check: attr.Between(1, maxKeyLength),
-				Doc: "Length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
+				Doc: "The length of new keys in bytes. A file that is read names its own. Defaults to `32`."},
 			{Name: "salt_length", Type: cty.Number, Default: cty.NumberIntVal(32), Check: attr.Between(1, maxSaltLength),
 				Doc: "Length of new salts in bytes. A file that is read holds its own salt. Defaults to `32`."},
 			{Name: "hash_function", Type: cty.String, Default: cty.StringVal("sha512"), Check: attr.Text(checkHash), Doc: "`sha512` or " +
@@ -189,16 +189,17 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("a salt is required, so that the derived key stays the same; set salt to the output of openssl rand " +
-			"-base64 32, and keep the salt")
+		return nil, errors.New("the salt is missing, so the derived key would not stay the same; set the argument salt to the output of " +
+			"openssl rand -base64 32, and keep the salt")
 	}
 	switch {
 	case len(m.Salt) < minDerivedSalt:
-		return nil, fmt.Errorf("a salt of at least %d bytes is required; set salt to the output of openssl rand -base64 32", minDerivedSalt)
+		return nil, fmt.Errorf("the salt has %d bytes, but at least %d are required; set the argument salt to the output of "+
+			"openssl rand -base64 32", len(m.Salt), minDerivedSalt)
 	case m.Iterations < minIterations:
-		return nil, fmt.Errorf("at least %d iterations are required", minIterations)
+		return nil, fmt.Errorf("the key provider has %d iterations, but at least %d are required", m.Iterations, minIterations)
 	case m.KeyLength < minDerivedKey:
-		return nil, fmt.Errorf("a key_length of at least %d bytes is required", minDerivedKey)
+		return nil, fmt.Errorf("the key_length is %d bytes, but at least %d are required", m.KeyLength, minDerivedKey)
 	}
 	return json.Marshal(m)
 }
@@ -209,11 +210,11 @@ func parse(document json.RawMessage) (metadata, error) {
 		return m, err
 	}
 	if len(m.Salt) == 0 || m.Iterations == 0 || m.HashFunction == "" || m.KeyLength == 0 {
-		return m, fault.With(fmt.Errorf("%w: the metadata in the file lacks a salt, iterations, hash_function or key_length",
-			driver.ErrNoKey), "check which kind of key provider wrote it, or restore an intact copy")
+		return m, fault.With(fmt.Errorf("%w: the metadata in the file has no salt, iterations, hash_function or key_length",
+			driver.ErrNoKey), "check which kind of key provider wrote the metadata, or restore an intact copy")
 	}
 	if err := checkHash(m.HashFunction); err != nil {
-		return m, fmt.Errorf("the metadata in the file: %w", err)
+		return m, fmt.Errorf("the metadata in the file is damaged: %w", err)
 	}
 	if m.Iterations < 0 || m.KeyLength < 0 {
 		return m, errors.New("the metadata in the file has a negative number; restore an intact copy")
@@ -227,9 +228,9 @@ func (p *provider) limit(m metadata) error {
 	size := int64(hashFunctions[m.HashFunction]().Size())
 	switch {
 	case m.KeyLength > maxKeyLength:
-		return fmt.Errorf("the file requires a key of %d bytes; at most %d are allowed", m.KeyLength, maxKeyLength)
+		return fmt.Errorf("the file requires a key of %d bytes, but at most %d are allowed", m.KeyLength, maxKeyLength)
 	case len(m.Salt) > maxSaltLength:
-		return fmt.Errorf("the file has a salt of %d bytes; at most %d are allowed", len(m.Salt), maxSaltLength)
+		return fmt.Errorf("the file has a salt of %d bytes, but at most %d are allowed", len(m.Salt), maxSaltLength)
 	case m.Iterations > p.maxIterations/((m.KeyLength+size-1)/size):
 		return fmt.Errorf("the file requires %d iterations for a key of %d bytes, but max_iterations allows %d in total; raise "+
 			"max_iterations if you trust the writer of the file", m.Iterations, m.KeyLength, p.maxIterations)
@@ -245,7 +246,7 @@ func (p *provider) derive(ctx context.Context, keys driver.Keys, m metadata) ([]
 			return nil, err
 		}
 		if len(upstream) < minPassphrase {
-			return nil, fmt.Errorf("the key of %s is too short for chain: at least %d bytes are required", p.chain, minPassphrase)
+			return nil, fmt.Errorf("the key of %s has %d bytes, but the argument chain needs at least %d", p.chain, len(upstream), minPassphrase)
 		}
 		password = upstream
 	}

@@ -87,14 +87,14 @@ func checkHex(text string) error {
 	case err == nil:
 		return nil
 	case odd != "":
-		return fmt.Errorf("it %w", fault.Odd(odd))
+		return fmt.Errorf("the value %w", fault.Odd(odd))
 	case allHex.MatchString(text):
-		return errors.New("this has an odd number of hexadecimal digits, but each byte has two; copy the whole key")
+		return errors.New("the number of hexadecimal digits is odd, but each byte has two digits; copy the whole key")
 	case strings.Contains(text, " "):
 		return errors.New("this is not hexadecimal; use key_provider \"pbkdf2\" for a passphrase")
 	}
-	return errors.New("this is not hexadecimal; write two digits (0 to 9 and a to f) for each byte, without 0x, colons or line " +
-		"breaks, or use key_base64 for a key in base64")
+	return errors.New("this is not hexadecimal; write two hexadecimal digits for each byte, without other characters. For a key in " +
+		"base64, use key_base64")
 }
 
 func checkBase64(text string) error {
@@ -102,11 +102,11 @@ func checkBase64(text string) error {
 	_, notForURLs := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 	switch {
 	case hexadecimal.MatchString(text):
-		return errors.New("this is hexadecimal; use the argument key for it")
+		return errors.New("this is hexadecimal, not base64; use the argument key")
 	case err == nil:
 		return nil
 	case allHex.MatchString(strings.TrimPrefix(strings.NewReplacer(":", "", " ", "").Replace(text), "0x")):
-		return errors.New("this is hexadecimal; use the argument key for it, without 0x, colons or spaces")
+		return errors.New("this is hexadecimal, not base64; use the argument key, and remove 0x, colons and spaces")
 	case notForURLs == nil && strings.ContainsAny(text, "-_"):
 		return errors.New("this is base64 for URLs; replace - with + and _ with /, and add = at the end")
 	}
@@ -125,7 +125,7 @@ func checkLength(key []byte) error {
 		return errors.New("the key is empty; check whether a variable or a file is empty")
 	}
 	if len(key) > maxKeyLength {
-		return fmt.Errorf("the key is %d bytes long; 1 to %d are allowed", len(key), maxKeyLength)
+		return fmt.Errorf("the key has %d bytes, but at most %d are allowed", len(key), maxKeyLength)
 	}
 	return nil
 }
@@ -158,11 +158,11 @@ func (p *provider) Recognizes(stored json.RawMessage) bool {
 // wrapped metadata, or if the key has fewer than 16 bytes.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
-		return nil, errors.New("a static key needs neither salt nor wrapped_key; use info to tell keys apart")
+		return nil, errors.New("a static key must have neither salt nor wrapped_key; use the argument info to tell keys apart")
 	}
 	key, err := p.load()
 	if err == nil && len(key) < 16 {
-		err = errors.New("a key of at least 16 bytes is required to derive keys")
+		err = fmt.Errorf("the key has %d bytes, but derived keys need a key of at least 16", len(key))
 	}
 	return nil, err
 }

@@ -40,7 +40,7 @@ var _ driver.KeyMaker = (*provider)(nil)
 func build(v attr.Values) (driver.KeyProvider, error) {
 	p := &provider{a: v.String("a"), b: v.String("b")}
 	if p.a == p.b {
-		return nil, v.Errorf("b", "a and b are the same key provider, which would make a key of zeros; set one of them to another "+
+		return nil, v.Errorf("b", "a and b are the same key provider, so the key would be all zeros; set one of them to another "+
 			"key provider")
 	}
 	return p, nil
@@ -64,7 +64,7 @@ func (p *provider) Key(ctx context.Context, keys driver.Keys, _ json.RawMessage)
 	case len(a) == 0:
 		return nil, errors.New("the two keys are empty")
 	case subtle.ConstantTimeCompare(a, b) == 1:
-		return nil, errors.New("the two keys are the same, which would make a key of zeros; change one of the keys")
+		return nil, errors.New("the two keys are the same, so the key would be all zeros; change one of the keys")
 	}
 	subtle.XORBytes(a, a, b)
 	return a, nil

@@ -53,7 +53,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 		return nil, err
 	}
 	if len(data) < gcm.NonceSize()+gcm.Overhead() {
-		return nil, fmt.Errorf("%w: the encrypted data has %d bytes, too few for this method; the file may be "+
+		return nil, fmt.Errorf("%w: the encrypted data has only %d bytes, so the file is probably "+
 			"truncated", driver.ErrNoKey, len(data))
 	}
 	nonce, sealed := data[:gcm.NonceSize()], data[gcm.NonceSize():]
@@ -62,7 +62,7 @@ func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]
 		err := fmt.Errorf("%w: authentication failed: the file was encrypted with another key or another aad, or it was changed",
 			driver.ErrNoKey)
 		if len(m.aad) > 0 {
-			err = fault.With(err, "remove aad if the file was encrypted without it")
+			err = fault.With(err, "remove the argument aad if the file was encrypted without it")
 		}
 		return nil, err
 	}

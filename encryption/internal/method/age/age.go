@@ -51,7 +51,7 @@ func build(v attr.Values) (driver.Method, error) {
 	}
 	m := &method{identities: agefile.NewIdentities(v), passphrase: v.String("passphrase"), recipients: recipients}
 	if !m.identities.Any() && len(m.recipients) == 0 && m.passphrase == "" {
-		return nil, v.Errorf("", "one of identities, identity_files and passphrase is required")
+		return nil, v.Errorf("", "no identities, identity_files, recipients or passphrase are set; set one of them")
 	}
 	return m, nil
 }
@@ -70,7 +70,8 @@ func (m *method) Decrypt(ctx context.Context, _ driver.Keys, file []byte) ([]byt
 		identities = append(identities, identity)
 	}
 	if len(identities) == 0 {
-		return nil, fault.Known(errors.New("identities, identity_files or a passphrase are required to open files"), fault.NoIdentity{})
+		return nil, fault.Known(errors.New("no identities, identity_files or passphrase are set, so no file can be opened; set one of them"),
+			fault.NoIdentity{})
 	}
 	return agefile.Open(ctx, file, identities)
 }
@@ -82,7 +83,7 @@ func (m *method) Encrypt(ctx context.Context, _ driver.Keys, plain []byte) ([]by
 	}
 	recipient, err := age.NewScryptRecipient(m.passphrase)
 	if err != nil {
-		return nil, errors.New("recipients or a passphrase are required to encrypt files")
+		return nil, errors.New("no recipients or passphrase are set, so no file can be encrypted; set one of them")
 	}
 	return agefile.Seal(ctx, plain, recipient)
 }

@@ -69,7 +69,7 @@ func build(v attr.Values) (driver.Method, error) {
 // method is tried, as in OpenTofu, because a program has no other way to say that the key is wrong.
 func (m *method) Decrypt(ctx context.Context, keys driver.Keys, data []byte) ([]byte, error) {
 	if len(data) == 0 {
-		return nil, fmt.Errorf("%w: the encrypted data is empty; the file may be truncated", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: the encrypted data is empty, so the file is probably truncated", driver.ErrNoKey)
 	}
 	plain, err := m.run(ctx, keys, m.decrypt, data)
 	if errors.Is(err, program.ErrFailed) || errors.Is(err, program.ErrProtocol) {

@@ -78,9 +78,9 @@ func instead(text string) string {
 	_, notHex := hex.DecodeString(text)
 	switch {
 	case len(text) == keySize:
-		return "use base64encode(…) if this text, which is as long as a key, is the key itself"
+		return "if this text is the key itself, use base64encode(…)"
 	case len(text) == 2*keySize && notHex == nil:
-		return "convert this text, which is a key in hexadecimal, to base64 with xxd -r -p | base64"
+		return "convert this hexadecimal key to base64 with xxd -r -p | base64"
 	}
 	return "copy the whole value of the operator's --secret-key"
 }
@@ -111,13 +111,12 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 		return nil, fmt.Errorf("base91: %w", err)
 	}
 	if len(message) < nonceSize+secretbox.Overhead {
-		return nil, fmt.Errorf("secretbox: the message has %d bytes, but nonce and tag alone have %d: it is truncated, or not from "+
-			"Kubeform", len(message), nonceSize+secretbox.Overhead)
+		return nil, fmt.Errorf("secretbox: the message has only %d bytes, so it is truncated, or not from Kubeform", len(message))
 	}
 	packed, ok := secretbox.Open(nil, message[nonceSize:], (*[nonceSize]byte)(message), &m.key)
 	if !ok {
-		return nil, fmt.Errorf("%w: secretbox: authentication failed: the text was encrypted with another key, or it was changed "+
-			"or truncated", driver.ErrNoKey)
+		return nil, fmt.Errorf("%w: secretbox: authentication failed: the text was encrypted with another key, or it was changed or "+
+			"truncated", driver.ErrNoKey)
 	}
 	plain, err := unzip(packed)
 	if err != nil {

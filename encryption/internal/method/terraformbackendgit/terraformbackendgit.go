@@ -40,7 +40,7 @@ func Block() driver.Block[driver.Method] {
 					Name: "passphrase", Type: cty.String, Required: true, Form: attr.Passphrase, Secrecy: attr.LocalSecret,
 					Env:      []string{"TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"},
 					Harmless: "It is used here and never sent.",
-					Doc:      "The passphrase, as it was given to terraform-backend-git. White space counts.",
+					Doc:      "The passphrase of terraform-backend-git. White space counts.",
 				},
 			},
 		},
@@ -72,8 +72,7 @@ func recognizes(file []byte) bool {
 // Decrypt decrypts file in place.
 func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte, error) {
 	if len(file) < nonceSize+tagSize {
-		return nil, fmt.Errorf("the file has %d bytes, but nonce and tag alone have %d: it is truncated, or in another "+
-			"format", len(file), nonceSize+tagSize)
+		return nil, fmt.Errorf("the file has only %d bytes, so it is truncated, or in another format", len(file))
 	}
 	if utf8.Valid(file) {
 		return nil, errors.New("the file is text, so terraform-backend-git's AES mode did not write it; select another method")
@@ -99,6 +98,6 @@ func (m *method) Decrypt(_ context.Context, _ driver.Keys, file []byte) ([]byte,
 func (m *method) Warning() driver.Warning {
 	return driver.Warning{Title: "Weak encryption", Text: "The AES mode of terraform-backend-git derives its key from the " +
 		"passphrase with a single unsalted MD5 sum, so anyone with the file can guess passphrases quickly. Move the state to " +
-		"OpenTofu's encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops): see the " +
+		"OpenTofu's encryption, or to the sops mode of terraform-backend-git (TF_BACKEND_HTTP_ENCRYPTION_PROVIDER=sops). See the " +
 		"guide \"Leaving terraform-backend-git's daemon\"."}
 }
