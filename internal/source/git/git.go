@@ -62,7 +62,7 @@ func credentialsTable() attr.Table {
 			{Name: "username", Type: cty.String, UnlessGroup: "authorization", Env: []string{"GIT_USERNAME"},
 				Harmless: "A user name proves nothing, and goes only where url says.",
 				Doc: "The user name for http and https. The default is `GIT_USERNAME` if the block has no `password`, then the user in the " +
-					"repository's URL, then `x-access-token` for a token from `GITHUB_TOKEN` or `GITHUB_TOKEN_FILE`."},
+					"repository's URL, then `x-access-token` for a token from `GITHUB_TOKEN`."},
 			{Name: "password", Type: cty.String, Secrecy: attr.Secret, Group: "authorization", Env: []string{"GIT_PASSWORD"},
 				Harmless: harmless.Secret,
 				Doc: "A password or token, for http and https. Defaults to the first of `GIT_PASSWORD`, `GIT_PASSWORD_FILE`, `GITHUB_TOKEN` and " +
@@ -72,8 +72,8 @@ func credentialsTable() attr.Table {
 					"the keys of the agent. Defaults to the keys that ssh itself uses."},
 			{Name: hostKeysAttr, Type: cty.String, Form: attr.OrEmpty, Env: []string{"StrictHostKeyChecking"},
 				Harmless: "Only known hosts are then accepted.", HarmlessIf: harmless.OneOf("yes"),
-				Doc: "Which hosts ssh accepts: `yes` means only known hosts, `accept-new` means also unknown hosts (ssh adds them to `known_hosts`), " +
-					"and `no` means any host, with a warning. Defaults to ssh's own setting, then to `yes`."},
+				Doc: "Which hosts ssh accepts: only known hosts (`yes`), also unknown hosts, which ssh adds to `known_hosts` (`accept-new`), or " +
+					"any host, with a warning (`no`). Defaults to ssh's own setting, then to `yes`."},
 			{Name: "ca_file", Type: cty.String,
 				Doc: "The path of a PEM file with the certificates to trust instead of the system's, for https."},
 			{Name: "allow_plain_http", Type: cty.Bool, Default: cty.False,

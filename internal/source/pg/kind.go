@@ -41,8 +41,8 @@ func credentials() attr.Table {
 		Attrs: []attr.Attr{
 			source.NameAttr("credentials_name"),
 			{Name: "conn_str", Type: cty.String, Secrecy: attr.Secret, Form: attr.Lines, Env: []string{connStrVar},
-				Doc: "`postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` defaults to `require`, so the " +
-					"server is not verified, and each read warns of it. The password may be in `PGPASSWORD`."},
+				Doc: "`postgres://user:password@host/database?sslmode=verify-full`, or `host=… user=…`. `sslmode` is by default `require`, " +
+					"which does not verify the server. `PGPASSWORD` may hold the password."},
 		},
 	}
 }

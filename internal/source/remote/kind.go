@@ -72,7 +72,7 @@ func credentials(variables ...string) attr.Table {
 		Attrs: []attr.Attr{
 			{Name: "url", Type: cty.String, Required: true,
 				Doc: "The URL that the block covers: `https://app.terraform.io/` for a host, `…/app/acme/` for an organization, or " +
-					"`…/app/acme/workspaces/network` for a workspace. Of several blocks, the one with the longest path is used."},
+					"`…/app/acme/workspaces/network` for a workspace. The block with the longest path is used."},
 			{Name: "token", Type: cty.String, Form: attr.Token, Secrecy: attr.Secret, Env: variables,
 				Doc: "An API token of a team or user. It is sent only to the host of `url`. Defaults to `TF_TOKEN_<host>`."},
 			{Name: "client_ca_certificate_pem", Type: cty.String, Check: attr.Text(web.CheckAuthorities),
