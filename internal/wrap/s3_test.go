@@ -351,9 +351,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 		return false
 	}
 	code, err, _ := run(t, o)
-	if code == 0 || err == nil || !strings.Contains(err.Error(), "in plaintext") {
-		t.Errorf("got %d, %v\n%s", code, err, out)
-	}
+	wraptest.OpenMistakes(t, "plaintext written meanwhile").Ended(t, "s3", out.String(), code, err)
 }
 
 // TestFilesOfTheProgram: what counts are the files that the program reads, whatever it is called.

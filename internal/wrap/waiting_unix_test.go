@@ -3,13 +3,20 @@
 package wrap_test
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	modules "github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/wraptest"
 )
@@ -106,6 +113,32 @@ func TestInitOfKilledWrap(t *testing.T) {
 	}
 }
 
+// waitUntilLeft waits until no process has a lock of a file of wrap in a module.
+func waitUntilLeft(t *testing.T, module string) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		held := false
+		err := filepath.WalkDir(filepath.Join(module, files.OwnFolder), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			f, err := os.Open(path)
+			if err == nil {
+				held = held || errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+				err = f.Close()
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !held {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // TestLeavingIsKilled: a killed init -leave has its record in the data directory of the user. The next run with wrap
 // removes the dead address from it, and says what to do; while the run goes on, its record stays.
 //
@@ -139,7 +172,8 @@ func TestLeavingIsKilled(t *testing.T) {
 			_ = p.Process.Kill()
 			_ = p.Wait()
 			_ = p.in.Close()
-			p.until("") // its child has ended
+			p.until("") // its child ends, and lets go of its files one after the other
+			waitUntilLeft(t, dir)
 			if !strings.Contains(read(t, record), "127.0.0.1") {
 				t.Fatal("the killed run has left no record")
 			}
