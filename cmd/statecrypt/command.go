@@ -52,6 +52,7 @@ func commands() cli.Table[action] {
 		{Name: "show", Wants: oneFile, Max: 1, Does: (*call).show},
 		{Name: "diff", Wants: "two files, or -backend and one file", Min: 1, Max: 2, Does: (*call).diff},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
+		{Name: "shim", Wants: "a folder, and terraform or tofu", Min: 1, Max: 2, Does: (*call).shim},
 		{Name: "recover", Wants: "at most one file", Max: 1, Does: (*call).recover},
 		{Name: "key-provider", Wants: "the name of a key provider (age)", Min: 1, Max: 1, Does: (*call).keyProvider},
 		{Name: "completion", Wants: "the name of a shell (bash, zsh or fish)", Min: 1, Max: 1, Does: (*call).completion},

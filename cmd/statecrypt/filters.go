@@ -123,7 +123,11 @@ func (c *call) emptyInput() error {
 
 // wrap runs terraform or tofu with a backend that encrypts. It returns the program's exit code.
 func (c *call) wrap(ctx context.Context) error {
-	o, err := c.wrapOptions()
+	options := c.wrapOptions
+	if c.on("shim") {
+		options = c.shimOptions
+	}
+	o, err := options()
 	if err != nil {
 		return err
 	}

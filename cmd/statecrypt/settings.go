@@ -165,6 +165,9 @@ func (c *call) code(from string) (encryption.Layer, error) {
 		if err != nil && from == c.text("config") && recognize.IsContent(from) {
 			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to it", err)
 		}
+		if err != nil && c.configInVariable {
+			err = fmt.Errorf("STATECRYPT_CONFIG: %w", err)
+		}
 		if err != nil {
 			return nil, err
 		}
