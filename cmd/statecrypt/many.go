@@ -45,8 +45,9 @@ type finding struct {
 
 	Recipients int `json:"recipients,omitempty"`
 
-	Holder string `json:"holder,omitempty"`
+	Lock *lock `json:"lock,omitempty"`
 
+	locked string // who holds the lock; "" if nobody does, or if it is unknown
 	err    error
 	notes  []string           // additional warnings
 	opened *encryption.Opened // without the data; nil if the file was not opened
@@ -184,8 +185,8 @@ func (c *call) tell(f finding) error {
 			c.say(yellow, "warning:", c.shown(f.File)+": "+note)
 		}
 	}
-	if f.Holder != "" && !c.on("json") {
-		c.say(yellow, "note:", f.Holder)
+	if f.locked != "" && !c.on("json") {
+		c.say(yellow, "note:", f.locked)
 	}
 	text := c.line(f)
 	if c.on("json") {
@@ -259,7 +260,7 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 		}
 		f, err := c.verifyFile(ctx, target, state)
 		if holder != nil {
-			f.Holder = c.holder(holder)
+			f.Lock, f.locked = lockOf(holder), c.holder(holder)
 		}
 		return f, err
 	})

@@ -47,6 +47,15 @@ func TestFileBackend(t *testing.T) {
 		held    bool
 		rotated bool
 	}{
+		"inspected":                {args: "inspect -config old.hcl", there: old},
+		"inspected, locked":        {args: "inspect -config old.hcl", there: old, held: true},
+		"inspected, JSON":          {args: "inspect -json -config old.hcl", there: old},
+		"inspected, JSON, locked":  {args: "inspect -json -config old.hcl", there: old, held: true},
+		"decrypted, another key":   {args: "decrypt -config new.hcl", there: old},
+		"decrypted, none":          {args: "decrypt -config old.hcl"},
+		"decrypted, an older one":  {args: "decrypt -minimum-serial 99 -config old.hcl", there: old},
+		"decrypted, plans":         {args: "decrypt -plan -config old.hcl", there: old},
+		"decrypted, and a file":    {args: "decrypt -config old.hcl state", there: old},
 		"verified":                 {args: "verify -config old.hcl", there: old},
 		"verified, JSON":           {args: "verify -json -config old.hcl", there: old, held: true},
 		"verified, locked":         {args: "verify -config old.hcl", there: old, held: true},
@@ -103,6 +112,24 @@ func TestFileBackend(t *testing.T) {
 				t.Errorf("there is %.100s, and in the backup %.100s", there, backup)
 			}
 		})
+	}
+}
+
+// TestDecryptsBackend: decrypt writes the state in the backend to standard output or to a file, and says who has its
+// lock.
+func TestDecryptsBackend(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "net.tfstate"), must(t, onlyOld, plain, "encrypt"))
+	keys, out := write(t, filepath.Join(dir, "keys.hcl"), "backend \"file\" { path = \"net.tfstate\" }\n"+onlyOld), filepath.Join(dir, "out")
+	if got := must(t, "", "", "decrypt", "-config", keys, "-backend"); got != plain {
+		t.Errorf("got %s", got)
+	}
+	hold(t, path)
+	mistakes := openMistakes(t, "decrypt -backend")
+	mistakes.checkAll(t, "locked", statecrypt(t, "", "", "decrypt", "-config", keys, "-backend", "-o", out))
+	if got := read(t, out); got != plain {
+		t.Errorf("got %s", got)
 	}
 }
 

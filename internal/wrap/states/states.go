@@ -114,6 +114,12 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 // Look returns the named state, and the lock holder if the store knows it. An empty name means the state that the block
 // names.
 func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
+	state, lock, err := s.LookAtLock(ctx, name)
+	return state, lock.Holder, err
+}
+
+// LookAtLock returns the named state and the status of its lock. An empty name means the state that the block names.
+func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, lock LockStatus, err error) {
 	b, err := s.state(name)
 	if err == nil {
 		state, _, err = b.Read(ctx)
@@ -122,12 +128,19 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 		err = b.none()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, lock, err
 	}
-	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
+	if lock.Holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
 		s.say("warning: it is unknown who holds the lock: " + err.Error())
 	}
-	return state, holder, nil
+	lock.Free = err == nil && lock.Holder == nil && b.HasLocks
+	return state, lock, nil
+}
+
+// LockStatus is the status of a lock. The zero value means that the store does not say who holds the lock, if anyone.
+type LockStatus struct {
+	Holder *store.Lock // nil if nobody holds the lock, or if the holder is unknown
+	Free   bool        // whether nobody holds the lock
 }
 
 // IsSettled reports whether other programs accept the state. They may compare it with a stored digest.
