@@ -92,9 +92,12 @@ func (c *call) inspectBackend(ctx context.Context) error {
 		return err
 	}
 	defer kept.Close()
+	ctx, work := c.begin(ctx, len(c.args))
+	defer work.stop()
 	var worst error
 	others := 0
 	for _, name := range c.args {
+		work.done.Add(1)
 		state, status, err := kept.LookAtLock(ctx, c.inStore(name))
 		if err == nil {
 			found, damage := inspectFile(name, state)
