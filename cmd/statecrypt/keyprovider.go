@@ -122,7 +122,7 @@ func (c *call) checkIdentities() error {
 		content, err := keyfile.ReadText(path)
 		if err == nil && recognize.IsAge(content) {
 			return fmt.Errorf("%s is protected by a passphrase, but nobody can be asked for it; decrypt the file first: "+
-				"age -d FILE > key.txt", shown(path))
+				"age -d %[1]s > key.txt", shown(path))
 		}
 	}
 	return nil

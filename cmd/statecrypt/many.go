@@ -323,7 +323,7 @@ func (c *call) states(ctx context.Context, settings string, target encryption.Ta
 	if c.isGiven("prefix") {
 		where = where.ForOthers()
 	}
-	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr))
+	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr, settings))
 	if err != nil {
 		return nil, err
 	}

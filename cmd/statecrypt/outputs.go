@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -63,7 +64,7 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 	case info.Kind == "encrypted":
-		err = fmt.Errorf("a plaintext state is required, but this state is encrypted (%s); run statecrypt decrypt -config FILE STATE | "+
+		err = fmt.Errorf("a plaintext state is required, but this state is encrypted (%s); run statecrypt decrypt -config "+fault.Config+" STATE | "+
 			"statecrypt outputs",
 			info.Format)
 	case info.Kind == "plan":

@@ -133,6 +133,38 @@ func TestDecryptsBackend(t *testing.T) {
 	}
 }
 
+// TestEmptyVariables: a message about a setting names the variables without content.
+func TestEmptyVariables(t *testing.T) {
+	t.Parallel()
+	mistakes := openMistakes(t, "empty variable")
+	keys := write(t, "keys.hcl", `key_provider "pbkdf2" "main" {
+  passphrase = var.passphrase
+}
+method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
+state { method = method.aes_gcm.main }
+backend "http" { address = var.address }
+`)
+	for name, c := range map[string]struct {
+		args    string
+		environ []string
+	}{
+		"a passphrase":          {args: "encrypt", environ: []string{"TF_VAR_passphrase=", "TF_VAR_address=https://example.com/s"}},
+		"a blank passphrase":    {args: "encrypt", environ: []string{"TF_VAR_passphrase= ", "TF_VAR_address=https://example.com/s"}},
+		"that of a flag":        {args: "encrypt -var passphrase=", environ: []string{"TF_VAR_passphrase=" + canary, "TF_VAR_address=x"}},
+		"not that of a flag":    {args: "encrypt -var passphrase=short", environ: []string{"TF_VAR_passphrase=", "TF_VAR_address=x"}},
+		"an address":            {args: "inspect -backend", environ: []string{"TF_VAR_passphrase=" + canary, "TF_VAR_address="}},
+		"an address, and a key": {args: "inspect -backend", environ: []string{"TF_VAR_passphrase=", "TF_VAR_address="}},
+		"no variable":           {args: "encrypt", environ: []string{"TF_VAR_address=x"}},
+	} {
+		var out, problems bytes.Buffer
+		code := run(t.Context(), append(strings.Fields(c.args), "-config", keys), strings.NewReader(plain), &out, &problems, c.environ)
+		mistakes.check(t, name, called{code: code, stderr: problems.String()})
+		if code != exitFailure || out.Len() > 0 {
+			t.Errorf("%s: %d, %s", name, code, &out)
+		}
+	}
+}
+
 // TestConfigVariable: STATECRYPT_CONFIG names the settings, and is a variable as any: what only it
 // brings runs no program.
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
@@ -129,7 +130,7 @@ func ago(count time.Duration, unit string) string {
 
 // Unlocking returns a text with the command that releases an abandoned lock.
 func Unlocking(id string) string {
-	return "release the lock with " + Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock with its ID")
+	return "release the lock with " + Proposed("statecrypt wrap -config "+fault.Config+" -- terraform force-unlock", id, "force-unlock with its ID")
 }
 
 // Proposed returns the command followed by the lock ID, or the text in otherwise if the ID is unsafe in a shell. An

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
@@ -63,9 +64,8 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	case moves && (l.Name != "init" || l.Effect() == cmdline.Passes):
 		return 1, errors.New("-encrypt-existing and -leave require an init that uses the backend; remove them")
 	case o.Wishes.Leave && (o.Wishes.EncryptExisting || !l.Has("migrate-state")):
-		return 1, errors.New("-leave works only with init -migrate-state and without -encrypt-existing; run statecrypt wrap -config " +
-			"FILE -leave -- " +
-			"terraform init -migrate-state")
+		return 1, errors.New("-leave works only with init -migrate-state and without -encrypt-existing; run " +
+			"statecrypt wrap -config " + fault.Config + " -leave -- terraform init -migrate-state")
 	case l.Effect() == cmdline.Passes:
 		return r.passThrough(until)
 	}

@@ -113,8 +113,8 @@ func number(variable, inPlaceOf string) attr.Attr {
 // finds no address if it is run without the program.
 func Backend() attr.Table {
 	t := attr.Table{
-		Name: "http",
-		Doc:  "Where the state is, as in Terraform's `http` backend.",
+		Name: "http", OtherNames: []string{"gitlab", "webdav"},
+		Doc: "Where the state is, as in Terraform's `http` backend.",
 		Attrs: []attr.Attr{
 			{Name: "address", Type: cty.String, Required: true},
 			{Name: "update_method", Type: cty.String, Default: cty.StringVal("POST")},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -37,6 +38,10 @@ type Leftover struct {
 	memory  *Memory
 	say     func(text string)
 
+	// Lock is the lock that the run could not release, or nil. If there is a leftover, the message about it says what to
+	// do about both, and Lock becomes nil.
+	Lock *LockLeftError
+
 	savedAt string                       // the file in which this run saved a state, or ""
 	seen    map[string][sha256.Size]byte // digests of the files before the run, keyed by file name
 }
@@ -44,7 +49,7 @@ type Leftover struct {
 const Errored = "errored.tfstate"
 
 // recovers is the command that writes a leftover to the backend.
-const recovers = "statecrypt recover -config FILE"
+const recovers = "statecrypt recover -config " + fault.Config
 
 // NewLeftover returns the Leftover for a module. It records the digests of the files that exist before the run.
 func NewLeftover(m *module.Module, g *Guard) *Leftover {
@@ -311,7 +316,7 @@ func (l *Leftover) Follow(ctx context.Context) error {
 		}
 		if kept {
 			errs = append(errs, fmt.Errorf("a program other than wrap wrote a state to %s, and did not encrypt it; run "+
-				"statecrypt wrap -encrypt-existing -- terraform init to encrypt it, or restore the encrypted state", name))
+				moves+" to encrypt it, or restore the encrypted state", name))
 			continue
 		}
 		if name != Errored {
@@ -347,6 +352,11 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 			keyfile.Reason(err), recovers)
 	}
 	l.memory.Leave(ctx, sealed)
+	if l.Lock != nil && where == sealedInPlace {
+		where = fmt.Sprintf("%s is now encrypted, and the lock %s was not released; to write the state to the backend and release the lock, "+
+			"run %s", Errored, outside.Quoted(l.Lock.ID, 100), store.Proposed(recovers+" -unlock", l.Lock.ID, recovers))
+		l.Lock = nil
+	}
 	l.tellSealed(where, others)
 	return nil
 }

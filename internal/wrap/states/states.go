@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -89,8 +91,8 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	v, err := block.Decode(kind.Table, lookup)
 	if err != nil {
 		if wrong, ok := errors.AsType[*attr.Error](err); ok && w.Backend == nil && wrong.Attr == "address" {
-			err = fmt.Errorf("%w; add a block to the settings file: "+
-				"backend \"http\" { address = \"https://HOST/PATH\" }", err)
+			err = fmt.Errorf("there is no backend block; add one of type %s to %s, or set STATECRYPT_HTTP_ADDRESS", kindNames(),
+				cmp.Or(outside.Line(w.Settings, 300), "the settings"))
 		}
 		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
 			err = fmt.Errorf("%w. TF_HTTP_ADDRESS is ignored, because runs without wrap would use it, too", err)
@@ -109,6 +111,17 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 		return nil, err
 	}
 	return &States{s, kind, say, v.String(kind.Named)}, nil
+}
+
+// kindNames returns the types of backend blocks as a list in a text.
+func kindNames() string {
+	var names []string
+	for _, k := range all.Kinds() {
+		names = append(names, strconv.Quote(k.Name))
+	}
+	slices.Sort(names)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // Look returns the named state, and the lock holder if the store knows it. An empty name means the state that the block
@@ -336,9 +349,9 @@ func differs(block *unstable.Entry, argument, text string) bool {
 	return value.Type() == cty.String && value.IsKnown() && !value.IsNull() && value.AsString() != text
 }
 
-// Notes returns a function that prints messages for the user.
-func Notes(w io.Writer) func(text string) {
+// Notes returns a function that prints messages for the user of the settings file.
+func Notes(w io.Writer, settings string) func(text string) {
 	return func(text string) {
-		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // there is no way to report a write error
+		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(fault.Name(text, settings))) // there is no way to report a write error
 	}
 }

@@ -158,7 +158,6 @@ func (m Mistakes) Said(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 	text = ofTest.ReplaceAllString(strings.ReplaceAll(text, here, "/here"), "/folder")
-	text = age.ReplaceAllString(text, "(some time ago)")
 	text = ofModule.ReplaceAllString(text, "/statecrypt/MODULE")
 	text = heldLock.ReplaceAllString(loopback.ReplaceAllString(text, "127.0.0.1:PORT"), "the lock ID")
 	m.Check(t, name, cmp.Or(text, "nothing"))
@@ -186,9 +185,8 @@ func (m Mistakes) Ended(t *testing.T, name, said string, code int, err error) {
 }
 
 // These patterns match text that differs between runs: test folders, data directories named after them, server ports,
-// lock IDs, and the ages of locks.
+// and lock IDs.
 var (
-	age      = lazyregexp.New(`\((?:less than a|\d+) (?:minute|hour|day)s? ago\)`)
 	ofTest   = lazyregexp.New(regexp.QuoteMeta(filepath.Join(os.TempDir(), "Test")) + `[^/]*/\d+`)
 	loopback = lazyregexp.New(`127\.0\.0\.1:\d\d+`)
 	ofModule = lazyregexp.New(`/statecrypt/[0-9a-f]{16}\b`)
