@@ -10,7 +10,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
-// How often long work says how far it is: on a terminal, where a line is replaced, and elsewhere, where lines are added.
+// How often long work says how far it is: on a terminal, where a line is replaced, and elsewhere.
 const (
 	beatOfTerminal = time.Second
 	beatElsewhere  = 10 * time.Second

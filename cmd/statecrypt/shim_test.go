@@ -123,6 +123,7 @@ func TestShim(t *testing.T) {
 		"another shim, behind": {before: "STATECRYPT/ shim ../more", path: "ROOT/shims:ROOT/more:ROOT/real:/bin", runs: true},
 		"a relative folder":    {path: "../shims:$PATH", runs: true},
 		"an empty folder":      {before: "cp ../shims/terraform .", path: ":$PATH", runs: true},
+		"a version manager":    {path: "ROOT/shims:ROOT/manager:/bin", runs: true},
 		"another name":         {before: "ln -s terraform ../shims/tofu", script: "tofu plan", runs: true},
 
 		"shims alone":           {path: "ROOT/shims:/bin"},
@@ -172,6 +173,7 @@ func TestShim(t *testing.T) {
 				"becomes/terraform": `exec ROOT/shims/terraform "$@"`,
 				"starts/terraform":  `ROOT/shims/terraform "$@"`,
 				"wraps/terraform":   `exec STATECRYPT/ wrap -config keys.hcl -- terraform "$@"`,
+				"manager/terraform": `cd ROOT; exec ROOT/real/terraform "$@"`,
 				"goes/terraform":    `cd ROOT && exec ROOT/shims/terraform "$@"`,
 			} {
 				if err := os.Mkdir(filepath.Join(s.root, filepath.Dir(name)), 0o700); err != nil {

@@ -103,8 +103,8 @@ func (l *Lock) since() string {
 	return text
 }
 
-// Age returns how long ago a time was, as the end of a text, for example " (12 minutes ago)". It returns an empty string
-// for a time in the future, because one of two clocks is wrong, and for a time that is unknown.
+// Age returns how long ago a time was, as the end of a text, for example " (12 minutes ago)". It returns an empty
+// string for a time in the future, because one of two clocks is wrong, and for a time that is unknown.
 func Age(at time.Time) string {
 	const day = 24 * time.Hour
 	age := time.Since(at)
