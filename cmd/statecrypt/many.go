@@ -95,10 +95,10 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 		case f.Result == resultOther:
 			others++
 			continue
-		case f.err == errInterrupted && !c.on("json"):
+		case errors.Is(f.err, errInterrupted) && !c.on("json"):
 			interrupted++
 			continue
-		case f.err == errInterrupted:
+		case errors.Is(f.err, errInterrupted):
 			interrupted++
 		case f.err == nil:
 			done++
@@ -221,7 +221,7 @@ func (c *call) tell(f finding) error {
 		text = outside.JSON(string(encoded))
 	}
 	_, err := io.WriteString(c.stdout, text+"\n")
-	if f.err != nil && f.err != errInterrupted { // which is reported once, for all files
+	if f.err != nil && !errors.Is(f.err, errInterrupted) { // which is reported once, for all files
 		c.report(fmt.Errorf("%s: %w", c.shown(f.File), f.err))
 	}
 	return err

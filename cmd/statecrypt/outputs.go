@@ -64,9 +64,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 	case info.Kind == "encrypted":
-		err = fmt.Errorf("a plaintext state is required, but this state is encrypted (%s); run statecrypt decrypt -config "+fault.Config+" STATE | "+
-			"statecrypt outputs",
-			info.Format)
+		err = fmt.Errorf("a plaintext state is required, but this state is encrypted (%s); "+
+			"run statecrypt decrypt -config %s STATE | statecrypt outputs", info.Format, fault.Config)
 	case info.Kind == "plan":
 		err = errors.New("a plaintext state is required, but this is a plan; use terraform show -json to see its content")
 	case info.Kind != "state":

@@ -130,7 +130,8 @@ func ago(count time.Duration, unit string) string {
 
 // Unlocking returns a text with the command that releases an abandoned lock.
 func Unlocking(id string) string {
-	return "release the lock with " + Proposed("statecrypt wrap -config "+fault.Config+" -- terraform force-unlock", id, "force-unlock with its ID")
+	const command = "statecrypt wrap -config " + fault.Config + " -- terraform force-unlock"
+	return "release the lock with " + Proposed(command, id, "force-unlock with its ID")
 }
 
 // Proposed returns the command followed by the lock ID, or the text in otherwise if the ID is unsafe in a shell. An

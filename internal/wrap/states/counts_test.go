@@ -18,7 +18,8 @@ import (
 // moveIn encrypts a state in its backend.
 func moveIn(t *testing.T, g *giteatest.Server, told *wraptest.Said, remembered *Memory, pins Pins) error {
 	t.Helper()
-	b, err := Where{}.Open(wraptest.Target(t, wraptest.Migrating), wraptest.EnvironOfGitea(t, g, nil), &module.Module{}, false, Notes(told, ""))
+	environ := wraptest.EnvironOfGitea(t, g, nil)
+	b, err := Where{}.Open(wraptest.Target(t, wraptest.Migrating), environ, &module.Module{}, false, Notes(told, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -334,10 +334,10 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
 		err = nil // the key for decryption became unavailable after the rehearsal; plaintext would be worse
 	}
-	where := sealedInPlace
+	where, moved := sealedInPlace, false
 	if err == nil {
 		err = replace.Name(ctx, path, sealed)
-		if err != nil && l.saveInFile(ctx, sealed) {
+		if moved = err != nil && l.saveInFile(ctx, sealed); moved {
 			where = Errored + " could not be encrypted in place (" + keyfile.Reason(err).Error() + "), so it was deleted. " +
 				"The encrypted state is in " + l.whereSaved()
 			if err = os.Remove(path); err != nil {
@@ -352,7 +352,7 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 			keyfile.Reason(err), recovers)
 	}
 	l.memory.Leave(ctx, sealed)
-	if l.Lock != nil && where == sealedInPlace {
+	if l.Lock != nil && !moved {
 		where = fmt.Sprintf("%s is now encrypted, and the lock %s was not released; to write the state to the backend and release the lock, "+
 			"run %s", Errored, outside.Quoted(l.Lock.ID, 100), store.Proposed(recovers+" -unlock", l.Lock.ID, recovers))
 		l.Lock = nil

@@ -65,7 +65,8 @@ func (c Command) unnamed(err error) string {
 	}
 	switch advice := keyOfText(err); {
 	case c.Name == "rotate" && advice != "":
-		text += "\nCheck the keys, and that this is the right file. If its key was changed in the meantime, name the settings with that key in -from."
+		text += "\nCheck the keys, and that this is the right file. If its key was changed in the meantime, name the settings with " +
+			"that key in -from."
 	case c.Name != "encrypt":
 		text += advice
 	}
