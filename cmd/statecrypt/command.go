@@ -54,9 +54,10 @@ func commands() cli.Table[action] {
 		{Name: "history", Wants: "no arguments", Does: (*call).history},
 		{Name: "restore", Wants: "a version or a file", Min: 1, Max: 1, Does: (*call).restore},
 		{Name: "wrap", Wants: "a program and its arguments", Min: 1, Max: cli.Many, Does: (*call).wrap},
+		{Name: "shim", Wants: "a folder, and terraform or tofu", Min: 1, Max: 2, Does: (*call).shim},
 		{Name: "recover", Wants: "at most one file", Max: 1, Does: (*call).recover},
 		{Name: "key-provider", Wants: "the name of a key provider (age)", Min: 1, Max: 1, Does: (*call).keyProvider},
-		{Name: "completion", Wants: "the name of a shell (bash, zsh or fish)", Min: 1, Max: 1, Does: (*call).completion},
+		{Name: "completion", Wants: "the name of a shell (bash, zsh, fish or powershell)", Min: 1, Max: 1, Does: (*call).completion},
 		{Name: "version", Wants: "no arguments", Does: (*call).version},
 	}
 	for i := range all {
@@ -296,7 +297,11 @@ func (c *call) version(context.Context) error {
 }
 
 func (c *call) completion(context.Context) error {
-	script, err := texts.ReadFile("text/completion." + c.args[0])
+	name := "completion." + c.args[0]
+	if c.args[0] == "powershell" {
+		name = "completion.ps1"
+	}
+	script, err := texts.ReadFile("text/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usageError(fmt.Sprintf("there is no completion for %s; the command %s requires %s", shown(c.args[0]), c.Name, c.Wants))
 	}

@@ -308,6 +308,10 @@ func TestRefusals(t *testing.T) {
 		"command of Terraform":           {args: "apply"},
 		"program before":                 {args: "terraform plan"},
 		"almost outputs":                 {args: "output x"},
+		"to lock":                        {args: "lock x"},
+		"to unlock":                      {args: "unlock x"},
+		"to make a key":                  {args: "keygen"},
+		"a command of the program":       {args: "plan -config keys.hcl"},
 		"-passphrase":                    {args: "decrypt -passphrase x"},
 		"-password of rotate":            {args: "rotate -password x"},
 		"-raw":                           {args: "outputs -raw x"},
@@ -710,11 +714,14 @@ func TestTexts(t *testing.T) {
 			!strings.Contains(page, "\n  statecrypt "+x.Name+" ") {
 			t.Errorf("%s: the help is %s", x.Name, help)
 		}
-		for _, shell := range []string{"bash", "zsh"} {
+		for _, shell := range []string{"bash", "zsh", "powershell"} {
 			script := must(t, "", "", "completion", shell)
 			row := x.Name + ") compadd -- -" + strings.Join(x.FlagNames(), " -") + " ;;"
-			if shell == "bash" {
+			switch shell {
+			case "bash":
 				row = x.Name + ") words='-" + strings.Join(x.FlagNames(), " -") + "' ;;"
+			case "powershell":
+				row = "\n    '" + x.Name + "' = '-" + strings.Join(x.FlagNames(), " -") + "'\n"
 			}
 			if !strings.Contains(script, x.Name+" ") || x.Flags != "" && !strings.Contains(script, row) {
 				t.Errorf("%s: no %q in %s", shell, row, script)

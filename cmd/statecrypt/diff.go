@@ -106,7 +106,9 @@ func (c *call) fromBackend(
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	ctx, begun := c.begin(ctx, 1)
 	file, err := c.lookInBackend(ctx, target)
+	begun.stop()
 	if err == nil {
 		err = work(ctx, stateInBackend, file)
 	}

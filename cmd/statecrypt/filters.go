@@ -18,6 +18,12 @@ import (
 )
 
 func (c *call) decrypt(ctx context.Context) error {
+	switch {
+	case c.on("backend") && len(c.args) > 0:
+		return usageError("decrypt requires a file or -backend, but not both")
+	case c.on("backend") && c.on("plan"):
+		return usageError("a backend contains no plans; remove -plan")
+	}
 	if err := c.refuseTerminal(); err != nil {
 		return err
 	}
@@ -25,7 +31,7 @@ func (c *call) decrypt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
+	work := func(ctx context.Context, name string, file []byte) error {
 		opened, err := target.DecryptInPlace(ctx, file)
 		if err != nil {
 			return err
@@ -36,7 +42,12 @@ func (c *call) decrypt(ctx context.Context) error {
 			return err
 		}
 		return c.write(ctx, result{data: opened.Data, plain: opened.Data, target: &target})
-	})
+	}
+	if c.on("backend") {
+		c.noteUnused()
+		return c.fromBackend(ctx, target, work)
+	}
+	return c.each(ctx, work)
 }
 
 func (c *call) encrypt(ctx context.Context) error {
@@ -124,7 +135,11 @@ func (c *call) emptyInput() error {
 
 // wrap runs terraform or tofu with a backend that encrypts. It returns the program's exit code.
 func (c *call) wrap(ctx context.Context) error {
-	o, err := c.wrapOptions()
+	options := c.wrapOptions
+	if c.on("shim") {
+		options = c.shimOptions
+	}
+	o, err := options()
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,28 @@ type inspection struct {
 	Serial       *int64   `json:"serial,omitempty"`
 	Lineage      string   `json:"lineage,omitempty"`
 	KeyProviders []string `json:"key_providers,omitempty"`
-	Holder       string   `json:"holder,omitempty"`
+	Lock         *lock    `json:"lock,omitempty"`
 	Error        string   `json:"error,omitempty"`
 
-	info encryption.Info
+	info   encryption.Info
+	locked string // who holds the lock, or that nobody does; "" if it is unknown
+}
+
+// lock describes the holder of a lock, in the same terms as the data source. It is documented in the help of the
+// commands.
+type lock struct {
+	ID        string `json:"id,omitempty"`
+	Who       string `json:"who,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	Created   string `json:"created,omitempty"`
+}
+
+// lockOf returns the description of a lock that someone holds, or nil if holder is nil.
+func lockOf(holder *store.Lock) *lock {
+	if holder == nil {
+		return nil
+	}
+	return &lock{ID: holder.ID, Who: holder.Who, Operation: holder.Operation, Created: holder.Created}
 }
 
 func (c *call) inspect(ctx context.Context) error {
@@ -74,14 +92,20 @@ func (c *call) inspectBackend(ctx context.Context) error {
 		return err
 	}
 	defer kept.Close()
+	ctx, work := c.begin(ctx, len(c.args))
+	defer work.stop()
 	var worst error
 	others := 0
 	for _, name := range c.args {
-		state, holder, err := kept.Look(ctx, c.inStore(name))
+		work.done.Add(1)
+		state, status, err := kept.LookAtLock(ctx, c.inStore(name))
 		if err == nil {
 			found, damage := inspectFile(name, state)
-			if holder != nil {
-				found.Holder = c.holder(holder)
+			switch found.Lock = lockOf(status.Holder); {
+			case status.Holder != nil:
+				found.locked = c.holder(status.Holder)
+			case status.Free:
+				found.locked = "free"
 			}
 			if err = states.ErrNone; !c.isGiven("prefix") || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
 				err = c.printInspection(found, state, damage)
@@ -160,8 +184,8 @@ func (i inspection) text(name string, file []byte) string {
 	for _, name := range i.KeyProviders {
 		text += "\n  key provider: " + outside.Line(name, maxName)
 	}
-	if i.Holder != "" {
-		text += "\n  lock: " + i.Holder
+	if i.locked != "" {
+		text += "\n  lock: " + i.locked
 	}
 	return text + "\n"
 }

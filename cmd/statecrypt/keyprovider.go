@@ -122,7 +122,7 @@ func (c *call) checkIdentities() error {
 		content, err := keyfile.ReadText(path)
 		if err == nil && recognize.IsAge(content) {
 			return fmt.Errorf("%s is protected by a passphrase, but this command cannot ask for the passphrase; decrypt the file first: "+
-				"age -d FILE > key.txt", shown(path))
+				"age -d %[1]s > key.txt", shown(path))
 		}
 	}
 	return nil

@@ -45,8 +45,9 @@ type finding struct {
 
 	Recipients int `json:"recipients,omitempty"`
 
-	Holder string `json:"holder,omitempty"`
+	Lock *lock `json:"lock,omitempty"`
 
+	locked string // who holds the lock; "" if nobody does, or if it is unknown
 	err    error
 	notes  []string           // additional warnings
 	opened *encryption.Opened // without the data; nil if the file was not opened
@@ -69,21 +70,38 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process
 	c.noteUnused()
+	ctx, work := c.begin(ctx, len(c.args))
+	defer work.stop()
 	var worst error
-	others := 0
+	others, done, interrupted := 0, 0, 0
 	for f := range c.inOrder(func(name string) finding {
-		f, err := examine(ctx, name)
+		f, err := finding{Result: resultFailed}, context.Cause(ctx)
+		if err == nil {
+			f, err = examine(ctx, name)
+		}
 		if f.File = name; !c.isGiven("prefix") && recognize.IsContent(name) {
 			f.File = shown(name)
 		}
 		if err != nil {
 			f.Error, f.err = c.audience().Text(err), err
 		}
+		if isInterrupted(ctx, err) {
+			f.Error, f.err = errInterrupted.Error(), errInterrupted
+		}
+		work.done.Add(1)
 		return f
 	}) {
-		if f.Result == resultOther {
+		switch {
+		case f.Result == resultOther:
 			others++
 			continue
+		case errors.Is(f.err, errInterrupted) && !c.on("json"):
+			interrupted++
+			continue
+		case errors.Is(f.err, errInterrupted):
+			interrupted++
+		case f.err == nil:
+			done++
 		}
 		switch err := c.tell(f); {
 		case err != nil:
@@ -95,7 +113,20 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 		}
 	}
 	c.noteOthers(others, len(c.args))
+	if interrupted > 0 {
+		c.say(red, "error:", fmt.Sprintf("interrupted: %d of %d %s; run it again", done, len(c.args)-others,
+			map[string]string{"verify": "checked", "rotate": "rotated"}[c.Name]))
+		worst = exitStatus(exitFailure)
+	}
 	return worst
+}
+
+// errInterrupted is the error for a file that was not worked on, because the user interrupted the command.
+var errInterrupted = errors.New("interrupted")
+
+// isInterrupted reports whether err says nothing but that ctx was canceled.
+func isInterrupted(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
 }
 
 // noteOthers prints a note about files that have the prefix but are not states.
@@ -138,10 +169,7 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 	}()
 	return func(yield func(finding) bool) {
 		for i := range found {
-			c.progress("working on", int(sizes[i]))
-			f := <-found[i]
-			c.clear()
-			if !yield(f) {
+			if !yield(<-found[i]) {
 				return
 			}
 		}
@@ -184,8 +212,8 @@ func (c *call) tell(f finding) error {
 			c.say(yellow, "warning:", c.shown(f.File)+": "+note)
 		}
 	}
-	if f.Holder != "" && !c.on("json") {
-		c.say(yellow, "note:", f.Holder)
+	if f.locked != "" && !c.on("json") {
+		c.say(yellow, "note:", f.locked)
 	}
 	text := c.line(f)
 	if c.on("json") {
@@ -193,7 +221,7 @@ func (c *call) tell(f finding) error {
 		text = outside.JSON(string(encoded))
 	}
 	_, err := io.WriteString(c.stdout, text+"\n")
-	if f.err != nil {
+	if f.err != nil && !errors.Is(f.err, errInterrupted) { // which is reported once, for all files
 		c.report(fmt.Errorf("%s: %w", c.shown(f.File), f.err))
 	}
 	return err
@@ -259,7 +287,7 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 		}
 		f, err := c.verifyFile(ctx, target, state)
 		if holder != nil {
-			f.Holder = c.holder(holder)
+			f.Lock, f.locked = lockOf(holder), c.holder(holder)
 		}
 		return f, err
 	})
@@ -295,7 +323,7 @@ func (c *call) states(ctx context.Context, settings string, target encryption.Ta
 	if c.isGiven("prefix") {
 		where = where.ForOthers()
 	}
-	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr))
+	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr, settings))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/cli"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
@@ -72,7 +73,7 @@ func (c *call) meant(name string, flags []string) string {
 	case near != "":
 		return ". Did you mean -" + near + "?"
 	case cmp.Or(alias, name) == "config" && c.Name == "outputs":
-		return "; decrypt the state first: statecrypt decrypt -config FILE STATE | statecrypt outputs"
+		return "; decrypt the state first: statecrypt decrypt -config " + fault.Config + " STATE | statecrypt outputs"
 	case cmp.Or(alias, name) == "config":
 		return "; remove the flag, because this command uses no settings"
 	}
@@ -169,7 +170,7 @@ func (c *call) miscounted() error {
 	case tooMany && c.Name == "outputs":
 		text += "; write several names in -only as one argument, separated by commas"
 	case c.Name == "wrap":
-		text += "; run, for example, statecrypt wrap -config FILE -- terraform plan"
+		text += "; run, for example, statecrypt wrap -config " + fault.Config + " -- terraform plan"
 	case c.Name == "rotate" && c.on("backend"):
 		text += "; remove -backend, or remove the files"
 	case c.Name == "rotate":
@@ -186,17 +187,38 @@ func (c *call) miscounted() error {
 	return errors.New(text)
 }
 
+// notACommand returns advice for a name that is no command, but tells the user's intention. Otherwise, it returns an
+// empty string.
+func notACommand(name string) string {
+	const wrapped = "statecrypt wrap -config " + fault.Config + " -- terraform "
+	switch name {
+	case "edit":
+		return "run statecrypt decrypt -o FILE …, change FILE, then run statecrypt encrypt"
+	case "state":
+		return "run Terraform's command with wrap: " + wrapped + "state pull"
+	case "lock":
+		return "to see who holds the lock, run statecrypt inspect -backend; to encrypt a file, run statecrypt encrypt"
+	case "unlock", "force-unlock":
+		return "to release a lock, run " + wrapped + "force-unlock ID; to decrypt a file, run statecrypt decrypt"
+	case "keygen", "genkey", "generate":
+		return "make a key with another program: run age-keygen for age, or openssl rand -base64 32 for a passphrase"
+	case "output":
+		return "to print one output, run statecrypt show -output NAME FILE; to reduce a state to its outputs, run statecrypt outputs"
+	}
+	return ""
+}
+
 // noCommand returns the error message for an unknown command.
 func noCommand(name string, names []string) string {
 	const see, also = "; see statecrypt -h", "\nSee statecrypt -h"
 	near := syntax.Suggest(name, names)
-	if name == "edit" {
-		return `there is no command "edit"; run statecrypt decrypt -o FILE …, change FILE, then run statecrypt encrypt` + also
+	if meant := notACommand(name); meant != "" {
+		return fmt.Sprintf("there is no command %q; %s%s", name, meant, also)
 	}
 	for command, synonyms := range map[string]string{
-		"decrypt": "open unseal unlock cat view read reveal dec", "encrypt": "seal lock protect enc", "verify": "check validate test doctor",
-		"rotate": "rekey convert migrate updatekeys reencrypt re-encrypt", "wrap": "exec run", "outputs": "output", "inspect": "info status stat",
-		"version": "--version", "key-provider": "keyprovider kp keygen",
+		"decrypt": "open unseal cat view read reveal dec", "encrypt": "seal protect enc", "verify": "check validate test doctor",
+		"rotate": "rekey convert migrate updatekeys reencrypt re-encrypt", "wrap": "exec run", "inspect": "info status stat",
+		"version": "--version", "key-provider": "keyprovider kp",
 	} {
 		if slices.Contains(strings.Fields(synonyms), name) {
 			near = fmt.Sprintf(". Did you mean %q?", command)
@@ -214,12 +236,11 @@ func noCommand(name string, names []string) string {
 			return fmt.Sprintf("the command begins with a dash; write statecrypt %s%s", names[at], also)
 		}
 		return fmt.Sprintf("the flag %s comes before the command; put flags after the command%s", cmdline.Shown(name, flagNames()), also)
-	case name == "state":
-		return `there is no command "state"; run Terraform's command with wrap: statecrypt wrap -config FILE -- terraform state pull`
 	case name == "terraform" || name == "tofu":
-		return fmt.Sprintf("there is no command %q; run it with wrap: statecrypt wrap -config FILE -- %[1]s …", name)
+		return fmt.Sprintf("there is no command %q; run it with wrap: statecrypt wrap -config %s -- %[1]s …", name, fault.Config)
 	case cmdline.IsCommand(name) && near == "":
-		return fmt.Sprintf("there is no command %q; run Terraform and OpenTofu with wrap: statecrypt wrap -config FILE -- terraform %[1]s", name)
+		return fmt.Sprintf("there is no command %q; run Terraform and OpenTofu with wrap: "+
+			"statecrypt wrap -config %s -- terraform %[1]s", name, fault.Config)
 	case recognize.Exists(name):
 		return fmt.Sprintf("%s is a file, not a command; put a command before the file, for example statecrypt inspect FILE%s", shown(name), also)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/tfstate"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
@@ -63,8 +64,8 @@ func (c *call) reduce(state []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 	case info.Kind == "encrypted":
-		err = fmt.Errorf("the state is encrypted (%s), but this command reads only plaintext; run statecrypt decrypt -config FILE STATE | "+
-			"statecrypt outputs", info.Format)
+		err = fmt.Errorf("the state is encrypted (%s), but this command reads only plaintext; "+
+			"run statecrypt decrypt -config %s STATE | statecrypt outputs", info.Format, fault.Config)
 	case info.Kind == "plan":
 		err = errors.New("the file is a plan, but this command reads only states; to see the content of the plan, use terraform show -json")
 	case info.Kind != "state":

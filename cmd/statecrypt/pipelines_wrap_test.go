@@ -269,20 +269,36 @@ func TestAtlantisWraps(t *testing.T) {
 	}
 }
 
-// The script for Terragrunt asks for a version without settings, which there are not yet then.
-func TestTerragruntScript(t *testing.T) {
+// TestTerragruntShim: Terragrunt finds the shim of the guide in PATH. It asks it for a version without settings, which
+// there are not yet then, and works in the folders of units.
+func TestTerragruntShim(t *testing.T) {
 	t.Parallel()
 	s := newHTTPStore(t, "")
 	r := under(t, s.block())
-	name := absolute(t, "../../examples/guides/terragrunt/terraform-wrapped")
-	if out := r.must(t, "cd /\n'"+name+"' -version"); !strings.Contains(out, "Terraform v") {
+	environ := []string{"TF_VAR_plan_identity=" + r.secrets["secrets.PLAN_IDENTITY"],
+		"TF_VAR_state_identity=" + r.secrets["secrets.STATE_IDENTITY"], "TF_INPUT=false",
+		"TG_TF_PATH=terraform", "TERRAGRUNT_TFPATH=terraform"}
+	out := r.must(t, read(t, "../../examples/guides/terragrunt/shim.sh")+`
+(cd / && terraform -version && terraform version -json)
+terraform init -input=false -no-color
+terraform plan -input=false -lock-timeout=20m -out=unit.tfplan
+terraform show -json unit.tfplan >/dev/null
+terraform apply -auto-approve -input=false unit.tfplan
+terraform output -json >outputs.json
+terraform providers lock -platform=linux_amd64 -help >/dev/null
+unset STATECRYPT_CONFIG
+terraform fmt -check main.tf`, environ...)
+	if !strings.Contains(out, "Terraform v") || !strings.Contains(out, `"terraform_version"`) {
 		t.Errorf("the version is %s", out)
-	}
-	keys := []string{"TF_VAR_plan_identity=", "TF_VAR_state_identity=" + r.secrets["secrets.STATE_IDENTITY"]}
-	for _, args := range []string{"init", "apply -auto-approve"} {
-		r.must(t, "'"+name+"' "+args, keys...)
 	}
 	if !strings.HasPrefix(s.state, `{"`) || strings.Contains(s.state, canary) {
 		t.Errorf("this is stored: %.60q", s.state)
+	}
+	if outputs := read(t, r.file("outputs.json")); !strings.Contains(outputs, canary) {
+		t.Errorf("the outputs are %s", outputs)
+	}
+	if out, err := r.script(t, "rm -r .terraform; terraform init", "PATH="+r.file(".shims")+":"+os.Getenv("PATH")); err == nil ||
+		!strings.Contains(out, "address argument is required") {
+		t.Errorf("without wrap, it says %v, %s", err, out)
 	}
 }

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 )
 
 // rotating is a folder with settings and files.
@@ -210,6 +214,76 @@ func TestManyFilesEnd(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := run(ended, []string{"verify", "-"}, silent, &stdout, &stderr, []string{"TF_ENCRYPTION=" + onlyOld})
 	openMistakes(t, "interrupted").checkAll(t, "verify", called{code, stdout.String(), stderr.String()})
+}
+
+// cancelling is a writer that cancels a context when it gets a text.
+type cancelling struct {
+	text   strings.Builder
+	at     string
+	cancel func()
+}
+
+func (c *cancelling) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), c.at) {
+		c.cancel()
+	}
+	return c.text.Write(p)
+}
+
+// TestInterrupted: an interrupted command says once how far it came, and names no file that it did not work on. With
+// -json, each file has its line.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	mistakes := openMistakes(t, "interrupted")
+	for name, args := range map[string][]string{
+		"rotate": {"rotate", "-from", "old.hcl", "-to", "new.hcl"}, "rotate, JSON": {"rotate", "-from", "old.hcl", "-to", "new.hcl", "-json"},
+		"verify of many": {"verify", "-config", "old.hcl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for i, arg := range args {
+				if isSettings(arg) {
+					args[i] = write(t, filepath.Join(dir, arg), map[string]string{"old.hcl": onlyOld, "new.hcl": onlyNew}[arg])
+				}
+			}
+			args := slices.Clone(args)
+			for _, file := range []string{"a", "b", "c", "d", "e", "f"} {
+				args = append(args, write(t, filepath.Join(dir, file), must(t, onlyOld, plain, "encrypt")))
+			}
+			if err := os.Remove(filepath.Join(dir, "b")); err != nil {
+				t.Fatal(err)
+			}
+			if err := exec.CommandContext(t.Context(), "mkfifo", filepath.Join(dir, "b")).Run(); err != nil { // which brings nothing
+				t.Skip(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			out := &cancelling{at: "a", cancel: cancel}
+			var problems bytes.Buffer
+			code := run(ctx, args, strings.NewReader(""), out, &problems, nil)
+			mistakes.checkAll(t, name, called{code, out.text.String(), problems.String()})
+		})
+	}
+}
+
+// TestProgressIsTold: long work says how far it is.
+func TestProgressIsTold(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	c := &call{command: command{Name: "rotate"}, stderr: &said}
+	w := &work{files: 150, began: time.Unix(0, 0)}
+	_, w.traffic = web.WithTraffic(t.Context())
+	w.done.Add(37)
+	beats, ended := make(chan time.Time), make(chan struct{})
+	stopped := c.follow(w, beats, ended)
+	beats <- time.Unix(10, 0)
+	w.done.Add(1)
+	beats <- time.Unix(80, 0)
+	close(ended)
+	<-stopped
+	if want := "note: 37 of 150, after 10s\nnote: 38 of 150, after 1m20s\n"; said.String() != want {
+		t.Errorf("got %q, want %q", &said, want)
+	}
 }
 
 // TestRoom: a file that is larger than the limit of all files at once is worked on alone, and small ones are not.

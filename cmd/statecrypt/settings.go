@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
@@ -82,12 +83,20 @@ func (c *call) misplaced(err error) error {
 	switch at := slices.IndexFunc(c.args, isSettings); {
 	case !errors.Is(err, errNoSettings):
 	case slices.Contains(c.args, "-config"):
-		return usageError("-config must come before the program; run statecrypt wrap -config FILE -- terraform …")
+		return usageError("-config must come before the program; run statecrypt wrap -config " + c.behindConfig() + " -- terraform …")
 	case at >= 0:
 		return usageError(fmt.Sprintf("-config is missing before the file with the settings; run statecrypt %s -config %s …",
 			c.Name, shown(c.args[at])))
 	}
 	return err
+}
+
+// behindConfig returns the argument that follows -config among the arguments, or its placeholder.
+func (c *call) behindConfig() string {
+	if at := slices.Index(c.args, "-config") + 1; at < len(c.args) {
+		return shown(c.args[at])
+	}
+	return fault.Config
 }
 
 func isSettings(arg string) bool { return strings.HasSuffix(arg, ".hcl") }
@@ -166,6 +175,9 @@ func (c *call) code(from string) (encryption.Layer, error) {
 		if err != nil && from == c.text("config") && recognize.IsContent(from) {
 			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to the content", err)
 		}
+		if err != nil && c.configInVariable {
+			err = fmt.Errorf("STATECRYPT_CONFIG: %w", err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +207,33 @@ func (c *call) noteDoubts() {
 	for _, doubt := range c.doubts {
 		c.say(yellow, "note:", words.Doubt(doubt))
 	}
+}
+
+// emptied returns a line that names the variables without content which the settings use, if err is about a setting.
+// It returns an empty string if there are none.
+func (c *call) emptied(err error) string {
+	if _, ok := errors.AsType[*attr.Error](err); !ok {
+		return ""
+	}
+	var empty []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(c.used))) {
+		value, isSet := world.Lookup(c.environ)(name)
+		for _, v := range c.given {
+			if text, ok := strings.CutPrefix(v.text, strings.TrimPrefix(name, "TF_VAR_")+"="); ok && !v.isFile {
+				name, value, isSet = "-var "+strings.TrimPrefix(name, "TF_VAR_"), text, true
+			}
+		}
+		if isSet && value == "" {
+			empty = append(empty, name)
+		}
+	}
+	switch len(empty) {
+	case 0:
+		return ""
+	case 1:
+		return "\n" + empty[0] + " is empty."
+	}
+	return "\n" + strings.Join(empty, ", ") + " are empty."
 }
 
 // noteUnused prints a note about a -var that has no effect. It does not repeat the name, which may be part of

@@ -47,6 +47,15 @@ func TestFileBackend(t *testing.T) {
 		held    bool
 		rotated bool
 	}{
+		"inspected":                {args: "inspect -config old.hcl", there: old},
+		"inspected, locked":        {args: "inspect -config old.hcl", there: old, held: true},
+		"inspected, JSON":          {args: "inspect -json -config old.hcl", there: old},
+		"inspected, JSON, locked":  {args: "inspect -json -config old.hcl", there: old, held: true},
+		"decrypted, another key":   {args: "decrypt -config new.hcl", there: old},
+		"decrypted, none":          {args: "decrypt -config old.hcl"},
+		"decrypted, an older one":  {args: "decrypt -minimum-serial 99 -config old.hcl", there: old},
+		"decrypted, plans":         {args: "decrypt -plan -config old.hcl", there: old},
+		"decrypted, and a file":    {args: "decrypt -config old.hcl state", there: old},
 		"verified":                 {args: "verify -config old.hcl", there: old},
 		"verified, JSON":           {args: "verify -json -config old.hcl", there: old, held: true},
 		"verified, locked":         {args: "verify -config old.hcl", there: old, held: true},
@@ -103,6 +112,56 @@ func TestFileBackend(t *testing.T) {
 				t.Errorf("there is %.100s, and in the backup %.100s", there, backup)
 			}
 		})
+	}
+}
+
+// TestDecryptsBackend: decrypt writes the state in the backend to standard output or to a file, and says who has its
+// lock.
+func TestDecryptsBackend(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "net.tfstate"), must(t, onlyOld, plain, "encrypt"))
+	keys, out := write(t, filepath.Join(dir, "keys.hcl"), "backend \"file\" { path = \"net.tfstate\" }\n"+onlyOld), filepath.Join(dir, "out")
+	if got := must(t, "", "", "decrypt", "-config", keys, "-backend"); got != plain {
+		t.Errorf("got %s", got)
+	}
+	hold(t, path)
+	mistakes := openMistakes(t, "decrypt -backend")
+	mistakes.checkAll(t, "locked", statecrypt(t, "", "", "decrypt", "-config", keys, "-backend", "-o", out))
+	if got := read(t, out); got != plain {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestEmptyVariables: a message about a setting names the variables without content.
+func TestEmptyVariables(t *testing.T) {
+	t.Parallel()
+	mistakes := openMistakes(t, "empty variable")
+	keys := write(t, "keys.hcl", `key_provider "pbkdf2" "main" {
+  passphrase = var.passphrase
+}
+method "aes_gcm" "main" { keys = key_provider.pbkdf2.main }
+state { method = method.aes_gcm.main }
+backend "http" { address = var.address }
+`)
+	for name, c := range map[string]struct {
+		args    string
+		environ []string
+	}{
+		"a passphrase":          {args: "encrypt", environ: []string{"TF_VAR_passphrase=", "TF_VAR_address=https://example.com/s"}},
+		"a blank passphrase":    {args: "encrypt", environ: []string{"TF_VAR_passphrase= ", "TF_VAR_address=https://example.com/s"}},
+		"that of a flag":        {args: "encrypt -var passphrase=", environ: []string{"TF_VAR_passphrase=" + canary, "TF_VAR_address=x"}},
+		"not that of a flag":    {args: "encrypt -var passphrase=short", environ: []string{"TF_VAR_passphrase=", "TF_VAR_address=x"}},
+		"an address":            {args: "inspect -backend", environ: []string{"TF_VAR_passphrase=" + canary, "TF_VAR_address="}},
+		"an address, and a key": {args: "inspect -backend", environ: []string{"TF_VAR_passphrase=", "TF_VAR_address="}},
+		"no variable":           {args: "encrypt", environ: []string{"TF_VAR_address=x"}},
+	} {
+		var out, problems bytes.Buffer
+		code := run(t.Context(), append(strings.Fields(c.args), "-config", keys), strings.NewReader(plain), &out, &problems, c.environ)
+		mistakes.check(t, name, called{code: code, stderr: problems.String()})
+		if code != exitFailure || out.Len() > 0 {
+			t.Errorf("%s: %d, %s", name, code, &out)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
@@ -100,12 +102,15 @@ func (c *call) say(colour, what, text string) {
 	c.printing.Lock()
 	defer c.printing.Unlock()
 	c.clearLine()
-	fmt.Fprintf(c.stderr, "%s %s\n", c.paint(c.stderr, colour, what), outside.Text(text))
+	fmt.Fprintf(c.stderr, "%s %s\n", c.paint(c.stderr, colour, what), outside.Text(fault.Name(text, c.settingsFile())))
 }
+
+// settingsFile returns the name of the settings that the user gave last, or an empty string.
+func (c *call) settingsFile() string { return cmp.Or(c.text("to"), c.text("config"), c.text("from")) }
 
 // report prints an error, worded for the user of this command.
 func (c *call) report(err error) {
-	c.say(red, "error:", c.audience().Text(err))
+	c.say(red, "error:", c.audience().Text(err)+c.emptied(err))
 }
 
 // audience returns the wording for the user of this command.
@@ -114,7 +119,7 @@ func (c *call) audience() words.Command {
 		return strings.HasPrefix(strings.TrimLeft(arg, "-"), "var") && strings.HasPrefix(arg, "-")
 	}
 	return words.Command{
-		Name: c.Name, HasPlan: c.HasFlag("plan"), Plan: c.on("plan"),
+		Name: c.Name, Settings: c.settingsFile(), HasPlan: c.HasFlag("plan"), Plan: c.on("plan"), Backend: c.on("backend"),
 		VarBehind: c.Name == "wrap" && slices.ContainsFunc(c.args, isVar),
 	}
 }

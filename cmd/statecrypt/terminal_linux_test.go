@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/clitest"
 )
 
@@ -15,6 +18,12 @@ func on(t *testing.T, environ []string, args ...string) (code int, shown string)
 	t.Helper()
 	outer, inner := clitest.Terminal(t)
 	code = run(t.Context(), args, inner, inner, inner, environ)
+	return code, seen(t, outer, inner)
+}
+
+// seen returns what was written to a terminal.
+func seen(t *testing.T, outer, inner *os.File) string {
+	t.Helper()
 	_, _ = inner.WriteString("\x04end")
 	var seen bytes.Buffer
 	for buffer := make([]byte, 4096); !strings.Contains(seen.String(), "\x04end"); {
@@ -24,8 +33,8 @@ func on(t *testing.T, environ []string, args ...string) (code int, shown string)
 		}
 		seen.Write(buffer[:n])
 	}
-	shown, _, _ = strings.Cut(strings.ReplaceAll(seen.String(), "\r\n", "\n"), "\x04end")
-	return code, shown
+	shown, _, _ := strings.Cut(strings.ReplaceAll(seen.String(), "\r\n", "\n"), "\x04end")
+	return shown
 }
 
 // Promise: Files of the command
@@ -89,6 +98,28 @@ func TestAsks(t *testing.T) {
 		if (code == 0) != (held == "") || s.lock != held {
 			t.Errorf("%q: %d, and the lock is %q", answer, code, s.lock)
 		}
+	}
+}
+
+// TestProgressOnTerminal: on a terminal, a line about long work replaces the one before, other lines replace it, and it
+// is gone in the end.
+func TestProgressOnTerminal(t *testing.T) {
+	t.Parallel()
+	outer, inner := clitest.Terminal(t)
+	c := &call{command: command{Name: "verify"}, stderr: inner, environ: []string{"NO_COLOR=1"}}
+	w := &work{files: 2, began: time.Unix(0, 0)}
+	_, w.traffic = web.WithTraffic(t.Context())
+	beats, ended := make(chan time.Time), make(chan struct{})
+	stopped := c.follow(w, beats, ended)
+	beats <- time.Unix(1, 0)
+	beats <- time.Unix(2, 0)
+	close(ended)
+	<-stopped
+	c.say(yellow, "note:", "x")
+	c.clear()
+	const want = "\rverify: 0 of 2, after 1s\x1b[K\rverify: 0 of 2, after 2s\x1b[K\r\x1b[Knote: x\n"
+	if shown := seen(t, outer, inner); shown != want {
+		t.Errorf("got %q, want %q", shown, want)
 	}
 }
 

@@ -324,6 +324,7 @@ var owns = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z2-7]{26}\b`), "ID"},
 	{regexp.MustCompile(`"[^" @]+@[^" ]+" (has |had |held |holds )`), `"bob@laptop" $1`},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ][0-9:.]+(Z| \+0000 UTC)`), "09:30"},
+	{regexp.MustCompile(`\((?:less than a|\d+) (?:minute|hour|day)s? ago\)`), "(12 minutes ago)"},
 }
 
 func (w *week) mustRun(t *testing.T, who, commands string) {

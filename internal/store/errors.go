@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 )
@@ -72,7 +74,7 @@ func (e *AliveError) Error() string {
 		process = fmt.Sprintf("the process %d", e.Process)
 	}
 	return fmt.Sprintf("%s holds the file's lock until it ends; the lock was taken by %s at %s for %s", process,
-		outside.Quoted(cmp.Or(e.By.Who, "someone"), 100), outside.Quoted(e.By.Created, 100), outside.Quoted(e.By.Operation, 100))
+		outside.Quoted(cmp.Or(e.By.Who, "someone"), 100), e.By.since(), outside.Quoted(e.By.Operation, 100))
 }
 
 // Holder returns a text about the lock holder and the command that releases the lock.
@@ -88,7 +90,7 @@ func (l *Lock) Holder() string {
 func (l *Lock) Describe() string {
 	text := outside.Quoted(cmp.Or(l.Who, "someone"), 100) + " holds the lock " + outside.Quoted(l.ID, 100)
 	if l.Created != "" {
-		text += ", taken at " + outside.Quoted(l.Created, 100)
+		text += ", taken at " + l.since()
 	}
 	if l.Operation != "" {
 		text += " for " + outside.Quoted(l.Operation, 100)
@@ -96,9 +98,44 @@ func (l *Lock) Describe() string {
 	return text
 }
 
+// since returns the time at which the lock was taken, and its age.
+func (l *Lock) since() string {
+	text := outside.Quoted(l.Created, 100)
+	if at, err := time.Parse(time.RFC3339, l.Created); err == nil {
+		text += Age(at)
+	}
+	return text
+}
+
+// Age returns how long ago a time was, as the end of a text, for example " (12 minutes ago)". It returns an empty
+// string for a time in the future, because one of two clocks is wrong, and for a time that is unknown.
+func Age(at time.Time) string {
+	const day = 24 * time.Hour
+	age := time.Since(at)
+	switch {
+	case at.IsZero() || age < 0:
+		return ""
+	case age < time.Minute:
+		return " (less than a minute ago)"
+	case age < time.Hour:
+		return ago(age/time.Minute, "minute")
+	case age < 2*day:
+		return ago(age/time.Hour, "hour")
+	}
+	return ago(age/day, "day")
+}
+
+func ago(count time.Duration, unit string) string {
+	if count != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf(" (%d %s ago)", count, unit)
+}
+
 // Unlocking returns a text with the command that releases an abandoned lock.
 func Unlocking(id string) string {
-	return "release the lock with " + Proposed("statecrypt wrap -config FILE -- terraform force-unlock", id, "force-unlock and its ID")
+	const command = "statecrypt wrap -config " + fault.Config + " -- terraform force-unlock"
+	return "release the lock with " + Proposed(command, id, "force-unlock and its ID")
 }
 
 // Proposed returns the command followed by the lock ID, or the text in otherwise if the ID is unsafe in a shell. An

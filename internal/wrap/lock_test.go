@@ -153,9 +153,37 @@ func TestRotateWithoutLocks(t *testing.T) {
 
 // rotate changes the state of the block.
 func rotate(ctx context.Context, o wrap.Options, change func([]byte) ([]byte, error)) error {
-	states, err := states.Open(o.Where, o.Keys.State, o.Environ, states.Notes(o.Stderr))
+	states, err := states.Open(o.Where, o.Keys.State, o.Environ, states.Notes(o.Stderr, ""))
 	if err != nil {
 		return err
 	}
 	return errors.Join(states.Rotate(ctx, "", change), states.Close())
+}
+
+// TestLastLine: if the server fails in the end, one last line says how to write the state and how to release the lock.
+//
+// Promise: Runs under wrap
+func TestLastLine(t *testing.T) {
+	t.Parallel()
+	const lock = `{"ID":"4711","Who":"ci@host"}`
+	mistakes := wraptest.OpenMistakes(t, "last line")
+	for name, script := range map[string]string{
+		"a state and a lock": "LOCK=" + lock + " GET leave=errored.tfstate UNLOCK=" + lock,
+		"a lock":             "LOCK=" + lock + " GET UNLOCK=" + lock,
+	} {
+		s := newStore(t)
+		s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			fails := r.Method == http.MethodPost || r.Method == "UNLOCK"
+			if fails {
+				w.WriteHeader(http.StatusBadGateway)
+			}
+			return fails
+		})
+		o, _, _ := scripted(t, s, script, "apply")
+		code, err, told := run(t, o)
+		mistakes.Ended(t, name, told, code, err)
+		if code == 0 {
+			t.Errorf("%s: it succeeds", name)
+		}
+	}
 }

@@ -49,7 +49,7 @@ type run struct {
 func newRun(o Options, l *cmdline.Line, caught *child.Signals) *run {
 	o.Keys.State, o.Keys.Plan = o.Keys.State.KeepKeys(), o.Keys.Plan.KeepKeys() // the keys used in the rehearsal stay usable
 	return &run{
-		options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr),
+		options: o, line: l, module: &module.Module{Dir: l.Dir, Data: l.Data}, signals: caught, say: states.Notes(o.Stderr, o.Where.Settings),
 		hangUp: func() {}, unlock: func() {},
 	}
 }
@@ -298,9 +298,21 @@ func (r *run) moveIn(ctx context.Context) error {
 	return nil
 }
 
+// settleLock handles a lock that the child has not released. followLeftover reports a lock that cannot be released.
+func (r *run) settleLock(ctx context.Context) error {
+	err := r.proxy.Settle(ctx, r.code)
+	if left, ok := errors.AsType[*states.LockLeftError](err); ok && !r.options.Wishes.Leave {
+		r.leftover.Lock, err = left, nil
+	}
+	return err
+}
+
 // followLeftover handles the files that the run left behind. If there is no error, it forgets the run.
 func (r *run) followLeftover(ctx context.Context) error {
 	err := r.leftover.Follow(ctx)
+	if r.leftover.Lock != nil {
+		err = errors.Join(r.leftover.Lock, err)
+	}
 	if err == nil {
 		r.guard.Memory.End(ctx)
 	}
@@ -326,7 +338,6 @@ func (r *run) copyPlans(ctx context.Context) error      { return r.plans.Prepare
 func (r *run) expectNoSignal(ctx context.Context) error { return context.Cause(ctx) }
 func (r *run) lookAgain(ctx context.Context) error      { return r.backend.LookAgain(ctx) }
 func (r *run) checkWritten(context.Context) error       { return r.proxy.CheckWritten() }
-func (r *run) settleLock(ctx context.Context) error     { return r.proxy.Settle(ctx, r.code) }
 func (r *run) checkRecord(context.Context) error        { return r.data.Check() }
 func (r *run) checkUse(context.Context) error           { return r.proxy.CheckUse(r.code) }
 

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"syscall"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/notice"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/cmdline"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
@@ -49,6 +53,9 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	defer interrupt(nil)
 	caught := child.Catch(func(s os.Signal) { interrupt(fmt.Errorf("%s signal received", s)) })
 	defer caught.Stop()
+	if _, err := newProgram(o.Command, o.Environ); err != nil {
+		return 1, err
+	}
 	l, err := cmdline.Read(o.Command, o.Environ, o.Wishes.Leave)
 	if err != nil {
 		return 1, err
@@ -58,9 +65,8 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 	case moves && (l.Name != "init" || l.Effect() == cmdline.Passes):
 		return 1, errors.New("-encrypt-existing and -leave work only with an init that uses the backend; remove these flags")
 	case o.Wishes.Leave && (o.Wishes.EncryptExisting || !l.Has("migrate-state")):
-		return 1, errors.New("-leave works only with init -migrate-state and without -encrypt-existing; run statecrypt wrap -config " +
-			"FILE -leave -- " +
-			"terraform init -migrate-state")
+		return 1, errors.New("-leave works only with init -migrate-state and without -encrypt-existing; run " +
+			"statecrypt wrap -config " + fault.Config + " -leave -- terraform init -migrate-state")
 	case l.Effect() == cmdline.Passes:
 		return r.passThrough(until)
 	}
@@ -77,6 +83,27 @@ func Run(ctx context.Context, o Options) (exitCode int, err error) {
 func NeedsNoState(command, environ []string) bool {
 	l, err := cmdline.Read(command, environ, false)
 	return err == nil && l.Effect() == cmdline.Passes
+}
+
+// Become replaces this process with the program of the command, without wrap. It returns only if that fails.
+func Become(command, environ []string) error {
+	program, err := newProgram(command, environ)
+	if err != nil {
+		return err
+	}
+	err = syscall.Exec(program, command, append(slices.Clone(environ), child.Started(command[1:]))) //nolint:gosec // the user named it
+	return fmt.Errorf("%s cannot be run: %w", outside.Quoted(program, 300), err)
+}
+
+// newProgram returns the path of the program in the command. It returns an error if that program has started this
+// process with the same command.
+func newProgram(command, environ []string) (string, error) {
+	program, err := cmdline.Program(command)
+	if err == nil && slices.Contains(environ, child.Started(command[1:])) {
+		err = fmt.Errorf("%s only starts statecrypt again; remove it from PATH, or give the path of the program itself",
+			outside.Quoted(program, 300))
+	}
+	return program, err
 }
 
 // Recover writes the state that an earlier run in this module could not write. It can be called again after any

@@ -9,7 +9,7 @@ _statecrypt() {
     1,*) words='COMMANDS help' ;;
     2,key-provider) words='age' ;;
     *,COMMAND) words='FLAGS' ;;
-    *,completion) words='bash zsh fish' ;;
+    *,completion) words='bash zsh fish powershell' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }

@@ -17,7 +17,7 @@ _statecrypt() {
   fi
   case $words[2] in
     COMMAND) compadd -- FLAGS ;;
-    completion) compadd -- bash zsh fish && return ;;
+    completion) compadd -- bash zsh fish powershell && return ;;
   esac
   _files
 }

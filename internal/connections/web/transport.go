@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,6 +28,14 @@ func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *
 	t := cleanhttp.DefaultPooledTransport()
 	t.Proxy = func(req *http.Request) (*url.URL, error) { return find(req.URL) }
 	t.TLSClientConfig = trust.Config(w, settings)
+	dial := t.DialContext
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return counted(ctx, conn), nil
+	}
 	t.DisableCompression = true
 	t.MaxResponseHeaderBytes = 1 << 20
 	t.OnProxyConnectResponse = proxyAnswer

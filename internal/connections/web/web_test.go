@@ -189,6 +189,44 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestTraffic: the bytes of requests with the context are counted in both directions, and those of no others.
+func TestTraffic(t *testing.T) {
+	t.Parallel()
+	const received, sent = 3 << 20, 1 << 20
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = w.Write(make([]byte, received))
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: Transport(world.World{}, new(tls.Config), Proxies(nil))}
+	defer client.CloseIdleConnections()
+	post := func(ctx context.Context) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, bytes.NewReader(make([]byte, sent)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, traffic := WithTraffic(t.Context())
+	post(ctx)
+	in, out := traffic.Bytes()
+	if in < received || in > received*11/10 || out < sent || out > sent*11/10 {
+		t.Errorf("%d received, %d sent", in, out)
+	}
+	client.CloseIdleConnections()
+	post(t.Context())
+	if again, _ := traffic.Bytes(); again != in {
+		t.Errorf("the bytes of another request count: %d, then %d", in, again)
+	}
+}
+
 // Only reads leave the process.
 //
 // Promise: Reading changes nothing

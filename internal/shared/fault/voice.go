@@ -3,6 +3,8 @@ package fault
 import (
 	"maps"
 	"strings"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 )
 
 // Voice holds a program's wording for the places where its users write settings, such as a provider block, a
@@ -17,6 +19,21 @@ type Voice struct {
 	// nil.
 	Say func(Fact) string
 }
+
+// Config stands for the name of the user's settings file in a command that a message proposes. A program fills it in
+// with [Name] where it prints the message.
+const Config = "{config}"
+
+// Name returns text with the name of the settings file in place of [Config]. It writes FILE if the name is unknown, or
+// if a shell would not take it as it is.
+func Name(text, settings string) string {
+	if !plain.MatchString(settings) {
+		settings = "FILE"
+	}
+	return strings.ReplaceAll(text, Config, settings)
+}
+
+var plain = lazyregexp.New(`^[0-9A-Za-z_./][0-9A-Za-z_./+:@%-]*$`)
 
 // everybody maps placeholder names to the wording of the zero Voice.
 var everybody = map[string]string{"credentials": "the credentials block", "settings": "the settings"}

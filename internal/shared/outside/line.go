@@ -116,7 +116,7 @@ func isCommand(s string) bool {
 
 // isPlaceholder reports whether s begins with a placeholder of package fault.
 func isPlaceholder(s string) bool {
-	return strings.HasPrefix(s, "{credentials}") || strings.HasPrefix(s, "{settings}")
+	return strings.HasPrefix(s, "{credentials}") || strings.HasPrefix(s, "{settings}") || strings.HasPrefix(s, "{config}")
 }
 
 // Limit returns body limited to its first max bytes, for clients that read the whole response body.

@@ -28,8 +28,8 @@ import (
 // of both CLIs' azurerm backends.
 func Backend() attr.Table {
 	t := attr.Table{
-		Name: "azurerm",
-		Doc:  "A blob in a container of Azure Storage, as the `azurerm` backend keeps it.",
+		Name: "azurerm", OtherNames: []string{"azure"},
+		Doc: "A blob in a container of Azure Storage, as the `azurerm` backend keeps it.",
 	}
 	source := table().Without("version_id", "credentials_name", "subscription_id")
 	for _, a := range slices.Concat(source.Attrs, credentials().Without("name").Attrs) {

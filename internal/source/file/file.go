@@ -65,8 +65,8 @@ func open(req source.Request) (source.Source, error) {
 // Backend returns the table for a block that names the local file of a state.
 func Backend() attr.Table {
 	return attr.Table{
-		Name: "file",
-		Doc:  "A local file, as the `local` backend writes it.",
+		Name: "file", OtherNames: []string{"local"},
+		Doc: "A local file, as the `local` backend writes it.",
 		Attrs: []attr.Attr{
 			{Name: "path", Type: cty.String, Check: attr.Text(CheckPath),
 				Doc: "The state file. A relative path is relative to the file with this block. Defaults to `terraform.tfstate` in the module."},

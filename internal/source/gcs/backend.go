@@ -21,8 +21,8 @@ import (
 // both CLIs' gcs backends.
 func Backend() attr.Table {
 	return attr.Table{
-		Name: "gcs",
-		Doc:  "An object in a bucket of Google Cloud Storage, as the `gcs` backend keeps it: `<prefix>/default.tfstate`.",
+		Name: "gcs", OtherNames: []string{"google"},
+		Doc: "An object in a bucket of Google Cloud Storage, as the `gcs` backend keeps it: `<prefix>/default.tfstate`.",
 		Attrs: slices.Concat(table().Without("generation", "credentials_name").Attrs, credentials().Without("name").Attrs, []attr.Attr{
 			{Name: "kms_encryption_key", Type: cty.String, Env: []string{"GOOGLE_KMS_ENCRYPTION_KEY"}, Excludes: []string{"encryption_key"},
 				Doc: "The key of Cloud KMS that Cloud Storage encrypts the state with: `projects/…/locations/…/keyRings/…/cryptoKeys/…`."},

@@ -112,8 +112,8 @@ func number(variable, inPlaceOf string) attr.Attr {
 // finds no address if it is run without the program.
 func Backend() attr.Table {
 	t := attr.Table{
-		Name: "http",
-		Doc:  "A server for states, with the arguments of Terraform's `http` backend.",
+		Name: "http", OtherNames: []string{"gitlab", "webdav"},
+		Doc: "A server for states, with the arguments of Terraform's `http` backend.",
 		Attrs: []attr.Attr{
 			{Name: "address", Type: cty.String, Required: true},
 			{Name: "update_method", Type: cty.String, Default: cty.StringVal("POST")},

@@ -26,8 +26,8 @@ import (
 func Backend() attr.Table {
 	const both = " Both CLIs send it with the lock as well."
 	t := attr.Table{
-		Name: "s3",
-		Doc:  "An object in a bucket of Amazon S3 or a compatible store, as the `s3` backend keeps it.",
+		Name: "s3", OtherNames: []string{"aws", "minio"},
+		Doc: "An object in a bucket of Amazon S3 or a compatible store, as the `s3` backend keeps it.",
 	}
 	for _, a := range slices.Concat(table().Without("version_id", "credentials_name").Attrs, credentials().Without("name").Attrs) {
 		switch a.Name {

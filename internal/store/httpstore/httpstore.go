@@ -63,6 +63,9 @@ func open(s store.Settings) (store.Store, error) {
 	state, errState := address(v, "address")
 	lock, errLock := address(v, "lock_address")
 	unlock, errUnlock := address(v, "unlock_address")
+	if state == nil && errState == nil {
+		errState = v.Errorf("address", "it is empty; check whether a variable is empty")
+	}
 	if lock != nil && unlock == nil {
 		errUnlock = errors.Join(errUnlock, v.Errorf("unlock_address", "lock_address is set, but unlock_address is not, so locks could not be "+
 			"released; set both arguments, or neither"))
@@ -120,6 +123,7 @@ func (b *backend) answered(status int, challenge string) string {
 		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
 		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend block, or set " +
 			"STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
+		{Status: "409 423", Text: web.Unexpected("the backend", status).Error()}, // which no credentials would change
 		{Text: web.Unexpected("the backend", status).Error() + b.doubts()},
 	}, status, "", "").Text
 }

@@ -4,6 +4,8 @@ package child
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -77,10 +79,22 @@ func (p Process) environment() []string {
 		upper := strings.ToUpper(name) // variable names are case-insensitive on Windows
 		begins := func(prefix string) bool { return strings.HasPrefix(upper, prefix) }
 		return upper == "TF_ENCRYPTION" || upper == "TF_DATA_DIR" || begins("TF_CLI_ARGS") ||
-			begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
+			upper == started || begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
 			slices.Contains(p.Withheld, name) || begins("TF_VAR_") && slices.Contains(p.Withheld, "TF_VAR_")
 	})
-	return append(append(kept, "TF_DATA_DIR="+p.Data), p.More...)
+	return append(append(kept, "TF_DATA_DIR="+p.Data, Started(p.Args)), p.More...)
+}
+
+// started is a variable with a digest of the arguments of the program and of the folder in which it was started.
+const started = "STATECRYPT_STARTED"
+
+// Started returns the variable that tells wrap that it was started by the program that it runs: a script may run
+// statecrypt with the arguments that it was given itself, for ever. Other runs within a run have other arguments, or
+// another folder.
+func Started(args []string) (pair string) {
+	dir, _ := os.Getwd() // a folder that was deleted has no name, in both runs
+	digest := sha256.Sum256([]byte(strings.Join(append([]string{dir}, args...), "\x00")))
+	return started + "=" + hex.EncodeToString(digest[:])
 }
 
 // Signals catches the signals that would end wrap. During a run, wrap must survive them, because it still has to

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,17 +49,13 @@ func (f flag) String() string {
 // Read parses a command line of the form [-chdir=DIR] SUBCOMMAND [-flag[=value]…] [argument…]. It accepts the migration
 // flags only if leaves is true.
 func Read(words, environ []string, leaves bool) (*Line, error) {
-	if name, rest, _ := strings.Cut(strings.Join(words, " "), " "); len(words) == 1 && rest != "" && isCLI(name) {
-		return nil, errors.New("the program and its arguments are quoted as one string; remove the quotation marks")
-	}
-	if len(words) == 0 || !isCLI(words[0]) {
-		return nil, errors.New("wrap runs only terraform and tofu; write one of these names after the flags of wrap. " +
-			"In a script, call statecrypt wrap instead of terraform. Set environment variables before statecrypt")
-	}
-	l := &Line{Written: words}
-	lookup := world.Lookup(environ)
-	words, err := l.locate(words, lookup)
+	program, err := Program(words)
 	if err != nil {
+		return nil, err
+	}
+	l := &Line{Written: words, Program: program}
+	lookup := world.Lookup(environ)
+	if words, err = l.locateFolders(words[1:], lookup); err != nil {
 		return nil, err
 	}
 	if words, err = l.subcommand(words); err != nil {
@@ -86,31 +80,6 @@ func Here(name string, environ []string) (*Line, error) {
 	l := &Line{Command: Command{Name: name}}
 	_, err := l.locateFolders(nil, world.Lookup(environ))
 	return l, err
-}
-
-// isCLI reports whether the program is called terraform or tofu, perhaps with a version.
-func isCLI(program string) bool {
-	return cliName.MatchString(filepath.Base(program))
-}
-
-var cliName = lazyregexp.New(`^(?i)(terraform|tofu)([-_]v?[0-9][0-9a-z.+-]*)?(\.exe)?$`)
-
-// locate finds the program and the folders, and returns the remaining words.
-func (l *Line) locate(command []string, lookup func(string) (string, bool)) ([]string, error) {
-	program, err := exec.LookPath(command[0])
-	if err == nil {
-		l.Program, err = filepath.Abs(program)
-	}
-	if failed, ok := errors.AsType[*exec.Error](err); ok {
-		err = failed.Err
-		if errors.Is(err, exec.ErrNotFound) {
-			err = errors.New("the program is not in PATH; install it, or give its path")
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be run: %w", outside.Quoted(command[0], 300), keyfile.Explain(command[0], err))
-	}
-	return l.locateFolders(command[1:], lookup)
 }
 
 func (l *Line) locateFolders(words []string, lookup func(string) (string, bool)) (rest []string, err error) {

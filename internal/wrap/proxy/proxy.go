@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -330,7 +331,7 @@ func pass(w http.ResponseWriter, status int, body []byte) {
 
 func (p *Proxy) fail(w http.ResponseWriter, status int, reason string) {
 	p.tell(reason)
-	http.Error(w, outside.Text(reason), status)
+	http.Error(w, outside.Text(fault.Name(reason, "")), status)
 }
 
 // lastNote keeps the last message to the user, so that a repeated request does not repeat its message.

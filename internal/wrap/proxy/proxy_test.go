@@ -38,11 +38,11 @@ func between(t *testing.T, url, settings string, more ...string) (*Proxy, *wrapt
 
 func betweenWith(t *testing.T, keys states.Keys, where states.Where, environ []string, told io.Writer) *Proxy {
 	t.Helper()
-	b, err := where.Open(keys.State, environ, &module.Module{}, false, states.Notes(told))
+	b, err := where.Open(keys.State, environ, &module.Module{}, false, states.Notes(told, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &states.Guard{Target: keys.State, Doubts: keys.Doubts, Backend: b, Memory: &states.Memory{}, Say: states.Notes(told)}
+	g := &states.Guard{Target: keys.State, Doubts: keys.Doubts, Backend: b, Memory: &states.Memory{}, Say: states.Notes(told, "")}
 	return New(&cmdline.Line{Command: cmdline.Command{Does: cmdline.Writes}}, g, &states.Leftover{})
 }
 

@@ -119,7 +119,7 @@ func (b *Backend) LookAgain(ctx context.Context) error {
 	}
 	if info, err := encryption.Inspect(there); err == nil && info.Kind == encryption.KindState {
 		return errors.New("someone overwrote the encrypted state in the backend with plaintext, without the lock; make sure that " +
-			"everybody uses wrap, then run statecrypt wrap -encrypt-existing -- terraform init again")
+			"everybody uses wrap, then run " + moves + " again")
 	}
 	return nil
 }
@@ -181,11 +181,24 @@ func (e *StuckError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *StuckError) Unwrap() error { return e.Err }
 
-// GiveBack releases our lock.
+// LockLeftError means that our lock could not be released.
+type LockLeftError struct {
+	ID  string // as users see it
+	Err error
+}
+
+func (e *LockLeftError) Error() string {
+	return fmt.Sprintf("the lock %s was not released, and now requires force-unlock: %v", e.ID, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *LockLeftError) Unwrap() error { return e.Err }
+
+// GiveBack releases our lock. If it fails, the error is a [LockLeftError].
 func (b *Backend) GiveBack(ctx context.Context, id string) error {
 	name := b.NameOf(id)
 	if err := b.Unlock(ctx, id); err != nil {
-		return fmt.Errorf("the lock %s was not released, and now requires force-unlock: %w", name, err)
+		return &LockLeftError{name, err}
 	}
 	return nil
 }

@@ -18,13 +18,14 @@ import (
 // moveIn encrypts a state in its backend.
 func moveIn(t *testing.T, g *giteatest.Server, told *wraptest.Said, remembered *Memory, pins Pins) error {
 	t.Helper()
-	b, err := Where{}.Open(wraptest.Target(t, wraptest.Migrating), wraptest.EnvironOfGitea(t, g, nil), &module.Module{}, false, Notes(told))
+	environ := wraptest.EnvironOfGitea(t, g, nil)
+	b, err := Where{}.Open(wraptest.Target(t, wraptest.Migrating), environ, &module.Module{}, false, Notes(told, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Existing{Unused: &Unused{Module: &module.Module{}, Backend: b, Say: Notes(told)}}
+	m := &Existing{Unused: &Unused{Module: &module.Module{}, Backend: b, Say: Notes(told, "")}}
 	m.Backend = b
-	m.Guard = &Guard{Target: wraptest.Target(t, wraptest.Migrating), Backend: b, Memory: remembered, Pins: pins, Say: Notes(told)}
+	m.Guard = &Guard{Target: wraptest.Target(t, wraptest.Migrating), Backend: b, Memory: remembered, Pins: pins, Say: Notes(told, "")}
 	return m.MoveIn(t.Context())
 }
 
@@ -70,7 +71,7 @@ func TestFormIsNoted(t *testing.T) {
 		}
 		g.ServeHTTP(w, r)
 	})
-	s, err := openStates(Where{}, "", encryption.Target{}, wraptest.EnvironOfGitea(t, g, front), Notes(told))
+	s, err := openStates(Where{}, "", encryption.Target{}, wraptest.EnvironOfGitea(t, g, front), Notes(told, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
@@ -101,7 +102,7 @@ func (g *Guard) Open(ctx context.Context, state []byte) ([]byte, error) {
 func (g *Guard) decrypt(ctx context.Context, state []byte) (*encryption.Opened, *label, error) {
 	opened, err := g.Target.DecryptInPlace(ctx, state)
 	if errors.Is(err, encryption.ErrPlaintext) {
-		return nil, nil, fmt.Errorf("%w; to encrypt the state, run statecrypt wrap -encrypt-existing -- terraform init", err)
+		return nil, nil, fmt.Errorf("%w; to encrypt the state, run "+moves, err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -127,7 +128,7 @@ func (g *Guard) warn(opened *encryption.Opened) {
 	case opened.UsedFallback:
 		g.oldKey.Do(func() {
 			g.Say("only the fallback " + opened.Method + " can open the state in the backend; before you delete the old key, give the state " +
-				"the new key with statecrypt rotate -again -to FILE -backend")
+				"the new key with statecrypt rotate -again -to " + fault.Config + " -backend")
 		})
 	}
 	for _, warning := range opened.Warnings {

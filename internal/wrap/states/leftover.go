@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -37,6 +38,10 @@ type Leftover struct {
 	memory  *Memory
 	say     func(text string)
 
+	// Lock is the lock that the run could not release, or nil. If there is a leftover, the message about it says what to
+	// do about both, and Lock becomes nil.
+	Lock *LockLeftError
+
 	savedAt string                       // the file in which this run saved a state, or ""
 	seen    map[string][sha256.Size]byte // digests of the files before the run, keyed by file name
 }
@@ -44,7 +49,7 @@ type Leftover struct {
 const Errored = "errored.tfstate"
 
 // recovers is the command that writes a leftover to the backend.
-const recovers = "statecrypt recover -config FILE"
+const recovers = "statecrypt recover -config " + fault.Config
 
 // NewLeftover returns the Leftover for a module. It records the digests of the files that exist before the run.
 func NewLeftover(m *module.Module, g *Guard) *Leftover {
@@ -310,8 +315,8 @@ func (l *Leftover) Follow(ctx context.Context) error {
 			continue
 		}
 		if kept {
-			errs = append(errs, fmt.Errorf("another program wrote a plaintext state to %s; to encrypt that state, run "+
-				"statecrypt wrap -encrypt-existing -- terraform init. Otherwise, restore the encrypted state", name))
+			errs = append(errs, fmt.Errorf("another program wrote a plaintext state to %s; to encrypt that state, run "+moves+
+				". Otherwise, restore the encrypted state", name))
 			continue
 		}
 		if name != Errored {
@@ -329,10 +334,10 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
 		err = nil // the key for decryption became unavailable after the rehearsal; plaintext would be worse
 	}
-	where := sealedInPlace
+	where, moved := sealedInPlace, false
 	if err == nil {
 		err = replace.Name(ctx, path, sealed)
-		if err != nil && l.saveInFile(ctx, sealed) {
+		if moved = err != nil && l.saveInFile(ctx, sealed); moved {
 			where = Errored + " could not be encrypted in place (" + keyfile.Reason(err).Error() + "), so it was deleted. " +
 				"The encrypted state is in " + l.whereSaved()
 			if err = os.Remove(path); err != nil {
@@ -346,6 +351,11 @@ func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte)
 			"state to the backend, run %s", Errored, keyfile.Reason(err), recovers)
 	}
 	l.memory.Leave(ctx, sealed)
+	if l.Lock != nil && !moved {
+		where = fmt.Sprintf("%s is now encrypted, and the lock %s was not released; to write the state to the backend and release the lock, "+
+			"run %s", Errored, outside.Quoted(l.Lock.ID, 100), store.Proposed(recovers+" -unlock", l.Lock.ID, recovers))
+		l.Lock = nil
+	}
 	l.tellSealed(where, others)
 	return nil
 }

@@ -58,7 +58,7 @@ func TestWarnOfOwn(t *testing.T) {
 			}
 		}
 		var said strings.Builder
-		(&Unused{Module: m, Say: Notes(&said)}).Warn(c.command == "init")
+		(&Unused{Module: m, Say: Notes(&said, "")}).Warn(c.command == "init")
 		mistakes.Said(t, name, said.String())
 	}
 }
@@ -74,7 +74,7 @@ func TestWarnOfWorkspaces(t *testing.T) {
 	mistakes := wraptest.OpenMistakes(t, "own state of a workspace")
 	for _, name := range []string{"init", "apply"} {
 		var said strings.Builder
-		(&Unused{Module: &module.Module{Dir: dir, Data: filepath.Join(dir, "data")}, Say: Notes(&said)}).Warn(name == "init")
+		(&Unused{Module: &module.Module{Dir: dir, Data: filepath.Join(dir, "data")}, Say: Notes(&said, "")}).Warn(name == "init")
 		mistakes.Said(t, name, said.String())
 	}
 }
@@ -110,7 +110,7 @@ func TestNoteVariables(t *testing.T) {
 		if c.block != "" {
 			where.Backend = block(c.block)
 		}
-		where.NoteVariables([]string{c.variable}, Notes(&said))
+		where.NoteVariables([]string{c.variable}, Notes(&said, ""))
 		mistakes.Said(t, name, said.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
@@ -89,8 +91,8 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	v, err := block.Decode(kind.Table, lookup)
 	if err != nil {
 		if wrong, ok := errors.AsType[*attr.Error](err); ok && w.Backend == nil && wrong.Attr == "address" {
-			err = fmt.Errorf("%w; add a block to the settings file: "+
-				"backend \"http\" { address = \"https://HOST/PATH\" }", err)
+			err = fmt.Errorf("there is no backend block; add one of type %s to %s, or set STATECRYPT_HTTP_ADDRESS", kindNames(),
+				cmp.Or(outside.Line(w.Settings, 300), "the settings"))
 		}
 		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
 			err = fmt.Errorf("%w. TF_HTTP_ADDRESS is ignored, because runs without wrap also use it", err)
@@ -111,9 +113,26 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	return &States{s, kind, say, v.String(kind.Named)}, nil
 }
 
+// kindNames returns the types of backend blocks as a list in a text.
+func kindNames() string {
+	var names []string
+	for _, k := range all.Kinds() {
+		names = append(names, strconv.Quote(k.Name))
+	}
+	slices.Sort(names)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // Look returns the named state, and the lock holder if the store knows it. An empty name means the state that the block
 // names.
 func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
+	state, lock, err := s.LookAtLock(ctx, name)
+	return state, lock.Holder, err
+}
+
+// LookAtLock returns the named state and the status of its lock. An empty name means the state that the block names.
+func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, lock LockStatus, err error) {
 	b, err := s.state(name)
 	if err == nil {
 		state, _, err = b.Read(ctx)
@@ -122,12 +141,19 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 		err = b.none()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, lock, err
 	}
-	if holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
+	if lock.Holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
 		s.say("warning: it is unknown who holds the lock: " + err.Error())
 	}
-	return state, holder, nil
+	lock.Free = err == nil && lock.Holder == nil && b.HasLocks
+	return state, lock, nil
+}
+
+// LockStatus is the status of a lock. The zero value means that the store does not say who holds the lock, if anyone.
+type LockStatus struct {
+	Holder *store.Lock // nil if nobody holds the lock, or if the holder is unknown
+	Free   bool        // whether nobody holds the lock
 }
 
 // IsSettled reports whether other programs accept the state. They may compare it with a stored digest.
@@ -323,9 +349,9 @@ func differs(block *unstable.Entry, argument, text string) bool {
 	return value.Type() == cty.String && value.IsKnown() && !value.IsNull() && value.AsString() != text
 }
 
-// Notes returns a function that prints messages for the user.
-func Notes(w io.Writer) func(text string) {
+// Notes returns a function that prints messages for the user of the settings file.
+func Notes(w io.Writer, settings string) func(text string) {
 	return func(text string) {
-		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(text)) // there is no way to report a write error
+		_, _ = fmt.Fprintln(w, "statecrypt: "+outside.Text(fault.Name(text, settings))) // there is no way to report a write error
 	}
 }

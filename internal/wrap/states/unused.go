@@ -11,13 +11,14 @@ import (
 	"slices"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/files"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/module"
 )
 
 // moves is the command that moves a state into the backend.
-const moves = "statecrypt wrap -encrypt-existing -- terraform init"
+const moves = "statecrypt wrap -config " + fault.Config + " -encrypt-existing -- terraform init"
 
 // Unused finds the states that the module had without wrap, which are not used under wrap.
 type Unused struct {

@@ -20,16 +20,22 @@ func voice() fault.Voice {
 
 // Command is the statecrypt command that the user called.
 type Command struct {
-	Name string // for example, decrypt
+	Name     string // for example, decrypt
+	Settings string // the name of the settings file, or ""
 
 	HasPlan bool // whether the command has the -plan flag
 	Plan    bool // whether the -plan flag is set
+
+	Backend bool // whether the command works on the state in the backend
 
 	VarBehind bool // whether a -var flag follows the program that wrap runs
 }
 
 // Text returns the error message for the user of the command.
-func (c Command) Text(err error) string {
+func (c Command) Text(err error) string { return fault.Name(c.unnamed(err), c.Settings) }
+
+// unnamed returns the error message without the name of the settings file.
+func (c Command) unnamed(err error) string {
 	text := voice().Text(err)
 	if errors.Is(err, encryption.ErrOtherKind) && c.HasPlan {
 		return text + c.otherKind(err)
@@ -45,8 +51,11 @@ func (c Command) Text(err error) string {
 	// rotate has its own messages, and wrap refuses plans that it did not make.
 	if plain, ok := fault.Find[fault.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
 		command := "statecrypt encrypt"
-		if plain.Plan {
+		switch {
+		case plain.Plan:
 			command += " -plan"
+		case c.Backend:
+			command = "statecrypt wrap -config " + fault.Config + " -encrypt-existing -- terraform init"
 		}
 		if c.Name == "decrypt" {
 			text += "\nThe file is not encrypted, so you can read it as it is. To encrypt it, run " + command + "."
@@ -54,8 +63,12 @@ func (c Command) Text(err error) string {
 			text += "\nTo encrypt it, run " + command + "."
 		}
 	}
-	if c.Name != "encrypt" {
-		text += keyOfText(err)
+	switch advice := keyOfText(err); {
+	case c.Name == "rotate" && advice != "":
+		text += "\nCheck the keys, and that this is the right file. If its key was changed in the meantime, name the settings with " +
+			"that key in -from."
+	case c.Name != "encrypt":
+		text += advice
 	}
 	return text
 }

@@ -1,0 +1,2 @@
+statecrypt shim ~/.shims
+export PATH="$HOME/.shims:$PATH" STATECRYPT_CONFIG=keys.hcl
