@@ -112,8 +112,8 @@ func foreign() []cli.Mistake {
 			Meant: "write passphrase = var.passphrase in the settings of -config, and set the variable with -var 'passphrase=…' " +
 				"or TF_VAR_passphrase"},
 		{Flags: "passphrase password key pass p k", With: "rotate", Meant: "set the keys in the settings of -from and -to"},
-		{Flags: "backend address url", With: "wrap", Meant: "set the address of the state in the -config file: backend \"http\" { " +
-			"address = \"https://example.com/state\" }, or in STATECRYPT_HTTP_ADDRESS"},
+		{Flags: "backend address url", With: "wrap", Meant: "say where the state is in the -config file, in a block backend " +
+			`"azurerm", "file", "gcs", "git", "http" or "s3"`},
 		{Flags: "chdir C", With: "wrap",
 			Meant: "put this flag of Terraform after the program: statecrypt wrap … -- terraform -chdir=FOLDER …"},
 		{Flags: "r R recipient recipients recipients-file a age", With: "encrypt", Meant: recipients},

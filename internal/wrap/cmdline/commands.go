@@ -141,8 +141,7 @@ func Shown(flag string, names []string) string {
 // refused returns the flags of Terraform and of wrap that wrap refuses, with the reasons.
 func refused() []cli.Mistake {
 	return []cli.Mistake{
-		{Flags: "backend-config", Meant: `it could bypass the encryption; set the address in a backend "http" block in the -config file, or in ` +
-			"STATECRYPT_HTTP_* variables"},
+		{Flags: "backend-config", Meant: "it could bypass the encryption; say where the state is in a backend block of the -config file"},
 		{Flags: "state state-out backup backup-out",
 			Meant: "it names a file for a plaintext state; remove the flag, because the state stays in the backend"},
 		{Flags: "migrate-state force-copy reconfigure", Meant: "it could bypass the encryption; " + moving},
