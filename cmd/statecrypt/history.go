@@ -337,10 +337,11 @@ func (c *call) restore(ctx context.Context) error {
 
 // showChange prints to standard error how restoring a version changes the state, without values. If there is no state
 // to compare with, it prints the content of the version.
-func (c *call) showChange(there, restored *overview.State) error {
+func (c *call) showChange(there, restored *overview.State, opened *encryption.Opened) error {
 	paint := func(colour, text string) string { return c.paint(c.stderr, colour, text) }
 	if there == nil {
-		_, err := restored.WriteText(c.stderr, overview.View{Paint: paint})
+		from := overview.File{Encrypted: opened.Encrypted, Method: opened.Method, Fallback: opened.UsedFallback}
+		_, err := restored.WriteText(c.stderr, overview.View{File: from, Paint: paint})
 		return keyfile.Reason(err)
 	}
 	d, err := overview.Compare(there, restored)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
@@ -25,8 +26,8 @@ type Restoration struct {
 	Replace bool   // replaces a file in the backend that is not an older or newer version of the same state
 
 	// Show shows the difference between the state in the backend and the version. The first is nil if there is no state
-	// to compare with.
-	Show func(there, restored *overview.State) error
+	// to compare with. The argument opened says how the version was opened.
+	Show func(there, restored *overview.State, opened *encryption.Opened) error
 
 	Ask func(question string) bool // asks the user a question; nil if nobody can answer
 }
@@ -53,6 +54,7 @@ type restoration struct {
 
 	name    string // the name of the version for messages
 	file    []byte // the version, as it is stored
+	opened  *encryption.Opened
 	plain   []byte // the decrypted version
 	content *overview.State
 
@@ -70,7 +72,8 @@ func (m *restoration) write(ctx context.Context) error {
 		return err
 	}
 	if m.reason != "" && !m.asked.Replace {
-		return fmt.Errorf("%s; check the settings and what is lost, then add -replace to write %s in its place", m.reason, m.name)
+		return fmt.Errorf("%s.\nTo write %s anyway, check the settings and what would be lost, then add -replace",
+			strings.TrimSuffix(m.reason, "."), m.name)
 	}
 	if m.reason == "" {
 		same, err := store.WithSerial(m.plain, m.foundState.Serial)
@@ -114,7 +117,7 @@ func (m *restoration) readVersion(ctx context.Context) (err error) {
 		err = errors.New("it is a plan; name a state")
 	}
 	if err == nil {
-		m.plain = opened.Data
+		m.opened, m.plain = opened, opened.Data
 		m.content, err = overview.Read(bytes.Clone(m.plain))
 	}
 	switch {
@@ -135,7 +138,7 @@ func (m *restoration) readThere(ctx context.Context) (err error) {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if len(m.found) == 0 {
-		if m.reason = "there is no state in the backend, because it was deleted, or another address was used"; m.found != nil {
+		if m.reason = "there is no state in the backend: either it was deleted, or the address is wrong"; m.found != nil {
 			m.reason = "the file in the backend is empty"
 		}
 		m.Backend.open.Store(false) // nobody can use an empty file
@@ -211,7 +214,7 @@ func (m *restoration) confirm(serial int64) error {
 	}
 	restored := *m.content
 	restored.Serial = serial
-	if err := m.asked.Show(m.foundState, &restored); err != nil {
+	if err := m.asked.Show(m.foundState, &restored, m.opened); err != nil {
 		return err
 	}
 	question := fmt.Sprintf("Restore %s with serial %d, as serial %d?", m.name, m.content.Serial, serial)
