@@ -87,7 +87,7 @@ func shortened(head, tail []byte) []byte {
 		if err != nil || small["encryption_version"] == nil {
 			return nil
 		}
-	} else if isOfOther(head) || isOfOther(tail) || small["version"] == nil || small["serial"] == nil {
+	} else if isOfOther(head) || isOfOther(tail) || !isNumber(small["version"]) || !isNumber(small["serial"]) || small["lineage"] == nil {
 		return nil
 	}
 	brief, err := json.Marshal(small)
@@ -106,10 +106,12 @@ func says(member string) bool {
 	return false
 }
 
+func isNumber(value json.RawMessage) bool { return len(value) > 0 && value[0] >= '0' && value[0] <= '9' }
+
 // isOfOther reports whether a part of a file may be encrypted, other than in OpenTofu's format. A tool may have
 // encrypted only some values of a state.
 func isOfOther(part []byte) bool {
-	for _, name := range []string{`"sops"`, `"mac"`, `"encrypted_data"`, `"encryption_version"`} {
+	for _, name := range []string{`"sops"`, `"mac"`, `"enc"`, `"encrypted_data"`, `"encryption_version"`} {
 		if bytes.Contains(part, []byte(name)) {
 			return true
 		}
