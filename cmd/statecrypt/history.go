@@ -222,7 +222,7 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 		return "  " + text + "\n"
 	}
 	head := outside.Line(v.Version, maxName)
-	if v.Status != "older" {
+	if v.Status != "older" && v.Status != v.Version {
 		head += ", " + v.Status
 	}
 	by := outside.Line(v.Author, maxName)
@@ -242,15 +242,16 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 		other = "lineage " + outside.Line(v.Lineage, maxName)
 	}
 	text := head + "\n" + line(strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created), by) + line(serial, size, c.kindText(v)) + line(other)
+	why := outside.Line(strings.Join(strings.Fields(v.Error), " "), maxWhy)
 	switch {
 	case v.Fallback:
 		text += c.paint(c.stdout, yellow, line("opens only with the fallback "+v.Method))
 	case v.Method != "":
 		text += line("opens with " + v.Method)
 	case v.Error != "" && v.Opens != nil:
-		text += c.paint(c.stdout, red, line("does not open: "+outside.Line(v.Error, maxWhy)))
+		text += c.paint(c.stdout, red, line("does not open: "+why))
 	case v.Error != "":
-		text += c.paint(c.stdout, red, line(outside.Line(v.Error, maxWhy)))
+		text += c.paint(c.stdout, red, line(why))
 	}
 	return text
 }
