@@ -284,7 +284,8 @@ func TestDiffVersions(t *testing.T) {
 	mistakes.checkAll(t, "http", got)
 }
 
-// TestHistoryHidesSecrets: of states full of secrets, neither the list of versions nor the question of restore shows one.
+// TestHistoryHidesSecrets: of states full of secrets, neither the list of versions nor the question of restore shows
+// one.
 func TestHistoryHidesSecrets(t *testing.T) {
 	opened := 0
 	for n := range 40 {

@@ -164,7 +164,8 @@ func (p restorable) check(t *testing.T, serial int, err error, said string) {
 	}
 }
 
-// TestRestore: an older version becomes the state in the backend, whatever is there, and nothing that was there is lost.
+// TestRestore: an older version becomes the state in the backend, whatever is there, and nothing that was there is
+// lost.
 //
 // Promise: Runs under wrap
 func TestRestore(t *testing.T) {

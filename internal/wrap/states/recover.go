@@ -186,8 +186,8 @@ func (m *recovery) keepDamaged(ctx context.Context) error {
 	return nil
 }
 
-// keep saves a file from the backend in the folder of the module, and returns its name there. The copy is complete, even
-// if the process is killed. A copy of an earlier attempt stays.
+// keep saves a file from the backend in the folder of the module, and returns its name there. The copy is complete,
+// even if the process is killed. A copy of an earlier attempt stays.
 func (l *Leftover) keep(ctx context.Context, file []byte, suffix string) (name string, err error) {
 	name = copyName(file, suffix)
 	path := files.Join(l.dir, name)

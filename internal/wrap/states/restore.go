@@ -185,8 +185,8 @@ func (m *restoration) otherLineage(what, lineage string) string {
 // serial.
 const maxUnverified = math.MaxInt32
 
-// serial returns the serial of the restored state: one more than the serials of the version, of the file in the backend,
-// and of the states that earlier runs in this folder saw.
+// serial returns the serial of the restored state: one more than the serials of the version, of the file in the
+// backend, and of the states that earlier runs in this folder saw.
 func (m *restoration) serial() (int64, error) {
 	highest := m.content.Serial
 	if m.foundState != nil {
@@ -232,8 +232,8 @@ func (m *restoration) confirm(serial int64) error {
 // be that version.
 const savedSuffix = ".restored"
 
-// replace writes the version to the backend. If the store does not keep the replaced file, a copy stays in the folder of
-// the module.
+// replace writes the version to the backend. If the store does not keep the replaced file, a copy stays in the folder
+// of the module.
 func (m *restoration) replace(ctx context.Context, serial int64) error {
 	plain, err := store.WithSerial(m.plain, serial)
 	if err == nil && len(m.found) > 0 && !m.isKept() {
@@ -285,8 +285,8 @@ func (m *restoration) keepFound(ctx context.Context) (err error) {
 	return nil
 }
 
-// interrupted returns an error if an interrupted run of restore may have replaced the backup, and saved the version that
-// it had read from there.
+// interrupted returns an error if an interrupted run of restore may have replaced the backup, and saved the version
+// that it had read from there.
 func (m *restoration) interrupted() error {
 	copies, _ := filepath.Glob(filepath.Join(m.leftover.dir, "terraform.tfstate.*"+savedSuffix))
 	for _, path := range copies {
