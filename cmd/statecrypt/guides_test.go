@@ -75,7 +75,8 @@ func TestGuides(t *testing.T) {
 			`{"id":"c4n4ry"}}]}`, "").Replace(plain)
 		dir := inFolder(t, keysOf("a passphrase of Friday"), map[string]string{"net.tfstate": sealed(bad), "net.tfstate.backup": sealed(plain)})
 		printed := follow(dir, append(environ, "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
-		if !strings.Contains(printed, "resources: 1 removed\n  - x.y\n") || !strings.Contains(printed, "with serial 9") || strings.Contains(printed, canary) {
+		if !strings.Contains(printed, "resources: 1 removed\n  - x.y\n") || !strings.Contains(printed, "with serial 9") ||
+			strings.Contains(printed, canary) {
 			t.Errorf("it prints %s", printed)
 		}
 		keys := filepath.Join(dir, "keys.hcl")

@@ -241,8 +241,9 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 		*lineage = v.Lineage
 		other = "lineage " + outside.Line(v.Lineage, maxName)
 	}
-	text := head + "\n" + line(strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created), by) + line(serial, size, c.kindText(v)) + line(other)
-	why := outside.Line(strings.Join(strings.Fields(v.Error), " "), maxWhy)
+	created := strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created)
+	text := head + "\n" + line(created, by) + line(serial, size, c.kindText(v)) + line(other)
+	why := outside.Line(strings.NewReplacer("\n  - ", " ", "\n", " ").Replace(v.Error), maxWhy)
 	switch {
 	case v.Fallback:
 		text += c.paint(c.stdout, yellow, line("opens only with the fallback "+v.Method))

@@ -138,7 +138,8 @@ func gitVersions(t *testing.T) (block string, commits []string, settings string)
 		commits = append(commits, repo.Commit("refs/heads/main", files...))
 		repo.Commit("refs/heads/main", append(files, gittest.File{Path: "other", Data: fmt.Sprint(i)})...) // is no version
 	}
-	return fmt.Sprintf("backend \"git\" {\n  repository = %q\n  ref = \"main\"\n  path = \"net.tfstate\"\n}\n", repo.FileURL()), commits, settings
+	block = fmt.Sprintf("backend \"git\" {\n  repository = %q\n  ref = \"main\"\n  path = \"net.tfstate\"\n}\n", repo.FileURL())
+	return block, commits, settings
 }
 
 // TestHistoryInGit: versions in all formats are listed and opened, and compared by their commits.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
@@ -112,7 +113,9 @@ func restoring(version string, ask func(question string) bool) states.Restoratio
 }
 
 // restored restores the older version in the folder of the module, and returns what the user sees.
-func (p restorable) restored(t *testing.T, replace bool, ask func(question string) bool) (err error, said string) { //nolint:staticcheck // as run
+//
+//nolint:staticcheck // as run
+func (p restorable) restored(t *testing.T, replace bool, ask func(question string) bool) (err error, said string) {
 	t.Helper()
 	t.Chdir(p.dir)
 	t.Setenv("HOME", t.TempDir())
@@ -197,7 +200,9 @@ func TestRestore(t *testing.T) {
 					`"serial":9223372036854775807`, 1)
 			}, serial: 6},
 			"of another lineage": {there: func(t *testing.T) string { return string(seal(t, sealing, other)) }, serial: 8},
-			"an older state":     {rare: true, there: func(t *testing.T) string { return string(seal(t, sealing, numbered(3))) }, regular: true, serial: 6},
+			"an older state": {rare: true, there: func(t *testing.T) string {
+				return string(seal(t, sealing, numbered(3)))
+			}, regular: true, serial: 6},
 		} {
 			if store != "file" && (c.early || c.rare) {
 				continue
@@ -356,20 +361,26 @@ func TestRestoreLost(t *testing.T) {
 // Promise: Only encrypted states
 func TestRestoreRefused(t *testing.T) {
 	mistakes := wraptest.OpenMistakes(t, "restore refuses")
-	alsoPlain := strings.Replace(sealing, "state { method", "method \"unencrypted\" \"p\" {}\nstate {\nfallback { method = method.unencrypted.p }\n"+
-		"method", 1)
-	alsoPlain = strings.TrimSuffix(strings.TrimSpace(alsoPlain), "}") + "\n}"
+	with := func(kind, argument string) string { // settings that also open other files
+		settings := strings.Replace(sealing, "state { method", "method \""+kind+"\" \"other\" { "+argument+" }\nstate {\n"+
+			"fallback { method = method."+kind+".other }\nmethod", 1)
+		return strings.TrimSuffix(strings.TrimSpace(settings), "}") + "\n}"
+	}
+	alsoPlain, aes := with("unencrypted", ""), conformance.Get("tbg_aes")
+	ofTool := `{"version":4,"serial":1,"lineage":"77c933ea-942e-4167-fec5-842701aa94ae","outputs":{},"resources":[]}`
 	for name, c := range map[string]struct {
 		file, there string
 		settings    string
 		held        bool
 		works       bool
 	}{
-		"plaintext":                    {file: older},
-		"plaintext, by name":           {file: older, settings: alsoPlain, works: true},
-		"plaintext there":              {there: numbered(5)},
-		"plaintext there, by name":     {there: numbered(5), settings: alsoPlain, works: true},
-		"another key":                  {file: string(seal(t, strings.ReplaceAll(sealing, "6f6f70", "6f6f71"), older))},
+		"plaintext":                {file: older},
+		"plaintext, by name":       {file: older, settings: alsoPlain, works: true},
+		"plaintext there":          {there: numbered(5)},
+		"plaintext there, by name": {there: numbered(5), settings: alsoPlain, works: true},
+		"another key":              {file: string(seal(t, strings.ReplaceAll(sealing, "6f6f70", "6f6f71"), older))},
+		"of another tool there": {file: string(seal(t, sealing, ofTool)), there: string(aes.State()), works: true,
+			settings: with("terraform_backend_git", `passphrase = "`+aes.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]+`"`)},
 		"a plan":                       {file: plan(t, "http", "")},
 		"an empty file":                {file: " "},
 		"no file":                      {},

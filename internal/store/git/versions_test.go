@@ -122,7 +122,8 @@ func TestVersionsOf(t *testing.T) {
 	for _, k := range kept {
 		ids = append(ids, k.ID)
 	}
-	if want := []string{odd, merged, again, renamed, first}; fmt.Sprint(ids) != fmt.Sprint(want) || more || kept[3].Status != store.KeptDeleted {
+	want := []string{odd, merged, again, renamed, first}
+	if fmt.Sprint(ids) != fmt.Sprint(want) || more || kept[3].Status != store.KeptDeleted {
 		t.Errorf("got %+v, want %q", kept, want)
 	}
 	for id, serial := range map[string]int{first: 1, strings.ToUpper(first[:20]): 1, again[:7]: 2, merged: 7, odd: 9, renamed: 0, side: 0} {

@@ -377,7 +377,8 @@ func (p Place) checkVersions(t *testing.T, current []byte, older [][]byte) {
 	}
 	ids, states := map[string]bool{}, 0
 	for i, k := range kept {
-		if ids[k.ID] || k.ID == "" || i > 0 && k.Created.After(kept[i-1].Created) || (k.Status == store.KeptCurrent) != (i == 0 && current != nil) {
+		isNewer := i > 0 && k.Created.After(kept[i-1].Created)
+		if ids[k.ID] || k.ID == "" || isNewer || (k.Status == store.KeptCurrent) != (i == 0 && current != nil) {
 			t.Errorf("version %d of %+v", i, kept)
 		}
 		ids[k.ID] = true

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
@@ -69,8 +68,7 @@ func (m *restoration) write(ctx context.Context) error {
 		return err
 	}
 	if m.reason != "" && !m.asked.Replace {
-		return fmt.Errorf("%s.\nTo write %s anyway, check the settings and what would be lost, then add -replace",
-			strings.TrimSuffix(m.reason, "."), m.name)
+		return fmt.Errorf("%s\nTo write %s anyway, check the settings and what would be lost, then add -replace", m.reason, m.name)
 	}
 	if m.reason == "" {
 		same, err := store.WithSerial(m.plain, m.foundState.Serial)
@@ -272,8 +270,8 @@ func (m *restoration) isKept() bool {
 // keepFound saves the file in the backend, encrypted if it is a plaintext state.
 func (m *restoration) keepFound(ctx context.Context) (err error) {
 	found := m.found
-	if m.foundPlain != nil {
-		if found, err = sealCopies(m.Guard.Target)(ctx, m.found); err != nil {
+	if info, failed := encryption.Inspect(m.found); failed == nil && info.Kind == encryption.KindState {
+		if found, _, err = Seal(ctx, m.Guard.Target, m.found); err != nil {
 			return fmt.Errorf("nothing was written, because the state in the backend could not be encrypted for a copy: %w", err)
 		}
 	}
