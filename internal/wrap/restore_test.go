@@ -188,6 +188,9 @@ func TestRestore(t *testing.T) {
 			"empty":                {there: func(*testing.T) string { return "" }, serial: 6},
 			"spaces":               {rare: true, there: func(*testing.T) string { return " \n" }, serial: 6},
 			"damaged":              {there: func(*testing.T) string { return "a note" }, serial: 6},
+			"not written to its end": {there: func(t *testing.T) string {
+				return "!" + string(seal(t, sealing, numbered(5)))[1:]
+			}, rare: true, serial: 6},
 			"cut off": {rare: true, there: func(t *testing.T) string {
 				file := string(seal(t, sealing, numbered(5)))
 				return file[:len(file)/2]

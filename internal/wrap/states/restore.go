@@ -133,6 +133,11 @@ func (m *restoration) readVersion(ctx context.Context) (err error) {
 // readThere reads the file in the backend, and finds out whether it is a version of the same state.
 func (m *restoration) readThere(ctx context.Context) (err error) {
 	m.found, m.there, err = m.Backend.Read(ctx)
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		m.found, m.there, m.reason = damaged.File, damaged.Version, "the file in the backend is damaged: "+words.State(err)
+		m.Backend.open.Store(false) // nobody can use such a file
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
