@@ -29,7 +29,8 @@ func (s *state) notFinished() error {
 	path := outside.Quoted(s.path, 300)
 	if journal := journalOf(s.path); !recognize.Exists(journal) {
 		return fmt.Errorf("a write to %s was not finished, and %s, which is required to finish the write, is missing; put that file "+
-			"back, or restore the state, for example from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
+			"back, or run statecrypt restore -replace backup, which restores %s", path, outside.Quoted(journal, 300),
+			outside.Quoted(s.backup, 300))
 	}
 	return fmt.Errorf("a write to %s was not finished; the next command that locks the state will finish it", path)
 }
