@@ -429,3 +429,30 @@ func TestRestoreRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestAccRestore: after a version is restored, the CLI sees the outputs of that version, plans what is missing since,
+// and goes on from there.
+func TestAccRestore(t *testing.T) {
+	p := inModule(t, empty)
+	p.must(t, "init")
+	p.must(t, "apply", "-auto-approve", "-var=text="+secret+"-1")
+	p.must(t, "apply", "-auto-approve", "-var=text="+secret+"-2")
+	r := restorable{Options: p.with, dir: p.dir, version: "backup"}
+	r.Keys.State, r.Environ = p.target, p.env
+	if err, said := r.restored(t, false, yes); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret+"-1") {
+		t.Errorf("the output is %s", out)
+	}
+	for text, want := range map[string]int{"-1": 0, "-2": 2} {
+		if code, err, out := p.wrapped(t, "plan", "-detailed-exitcode", "-var=text="+secret+text); code != want || err != nil {
+			t.Errorf("a plan of %s: %d, %v\n%s", text, code, err, out)
+		}
+	}
+	p.must(t, "apply", "-auto-approve", "-var=text="+secret+"-3")
+	if out := p.must(t, "output", "-raw", "text"); !strings.HasSuffix(out, secret+"-3") {
+		t.Errorf("the output is %s", out)
+	}
+	p.checkFiles(t)
+}
