@@ -207,7 +207,7 @@ func TestRestore(t *testing.T) {
 				return string(seal(t, sealing, numbered(3)))
 			}, regular: true, serial: 6},
 		} {
-			if store != "file" && (c.early || c.rare) {
+			if store != "file" && (c.early || c.rare || testing.Short() && name != "missing") {
 				continue
 			}
 			t.Run(store+" "+name, func(t *testing.T) {
@@ -297,6 +297,9 @@ func TestRestoreColleague(t *testing.T) {
 // TestRestoreInTurn: the state before can be restored as well, and then the other again.
 func TestRestoreInTurn(t *testing.T) {
 	for _, store := range []string{"file", "git"} {
+		if store == "git" && testing.Short() {
+			continue
+		}
 		p := restorables()[store](t)
 		var before string // the commit of the state that is replaced
 		for serial := 6; serial < 10; serial++ {
