@@ -76,7 +76,7 @@ helps() {
   done
 }
 helps statecrypt decrypt encrypt inspect verify rotate wrap recover key-provider >>guides/command.md
-helps show diff outputs >>guides/looking-at-states.md
+helps show diff history restore outputs >>guides/looking-at-states.md
 cd ..
 "$root/.tools/bin/pictures" templates/pictures docs/pictures
 if [ "${1:-}" = -check ] && ! diff -ru "$work/docs" docs; then

@@ -67,6 +67,22 @@ func TestGuides(t *testing.T) {
 			t.Errorf("readers get %s", got)
 		}
 	}
+	guides["looking-at-states"] = func(t *testing.T, follow follow) {
+		sealed := func(state string) string {
+			return must(t, keysOf("a passphrase of Friday"), state, "encrypt")
+		}
+		bad := strings.NewReplacer(`"serial":7`, `"serial":8`, `{"mode":"managed","type":"x","name":"y","provider":"p","instances":[{"attributes":`+
+			`{"id":"c4n4ry"}}]}`, "").Replace(plain)
+		dir := inFolder(t, keysOf("a passphrase of Friday"), map[string]string{"net.tfstate": sealed(bad), "net.tfstate.backup": sealed(plain)})
+		printed := follow(dir, append(environ, "HOME="+dir, "PATH="+bin+":"+os.Getenv("PATH")))
+		if !strings.Contains(printed, "resources: 1 removed\n  - x.y\n") || !strings.Contains(printed, "with serial 9") ||
+			strings.Contains(printed, canary) {
+			t.Errorf("it prints %s", printed)
+		}
+		keys := filepath.Join(dir, "keys.hcl")
+		opens(t, environ, keys, filepath.Join(dir, "net.tfstate"), strings.Replace(plain, `"serial":7`, `"serial":9`, 1))
+		opens(t, environ, keys, filepath.Join(dir, "net.tfstate.backup"), bad)
+	}
 	guides["reviewing-encrypted-states"] = func(t *testing.T, follow follow) {
 		root := t.TempDir() // of the repository, in which the module is a folder
 		dir := filepath.Join(root, "infra")

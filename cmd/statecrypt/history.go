@@ -222,7 +222,7 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 		return "  " + text + "\n"
 	}
 	head := outside.Line(v.Version, maxName)
-	if v.Status != "older" {
+	if v.Status != "older" && v.Status != v.Version {
 		head += ", " + v.Status
 	}
 	by := outside.Line(v.Author, maxName)
@@ -241,16 +241,18 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 		*lineage = v.Lineage
 		other = "lineage " + outside.Line(v.Lineage, maxName)
 	}
-	text := head + "\n" + line(strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created), by) + line(serial, size, c.kindText(v)) + line(other)
+	created := strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created)
+	text := head + "\n" + line(created, by) + line(serial, size, c.kindText(v)) + line(other)
+	why := outside.Line(strings.NewReplacer("\n  - ", " ", "\n", " ").Replace(v.Error), maxWhy)
 	switch {
 	case v.Fallback:
 		text += c.paint(c.stdout, yellow, line("opens only with the fallback "+v.Method))
 	case v.Method != "":
 		text += line("opens with " + v.Method)
 	case v.Error != "" && v.Opens != nil:
-		text += c.paint(c.stdout, red, line("does not open: "+outside.Line(v.Error, maxWhy)))
+		text += c.paint(c.stdout, red, line("does not open: "+why))
 	case v.Error != "":
-		text += c.paint(c.stdout, red, line(outside.Line(v.Error, maxWhy)))
+		text += c.paint(c.stdout, red, line(why))
 	}
 	return text
 }
@@ -337,10 +339,11 @@ func (c *call) restore(ctx context.Context) error {
 
 // showChange prints to standard error how restoring a version changes the state, without values. If there is no state
 // to compare with, it prints the content of the version.
-func (c *call) showChange(there, restored *overview.State) error {
+func (c *call) showChange(there, restored *overview.State, opened *encryption.Opened) error {
 	paint := func(colour, text string) string { return c.paint(c.stderr, colour, text) }
 	if there == nil {
-		_, err := restored.WriteText(c.stderr, overview.View{Paint: paint})
+		from := overview.File{Encrypted: opened.Encrypted, Method: opened.Method, Fallback: opened.UsedFallback}
+		_, err := restored.WriteText(c.stderr, overview.View{File: from, Paint: paint})
 		return keyfile.Reason(err)
 	}
 	d, err := overview.Compare(there, restored)

@@ -83,6 +83,10 @@ func TestLinks(t *testing.T) {
 		"recover": {args: "recover -force -config keys.hcl", state: inModule, files: map[string]string{
 			"keys.hcl": inFile, inModule: old, "m/errored.tfstate": next, "m/.terraform/statecrypt/seen.json": "{}",
 			"m/.terraform/statecrypt/base.json": "{}"}},
+		"restore": {args: "restore -yes -config keys.hcl backup", state: inModule, files: map[string]string{
+			"keys.hcl": inFile, inModule: must(t, onlyOld, strings.Replace(plainNext, "c4n4ry", "other", 1), "encrypt"), inModule + ".backup": old}},
+		"restore a file": {args: "restore -yes -replace -config keys.hcl x.tfstate", state: inModule, files: map[string]string{
+			"keys.hcl": inFile, inModule: "a note", "m/x.tfstate": old, "m/.terraform/statecrypt/seen.json": "{}"}},
 		"rotate": {args: "rotate -backend -from keys.hcl -to new.hcl", state: inModule, files: map[string]string{
 			"keys.hcl": inFile, "new.hcl": strings.Replace(inFile, onlyOld, onlyNew, 1), inModule: old}},
 		"rotate a file": {args: "rotate -from keys.hcl -to new.hcl x.tfstate", named: []string{"m/x.tfstate"}, files: map[string]string{

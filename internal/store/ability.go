@@ -91,7 +91,7 @@ type Historian interface {
 type Kept struct {
 	ID      string    // identifies the version in the store: a version ID, generation, snapshot time, commit, or file
 	Created time.Time // when the store received the version; zero if unknown
-	Size    int64     // in bytes; 0 for a deletion
+	Size    int64     // in bytes; 0 for a deletion, -1 if unknown
 	Author  string    // who created the version; empty if the store does not record it
 	Subject string    // the first line of the commit message; empty in other stores
 	Status  KeptStatus

@@ -157,6 +157,19 @@ func (e *UnansweredError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
+// DamagedError means that an unfinished write has left a file that is no state. Nobody else is writing it, because the
+// caller holds the lock.
+type DamagedError struct {
+	Err     error
+	File    []byte
+	Version Version // for a write that replaces the file
+}
+
+func (e *DamagedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
 // AnswerError is a response from a server that uses the protocol of Terraform's http backend. The child receives the
 // response unchanged, and handles it.
 type AnswerError struct {

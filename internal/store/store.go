@@ -4,6 +4,7 @@
 // These words have one meaning in all stores:
 //
 //   - version: a text that identifies the bytes of a state, such as an ETag or a digest.
+//   - kept version: a state of some time, which the store still has, see [Historian].
 //   - lock: a document that names a run, in the format of Terraform and OpenTofu. That run is the lock holder. The lock
 //     ID is used to find and release the lock, and to notice its loss.
 //   - property: a fact about a store, declared in its code, on which wrap relies.

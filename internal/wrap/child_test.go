@@ -126,6 +126,8 @@ func play(script string) int {
 			return code
 		case "wrap":
 			return wrapAgain(strings.Split(argument, ","))
+		case "restore":
+			return restoreAgain(argument)
 		case "POSTLARGE":
 			request("POST", backend("address"), large(8<<20))
 		case "apply": // sends a state, or leaves it, or prints it, as Terraform does
@@ -216,11 +218,33 @@ func pullFormer() int {
 
 // wrapAgain is wrap as a program, for tests that kill it.
 func wrapAgain(command []string) int {
-	enc, err := encryption.Load(builtin.Registry(), encryption.Code(cmp.Or(os.Getenv("WRAP_TEST_KEYS"), sealing), "test.hcl"))
+	o, err := optionsOfProgram(command)
 	if err != nil {
 		return 99
 	}
-	o := wrap.Options{
+	code, _ := wrap.Run(context.Background(), o)
+	return code
+}
+
+// restoreAgain is restore as a program.
+func restoreAgain(version string) int {
+	o, err := optionsOfProgram(nil)
+	if err == nil {
+		err = wrap.Restore(context.Background(), o, restoring(version, func(string) bool { return true }))
+	}
+	if err != nil {
+		fmt.Println(err) //nolint:forbidigo // a program of its own
+		return 1
+	}
+	return 0
+}
+
+func optionsOfProgram(command []string) (o wrap.Options, err error) {
+	enc, err := encryption.Load(builtin.Registry(), encryption.Code(cmp.Or(os.Getenv("WRAP_TEST_KEYS"), sealing), "test.hcl"))
+	if err != nil {
+		return o, err
+	}
+	o = wrap.Options{
 		Keys: states.Keys{State: enc.State()}, Command: command, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Environ: append(os.Environ(), "WRAP_TEST_SCRIPT="+os.Getenv("WRAP_TEST_CHILD_SCRIPT")),
 	}
@@ -240,8 +264,7 @@ func wrapAgain(command []string) int {
 	if address := os.Getenv("WRAP_TEST_AZURE"); address != "" {
 		o.Where.Backend = azureBlock(address)
 	}
-	code, _ := wrap.Run(context.Background(), o)
-	return code
+	return o, nil
 }
 
 // hash is the hash of the block backend "http" {} of this program.

@@ -23,5 +23,6 @@ var others = map[string]string{
 	"internal/wrap/proxy.Proxy.tell":      "the same words are not said twice, whatever they are",
 	"builtin/method/sops.keyError.reason": "what ErrNoKey says is said once, and not for each key of a file",
 	"internal/provider.sentence":          "a sentence has a capital letter and a full stop",
+	"cmd/statecrypt.call.versionText":     "an error is printed in one line",
 	"internal/wrap/words.Usage":           "what follows a question is a sentence of its own",
 }

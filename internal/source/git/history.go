@@ -93,7 +93,7 @@ func readLog(stdout io.Reader, most int, roots map[string]string) (commits []Com
 		var record [4]string
 		for i := range record {
 			if record[i], err = readLine(in); err != nil {
-				if err == io.EOF && i == 0 { //nolint:errorlint // the reader returns this very value
+				if err == io.EOF && i == 0 && record[0] == "" { //nolint:errorlint // the reader returns this very value
 					return commits, nil
 				}
 				return nil, errLog

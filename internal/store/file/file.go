@@ -196,7 +196,9 @@ func (s *state) Read(ctx context.Context) ([]byte, store.Version, error) {
 	}
 	data, err := s.read()
 	if err == nil && isUnfinished(data) {
-		err = s.notFinished()
+		if err = s.notFinished(); s.f != nil { // Lock has found no journal
+			err = &store.DamagedError{Err: err, File: data, Version: version(data)}
+		}
 	}
 	if err != nil || len(data) == 0 {
 		return nil, "", err

@@ -28,8 +28,8 @@ func isUnfinished(data []byte) bool { return len(data) > 0 && data[0] == unfinis
 func (s *state) notFinished() error {
 	path := outside.Quoted(s.path, 300)
 	if journal := journalOf(s.path); !recognize.Exists(journal) {
-		return fmt.Errorf("a write to %s was not finished, and the file %s with the new state is missing; put that file back, or restore the "+
-			"state, for example from %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
+		return fmt.Errorf("a write to %s was not finished, and the file %s with the new state is missing; put that file back, or run "+
+			"statecrypt restore -replace backup, which restores %s", path, outside.Quoted(journal, 300), outside.Quoted(s.backup, 300))
 	}
 	return fmt.Errorf("a write to %s was not finished; the next command that locks the state will finish it", path)
 }

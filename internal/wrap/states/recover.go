@@ -158,7 +158,7 @@ func (m *recovery) write(ctx context.Context) error {
 			return err
 		}
 	default:
-		if err := m.keepDamaged(); err != nil {
+		if err := m.keepDamaged(ctx); err != nil {
 			return err
 		}
 		if (m.there == "" || m.damaged != nil) && m.named != nil {
@@ -174,11 +174,11 @@ func (m *recovery) write(ctx context.Context) error {
 }
 
 // keepDamaged copies the file in the backend to the module folder if the file is not a state.
-func (m *recovery) keepDamaged() error {
+func (m *recovery) keepDamaged(ctx context.Context) error {
 	if m.damaged == nil {
 		return nil
 	}
-	name, err := m.leftover.keep(m.damaged, "replaced")
+	name, err := m.leftover.keep(ctx, m.damaged, ".replaced")
 	if err != nil {
 		return fmt.Errorf("the file in the backend is not a state. It was not replaced, because it could not be saved in %s: %w", name, err)
 	}
@@ -186,20 +186,23 @@ func (m *recovery) keepDamaged() error {
 	return nil
 }
 
-// keep saves a file from the backend in the folder of the module, and returns its name there.
-func (l *Leftover) keep(file []byte, suffix string) (name string, err error) {
-	name = "terraform.tfstate." + string(DigestOf(file)[:8]) + "." + suffix
+// keep saves a file from the backend in the folder of the module, and returns its name there. The copy is complete,
+// even if the process is killed. A copy of an earlier attempt stays.
+func (l *Leftover) keep(ctx context.Context, file []byte, suffix string) (name string, err error) {
+	name = copyName(file, suffix)
 	path := files.Join(l.dir, name)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = f.Write(file)
-		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-			_ = os.Remove(path)
-		}
-	} else if kept, failed := files.ReadFile(path); failed == nil && bytes.Equal(kept, file) { // an earlier attempt wrote the same copy
-		err = nil
+	_, err = os.Lstat(path)
+	switch kept, failed := files.ReadFile(path); {
+	case errors.Is(err, os.ErrNotExist):
+		err = replace.Name(ctx, path, file)
+	case err == nil && (failed != nil || !bytes.Equal(kept, file)):
+		err = os.ErrExist
 	}
 	return name, keyfile.Reason(err)
+}
+
+func copyName(file []byte, suffix string) string {
+	return "terraform.tfstate." + string(DigestOf(file)[:8]) + suffix
 }
 
 // remove deletes the leftover file, because the file would block the next run. If the user named the file, remove tells

@@ -25,8 +25,8 @@ type Restoration struct {
 	Replace bool   // replaces a file in the backend that is not an older or newer version of the same state
 
 	// Show shows the difference between the state in the backend and the version. The first is nil if there is no state
-	// to compare with.
-	Show func(there, restored *overview.State) error
+	// to compare with. The argument opened says how the version was opened.
+	Show func(there, restored *overview.State, opened *encryption.Opened) error
 
 	Ask func(question string) bool // asks the user a question; nil if nobody can answer
 }
@@ -37,9 +37,6 @@ func (r Restoration) Write(ctx context.Context, g *Guard, l *Leftover) error {
 	m := &restoration{Arrival: Arrival{Guard: g, Backend: g.Backend}, asked: r, leftover: l}
 	if !g.Backend.HasLocks {
 		g.Say("warning: the backend has no locks; make sure that nobody else writes the state now")
-	}
-	if _, isLocal := store.As[store.Local](g.Backend.State); isLocal {
-		noteInterrupted(l.dir, g.Say)
 	}
 	err := m.Backend.underLock(ctx, "statecrypt restore", func() error { return m.write(ctx) })
 	return errors.Join(err, g.Backend.LookAgain(context.WithoutCancel(ctx)))
@@ -53,6 +50,7 @@ type restoration struct {
 
 	name    string // the name of the version for messages
 	file    []byte // the version, as it is stored
+	opened  *encryption.Opened
 	plain   []byte // the decrypted version
 	content *overview.State
 
@@ -70,7 +68,7 @@ func (m *restoration) write(ctx context.Context) error {
 		return err
 	}
 	if m.reason != "" && !m.asked.Replace {
-		return fmt.Errorf("%s; check the settings and what is lost, then add -replace to write %s in its place", m.reason, m.name)
+		return fmt.Errorf("%s\nTo write %s anyway, check the settings and what would be lost, then add -replace", m.reason, m.name)
 	}
 	if m.reason == "" {
 		same, err := store.WithSerial(m.plain, m.foundState.Serial)
@@ -79,6 +77,7 @@ func (m *restoration) write(ctx context.Context) error {
 		}
 		if bytes.Equal(same, m.foundPlain) || bytes.Equal(m.plain, m.foundPlain) {
 			m.Guard.Say("the state in the backend already has the content of " + m.name + ", so nothing was written")
+			m.forget()
 			return m.Backend.settle(ctx, m.found)
 		}
 	}
@@ -105,6 +104,9 @@ func (m *restoration) readVersion(ctx context.Context) (err error) {
 		if err == nil {
 			m.file, err = v.Whole(ctx, m.asked.ID)
 		}
+		if err == nil && m.isLocal() {
+			err = m.interrupted()
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -114,7 +116,7 @@ func (m *restoration) readVersion(ctx context.Context) (err error) {
 		err = errors.New("it is a plan; name a state")
 	}
 	if err == nil {
-		m.plain = opened.Data
+		m.opened, m.plain = opened, opened.Data
 		m.content, err = overview.Read(bytes.Clone(m.plain))
 	}
 	switch {
@@ -131,11 +133,16 @@ func (m *restoration) readVersion(ctx context.Context) (err error) {
 // readThere reads the file in the backend, and finds out whether it is a version of the same state.
 func (m *restoration) readThere(ctx context.Context) (err error) {
 	m.found, m.there, err = m.Backend.Read(ctx)
+	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
+		m.found, m.there, m.reason = damaged.File, damaged.Version, "the file in the backend is damaged: "+words.State(err)
+		m.Backend.open.Store(false) // nobody can use such a file
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if len(m.found) == 0 {
-		if m.reason = "there is no state in the backend, because it was deleted, or another address was used"; m.found != nil {
+		if m.reason = "there is no state in the backend: either it was deleted, or the address is wrong"; m.found != nil {
 			m.reason = "the file in the backend is empty"
 		}
 		m.Backend.open.Store(false) // nobody can use an empty file
@@ -181,8 +188,8 @@ func (m *restoration) otherLineage(what, lineage string) string {
 // serial.
 const maxUnverified = math.MaxInt32
 
-// serial returns the serial of the restored state: one more than the serials of the version, of the file in the backend,
-// and of the states that earlier runs in this folder saw.
+// serial returns the serial of the restored state: one more than the serials of the version, of the file in the
+// backend, and of the states that earlier runs in this folder saw.
 func (m *restoration) serial() (int64, error) {
 	highest := m.content.Serial
 	if m.foundState != nil {
@@ -211,7 +218,7 @@ func (m *restoration) confirm(serial int64) error {
 	}
 	restored := *m.content
 	restored.Serial = serial
-	if err := m.asked.Show(m.foundState, &restored); err != nil {
+	if err := m.asked.Show(m.foundState, &restored, m.opened); err != nil {
 		return err
 	}
 	question := fmt.Sprintf("Restore %s with serial %d, as serial %d?", m.name, m.content.Serial, serial)
@@ -224,65 +231,80 @@ func (m *restoration) confirm(serial int64) error {
 	return nil
 }
 
-// replace writes the version to the backend. Copies of files that no store keeps stay in the folder of the module.
+// savedSuffix ends the name of a copy of the version that is restored. A write to a file replaces its backup, which may
+// be that version.
+const savedSuffix = ".restored"
+
+// replace writes the version to the backend. If the store does not keep the replaced file, a copy stays in the folder
+// of the module.
 func (m *restoration) replace(ctx context.Context, serial int64) error {
 	plain, err := store.WithSerial(m.plain, serial)
+	if err == nil && len(m.found) > 0 && !m.isKept() {
+		err = m.keepFound(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	kept := ""
-	if len(m.found) > 0 && !m.isKept() {
-		if kept, err = m.keepFound(ctx); err != nil {
-			return err
-		}
-	}
-	local, isLocal := store.As[store.Local](m.Backend.State)
-	saved := "" // a write to a file replaces the backup, even if it is the version to restore
-	if isLocal && (m.asked.File == "" || local.Keeps(m.asked.File)) {
-		if saved, err = m.leftover.keep(m.file, "restored"); err != nil {
-			return fmt.Errorf("nothing was written, because a copy of %s could not be saved in %s: %w", m.name, saved, err)
+	if m.isLocal() && (m.asked.File == "" || m.Backend.Keeps(m.asked.File)) {
+		if name, err := m.leftover.keep(ctx, m.file, savedSuffix); err != nil {
+			return fmt.Errorf("nothing was written, because a copy of %s could not be saved in %s: %w", m.name, name, err)
 		}
 	}
 	if err := m.seal(ctx, plain, m.name, "restored"); err != nil {
 		return err
 	}
-	if saved != "" {
-		_ = os.Remove(files.Join(m.leftover.dir, saved)) // a copy that stays harms nobody
-	}
+	m.forget()
 	m.Guard.Say(fmt.Sprintf("%s is now the state in the backend, encrypted, with serial %d", m.name, serial))
-	if kept != "" {
-		m.Guard.Say("the replaced file was saved in " + kept)
-	}
 	return nil
+}
+
+func (m *restoration) isLocal() bool {
+	_, is := store.As[store.Local](m.Backend.State)
+	return is
 }
 
 // isKept reports whether the store keeps the file that is replaced. A file has a backup, if it can be opened. Other
 // stores that have an older version keep the next one, too.
 func (m *restoration) isKept() bool {
-	if _, isLocal := store.As[store.Local](m.Backend.State); isLocal {
+	if m.isLocal() {
 		return m.foundPlain != nil
 	}
 	return m.asked.File == ""
 }
 
-// keepFound saves the file in the backend, encrypted if it is a plaintext state, and returns the name of the copy.
-func (m *restoration) keepFound(ctx context.Context) (name string, err error) {
+// keepFound saves the file in the backend, encrypted if it is a plaintext state.
+func (m *restoration) keepFound(ctx context.Context) (err error) {
 	found := m.found
-	if m.foundPlain != nil {
-		if found, err = sealCopies(m.Guard.Target)(ctx, m.found); err != nil {
-			return "", fmt.Errorf("nothing was written, because the state in the backend could not be encrypted for a copy: %w", err)
+	if info, failed := encryption.Inspect(m.found); failed == nil && info.Kind == encryption.KindState {
+		if found, _, err = Seal(ctx, m.Guard.Target, m.found); err != nil {
+			return fmt.Errorf("nothing was written, because the state in the backend could not be encrypted for a copy: %w", err)
 		}
 	}
-	if name, err = m.leftover.keep(found, "replaced"); err != nil {
-		return "", fmt.Errorf("nothing was written, because the file in the backend could not be saved in %s: %w", name, err)
+	name, err := m.leftover.keep(ctx, found, ".replaced")
+	if err != nil {
+		return fmt.Errorf("nothing was written, because the file in the backend could not be saved in %s: %w", name, err)
 	}
-	return name, nil
+	m.Guard.Say("the file in the backend was saved in " + name)
+	return nil
 }
 
-// noteInterrupted tells the user about versions that an interrupted run of restore has saved.
-func noteInterrupted(dir string, say func(text string)) {
-	copies, _ := filepath.Glob(filepath.Join(dir, "terraform.tfstate.*.restored"))
+// interrupted returns an error if an interrupted run of restore may have replaced the backup, and saved the version
+// that it had read from there.
+func (m *restoration) interrupted() error {
+	copies, _ := filepath.Glob(filepath.Join(m.leftover.dir, "terraform.tfstate.*"+savedSuffix))
 	for _, path := range copies {
-		say("an earlier restore was interrupted; the version that it read is in " + outside.Line(filepath.Base(path), 200))
+		if saved, err := files.ReadFile(path); err == nil && !bytes.Equal(saved, m.file) {
+			name := outside.Line(filepath.Base(path), 200)
+			return fmt.Errorf("an earlier restore was interrupted, and the version that it read is in %s; restore %[1]s, or delete it", name)
+		}
+	}
+	return nil
+}
+
+// forget deletes the copy of the version that restore has saved. A copy that stays is harmless.
+func (m *restoration) forget() {
+	path := files.Join(m.leftover.dir, copyName(m.file, savedSuffix))
+	if saved, err := files.ReadFile(path); err == nil && bytes.Equal(saved, m.file) {
+		_ = os.Remove(path)
 	}
 }

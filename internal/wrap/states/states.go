@@ -1,6 +1,7 @@
 // Package states reads and writes the state of a module in its backend ([Backend]) and decides whether to accept it
 // ([Guard], [Memory]). It finds states that wrap does not use ([Unused]) or could not write ([Leftover]), and moves
-// them into the backend ([Existing], [Recovery]).
+// them into the backend ([Existing], [Recovery]). It lists the older versions of a state ([Versions]), and makes one of
+// them the current state ([Restoration]).
 package states
 
 import (

@@ -41,8 +41,8 @@ const (
 )
 
 // Brief returns a version that is small. Of a large one, it returns a short file of the same kind with the same serial,
-// lineage and names of key providers, made from both ends of the version. If these do not show the kind, Brief reads the
-// whole version.
+// lineage and names of key providers, made from both ends of the version. If these do not show the kind, Brief reads
+// the whole version.
 func (v Versions) Brief(ctx context.Context, k store.Kept) ([]byte, error) {
 	head, err := v.ReadVersion(ctx, k.ID, 0, headSize)
 	if err != nil || len(head) < headSize {
@@ -58,8 +58,8 @@ func (v Versions) Brief(ctx context.Context, k store.Kept) ([]byte, error) {
 	return v.ReadVersion(ctx, k.ID, 0, -1)
 }
 
-// shortened returns a short file with the members of an envelope or of a plaintext state that say what it is. It returns
-// nil if the ends do not show the kind of the file.
+// shortened returns a short file with the members of an envelope or of a plaintext state that say what it is. It
+// returns nil if the ends do not show the kind of the file.
 func shortened(head, tail []byte) []byte {
 	small := map[string]json.RawMessage{}
 	cut := "" // the member whose value does not fit into the head
@@ -87,7 +87,7 @@ func shortened(head, tail []byte) []byte {
 		if err != nil || small["encryption_version"] == nil {
 			return nil
 		}
-	} else if isOfOther(head) || isOfOther(tail) || small["version"] == nil || small["serial"] == nil {
+	} else if isOfOther(head) || isOfOther(tail) || !isNumber(small["version"]) || !isNumber(small["serial"]) || small["lineage"] == nil {
 		return nil
 	}
 	brief, err := json.Marshal(small)
@@ -106,10 +106,14 @@ func says(member string) bool {
 	return false
 }
 
+func isNumber(value json.RawMessage) bool {
+	return len(value) > 0 && value[0] >= '0' && value[0] <= '9'
+}
+
 // isOfOther reports whether a part of a file may be encrypted, other than in OpenTofu's format. A tool may have
 // encrypted only some values of a state.
 func isOfOther(part []byte) bool {
-	for _, name := range []string{`"sops"`, `"mac"`, `"encrypted_data"`, `"encryption_version"`} {
+	for _, name := range []string{`"sops"`, `"mac"`, `"enc"`, `"encrypted_data"`, `"encryption_version"`} {
 		if bytes.Contains(part, []byte(name)) {
 			return true
 		}
