@@ -13,6 +13,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
@@ -100,6 +101,14 @@ func (c *call) say(colour, what, text string) {
 	defer c.printing.Unlock()
 	c.clearLine()
 	fmt.Fprintf(c.stderr, "%s %s\n", c.paint(c.stderr, colour, what), outside.Text(text))
+}
+
+// sayOfStore prints a message about a store. Several states may be processed at the same time.
+func (c *call) sayOfStore(text string) {
+	c.printing.Lock()
+	defer c.printing.Unlock()
+	c.clearLine()
+	states.Notes(c.stderr)(text)
 }
 
 // report prints an error, worded for the user of this command.

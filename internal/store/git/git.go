@@ -43,6 +43,11 @@ type branch struct {
 	server *gitsource.Server
 
 	begun atomic.Bool // whether the server has a branch that is not a lock
+
+	writing sync.Mutex // guards the branch, so that states of the same process are not written against each other
+
+	asking sync.Mutex // guards maker
+	maker  *maker     // nil until the first commit
 }
 
 func open(s store.Settings) (store.Store, error) {
@@ -95,10 +100,9 @@ type state struct {
 	*branch
 	name, lockRef string
 
-	mu    sync.Mutex
-	held  *held  // our lock, or nil
-	lost  string // the ID of a lock that the server reported as ours, although it was not
-	maker *maker // nil until the first commit
+	mu   sync.Mutex
+	held *held  // our lock, or nil
+	lost string // the ID of a lock that the server reported as ours, although it was not
 }
 
 // held is our lock and its commit.
@@ -198,6 +202,8 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 func (s *state) change(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	c := &change{state: s, data: data, read: read}
 	for try := range maxWrites {
 		var again bool

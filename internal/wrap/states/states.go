@@ -114,13 +114,7 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 // Look returns the named state, and the lock holder if the store knows it. An empty name means the state that the block
 // names.
 func (s *States) Look(ctx context.Context, name string) (state []byte, holder *store.Lock, err error) {
-	b, err := s.state(name)
-	if err == nil {
-		state, _, err = b.Read(ctx)
-	}
-	if err == nil && state == nil {
-		err = b.none()
-	}
+	b, state, err := s.read(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,6 +122,23 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 		s.say("warning: it is unknown who holds the lock: " + err.Error())
 	}
 	return state, holder, nil
+}
+
+// Read returns the named state, like Look, but does not ask who holds the lock.
+func (s *States) Read(ctx context.Context, name string) ([]byte, error) {
+	_, state, err := s.read(ctx, name)
+	return state, err
+}
+
+func (s *States) read(ctx context.Context, name string) (b *Backend, state []byte, err error) {
+	b, err = s.state(name)
+	if err == nil {
+		state, _, err = b.Read(ctx)
+	}
+	if err == nil && state == nil {
+		err = b.none()
+	}
+	return b, state, err
 }
 
 // IsSettled reports whether other programs accept the state. They may compare it with a stored digest.
