@@ -157,11 +157,11 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 // reserve waits until there is room for a file of size bytes, or ctx has ended, and returns a function that gives up
 // the room.
 func (c *call) reserve(ctx context.Context, size int64) (release func()) {
-	size = min(size, maxAtOnce)
-	if c.memory.Acquire(ctx, size) != nil {
+	memory, size := c.memory, min(size, maxAtOnce)
+	if memory.Acquire(ctx, size) != nil {
 		return func() {}
 	}
-	return func() { c.memory.Release(size) }
+	return func() { memory.Release(size) }
 }
 
 // sizes returns the file sizes. A file of unknown size is processed alone.

@@ -114,6 +114,8 @@ func (l line) limit() string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 func megabytes(n int64) string       { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
 
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

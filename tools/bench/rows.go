@@ -43,6 +43,7 @@ func (b *bench) rows() []row {
 		{"encrypted apply", b.encryptedApplyRow},
 		{"keys of one run", b.keysRow},
 		{"bucket", b.bucketRow},
+		{"stores", b.storesRow},
 		{"clouds", b.cloudsRow},
 		{"growth", b.growthRow},
 		{"hostile", b.hostileRow},
@@ -87,7 +88,6 @@ func (b *bench) startRow() ([]line, error) {
 		return nil, err
 	}
 	const mostMemory = 60_000_000
-	milliseconds := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
 	return []line{
 		{name: "start, handshake and schema: beside a stub", here: milliseconds(took), peer: milliseconds(stub),
 			ratio: took.Seconds() / stub.Seconds(), most: 3.5},
