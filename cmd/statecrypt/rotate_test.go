@@ -213,8 +213,8 @@ func TestManyFilesEnd(t *testing.T) {
 	openMistakes(t, "interrupted").checkAll(t, "verify", called{code, stdout.String(), stderr.String()})
 }
 
-// TestRoom: a file that is larger than the limit of all files at once is worked on alone, and small ones are not. States
-// in a store are read at the same time, but such a large one is worked on alone, too.
+// TestRoom: a file that is larger than the limit of all files at once is worked on alone, and small ones are not.
+// States in a store are read at the same time, but such a large one is worked on alone, too.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

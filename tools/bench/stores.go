@@ -92,6 +92,7 @@ func (b *bench) rotateAll(name, block, one string, asked func() int) ([]line, er
 		{name: work + ", for each: beside the derivation of a key, CPU", here: milliseconds(here), peer: milliseconds(peer),
 			ratio: here.Seconds() / peer.Seconds(), most: 1},
 		{name: "the same, requests: beside one", here: fmt.Sprintf("%.1f", requests), peer: "1", ratio: requests},
-		{name: "the same, time", here: milliseconds(took.wall / inStore), peer: milliseconds(here), ratio: took.wall.Seconds() / took.cpu.Seconds()},
+		{name: "the same, time: beside its CPU", here: milliseconds(took.wall / inStore), peer: milliseconds(here),
+			ratio: took.wall.Seconds() / took.cpu.Seconds()},
 	}, nil
 }

@@ -1,4 +1,5 @@
-// Package notes accumulates costs of processes in a file, because Terraform and OpenTofu start a provider several times.
+// Package notes accumulates costs of processes in a file, because Terraform and OpenTofu start a provider several
+// times.
 package notes
 
 import (
