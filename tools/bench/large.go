@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// largeResources is the number of resources in a state of 25 MiB. With 20,000, Terraform itself takes many minutes, alone.
+// largeResources is the number of resources in a state of 25 MiB. With 20,000, Terraform itself takes many minutes.
 const largeResources = 2_000
 
 // largeApplyRow applies a module with a state of 25 MiB, and changes one of its resources. It compares Terraform under wrap, with
@@ -70,8 +70,8 @@ func (b *bench) largeApplyRow() ([]line, error) {
 	var lines []line
 	for i, c := range commands[2:] {
 		took, allowed := m[2+i], int64(3*len(plain))
-		name := fmt.Sprintf("apply that changes one of %d resources, a state of %d MiB encrypted in %s, under wrap", largeResources, len(plain)>>20,
-			strings.TrimPrefix(c.name, "large apply "))
+		name := fmt.Sprintf("apply that changes one of %d resources, a state of %d MiB encrypted in %s, under wrap", largeResources,
+			len(plain)>>20, strings.TrimPrefix(c.name, "large apply "))
 		lines = append(lines,
 			cpu(name+": beside Terraform's local backend", took, cost{}, m[0], cost{}, 0),
 			cpu("the same: beside tofu with its own encryption", took, cost{}, m[1], cost{}, 0),
