@@ -12,8 +12,9 @@ import (
 // largeResources is the number of resources in a state of 25 MiB. With 20,000, Terraform itself takes many minutes.
 const largeResources = 2_000
 
-// largeApplyRow applies a module with a state of 25 MiB, and changes one of its resources. It compares Terraform under wrap, with
-// encrypted states in a file, in git and in S3, with Terraform's local backend and with OpenTofu's own encryption.
+// largeApplyRow applies a module with a state of 25 MiB, and changes one of its resources. It compares Terraform under
+// wrap, with encrypted states in a file, in git and in S3, with Terraform's local backend and with OpenTofu's own
+// encryption.
 func (b *bench) largeApplyRow() ([]line, error) {
 	plain := largeState()
 	sealed, err := b.seal("large-state", plain)
@@ -96,7 +97,8 @@ func largeState() []byte {
 	return b.Bytes()
 }
 
-func largeInput(i int) string { return fmt.Sprintf("%d %s", i, strings.Repeat("0123456789", 620)) } // twice in each resource
+// largeInput returns an input. The state contains it twice.
+func largeInput(i int) string { return fmt.Sprintf("%d %s", i, strings.Repeat("0123456789", 620)) }
 
 // largeApply creates a module with a state. Each run of the returned command changes one resource.
 func (b *bench) largeApply(name, block string, env, program []string, state []byte) (command, error) {
