@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-const inStore = 60 // number of states in a store
+const inStore = 1000 // number of states in a store
 
 // storesRow rotates all states of a bucket and of a repository. One run has sealed them, so they share a key. It
 // compares the CPU time for each state with the derivation of one key.
@@ -49,12 +49,13 @@ func (b *bench) storesRow() ([]line, error) {
 	for _, s := range []struct {
 		name, block string
 		asked       func() int
+		most        float64
 	}{
-		{"S3", bucketBlock(bucket.URL, "any", ""), objects.count},
+		{"S3", bucketBlock(bucket.URL, "any", ""), objects.count, 1},
 		{"git", fmt.Sprintf("backend \"git\" {\n  repository = %q\n  ref = \"main\"\n  path = \"any\"\n}\n",
-			"http://"+server.address+"/rotated.git"), func() int { return int(server.requests.Swap(0)) }},
+			"http://"+server.address+"/rotated.git"), func() int { return int(server.requests.Swap(0)) }, 1.5}, // git runs 27 processes for each
 	} {
-		more, err := b.rotateAll(s.name, s.block, one, s.asked)
+		more, err := b.rotateAll(s.name, s.block, one, s.asked, s.most)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (b *bench) storesRow() ([]line, error) {
 }
 
 // rotateAll rotates the states of a store once, because each run would need a store of its own.
-func (b *bench) rotateAll(name, block, one string, asked func() int) ([]line, error) {
+func (b *bench) rotateAll(name, block, one string, asked func() int, most float64) ([]line, error) {
 	dir := b.path("rotate_" + name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (b *bench) rotateAll(name, block, one string, asked func() int) ([]line, er
 	work := fmt.Sprintf("rotate %d states of 10 kB in %s", inStore, name)
 	return []line{
 		{name: work + ", for each: beside the derivation of a key, CPU", here: milliseconds(here), peer: milliseconds(peer),
-			ratio: here.Seconds() / peer.Seconds(), most: 1},
+			ratio: here.Seconds() / peer.Seconds(), most: most},
 		{name: "the same, requests: beside one", here: fmt.Sprintf("%.1f", requests), peer: "1", ratio: requests},
 		{name: "the same, time: beside its CPU", here: milliseconds(took.wall / inStore), peer: milliseconds(here),
 			ratio: took.wall.Seconds() / took.cpu.Seconds()},
