@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 var version = "dev"
 
 func main() {
+	collectLater()
 	debug := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform to this process")
 	flag.Parse()
 	logs.Silence()
@@ -34,6 +37,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// collectLater delays the first garbage collection until the heap has 8 MB. A start with its schema allocates 5 MB, of
+// which it keeps most. By default, Go collects at 4 MB, and two collections took a fifth of the start. After the first
+// collection, Go's usual pace applies.
+func collectLater() {
+	const usual = 100
+	before := debug.SetGCPercent(2 * usual)
+	if before != usual { // the user has set GOGC
+		debug.SetGCPercent(before)
+		return
+	}
+	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
 // stopOnSignals stops all reads when the user presses Ctrl-C. The terminal sends the signal to this process too, and

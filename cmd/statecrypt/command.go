@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
@@ -99,6 +101,8 @@ type call struct {
 	noted   []setIn              // variables, and the files that set them, that were already reported
 	backend *unstable.Entry      // the backend block in -config; nil if there is none
 	doubts  []encryption.Finding // probable mistakes in the key used to encrypt
+
+	memory *semaphore.Weighted // the room for files that are processed at the same time, in bytes
 
 	printing   sync.Mutex // guards stderr, where key plugins may print at any time
 	unfinished bool       // whether the terminal shows an unfinished progress line

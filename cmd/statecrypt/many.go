@@ -139,30 +139,36 @@ func (c *call) noteOthers(others, all int) {
 	}
 }
 
-// maxAtOnce is the maximum total size of the files that are processed at the same time, in bytes. A larger
-// file is processed alone.
-const maxAtOnce = 256 << 20
+const (
+	// maxAtOnce is the maximum total size of the files that are processed at the same time, in bytes. A larger file
+	// is processed alone.
+	maxAtOnce = 256 << 20
+
+	// maxRequests is the maximum number of states in a store that are processed at the same time. Most of the time,
+	// each of them waits for the server.
+	maxRequests = 8
+)
 
 // inOrder calls work for each file, using all processors. It yields the findings in the order of the
 // arguments.
 func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
-	sizes, found := c.sizes(), make([]chan finding, len(c.args))
+	c.memory = semaphore.NewWeighted(maxAtOnce)
+	atOnce, sizes := maxRequests, make([]int64, len(c.args)) // work calls reserve for a state in a store
+	if !c.on("backend") {
+		atOnce, sizes = runtime.GOMAXPROCS(0), c.sizes()
+	}
+	found := make([]chan finding, len(c.args))
 	for i := range found {
 		found[i] = make(chan finding, 1)
 	}
 	go func() {
-		memory := semaphore.NewWeighted(maxAtOnce)
-		workers := make(chan struct{}, runtime.GOMAXPROCS(0))
+		workers := make(chan struct{}, atOnce)
 		for i, name := range c.args {
 			workers <- struct{}{}
-			size := min(sizes[i], maxAtOnce)
-			if size < 0 { // the size is unknown
-				size = maxAtOnce
-			}
-			_ = memory.Acquire(context.Background(), size) // waits for memory; fails only if the context is cancelled
+			release := c.reserve(context.Background(), sizes[i])
 			go func() {
 				found[i] <- work(name)
-				memory.Release(size)
+				release()
 				<-workers
 			}()
 		}
@@ -176,11 +182,21 @@ func (c *call) inOrder(work func(name string) finding) iter.Seq[finding] {
 	}
 }
 
-// sizes returns the file sizes. A size of -1 means unknown.
+// reserve waits until there is room for a file of size bytes, or ctx has ended, and returns a function that gives up
+// the room.
+func (c *call) reserve(ctx context.Context, size int64) (release func()) {
+	memory, size := c.memory, min(size, maxAtOnce)
+	if memory.Acquire(ctx, size) != nil {
+		return func() {}
+	}
+	return func() { memory.Release(size) }
+}
+
+// sizes returns the file sizes. A file of unknown size is processed alone.
 func (c *call) sizes() []int64 {
 	sizes := make([]int64, len(c.args))
 	for i, name := range c.args {
-		sizes[i] = -1
+		sizes[i] = maxAtOnce
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 			sizes[i] = info.Size()
 		}
@@ -285,6 +301,7 @@ func (c *call) verifyBackend(ctx context.Context, target encryption.Target) erro
 		if err != nil {
 			return finding{Result: resultFailed}, err
 		}
+		defer c.reserve(ctx, int64(len(state)))()
 		f, err := c.verifyFile(ctx, target, state)
 		if holder != nil {
 			f.Lock, f.locked = lockOf(holder), c.holder(holder)
@@ -323,7 +340,7 @@ func (c *call) states(ctx context.Context, settings string, target encryption.Ta
 	if c.isGiven("prefix") {
 		where = where.ForOthers()
 	}
-	kept, err := states.Open(where, target, c.environ, states.Notes(c.stderr, settings))
+	kept, err := states.Open(where, target, c.environ, c.sayOfStore)
 	if err != nil {
 		return nil, err
 	}

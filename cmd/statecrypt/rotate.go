@@ -53,11 +53,14 @@ func (c *call) rotate(ctx context.Context) error {
 		defer kept.Close()
 		older, r.counts = kept.Kind.Older, kept.Kind.Counts
 		change = func(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
-			return kept.Rotate(ctx, c.inStore(name), change)
+			return kept.Rotate(ctx, c.inStore(name), func(state []byte) ([]byte, error) {
+				defer c.reserve(ctx, int64(len(state)))()
+				return change(state)
+			})
 		}
 		if c.isGiven("prefix") {
 			examine = func(ctx context.Context, rotate func(ctx context.Context, name string) (finding, error)) error {
-				return c.all(ctx, r.needed(kept, rotate))
+				return c.all(ctx, c.needed(r, kept, rotate))
 			}
 		}
 	}
@@ -102,38 +105,50 @@ func (c *call) rotate(ctx context.Context) error {
 
 // needed returns a function that first reads a state without its lock, and calls rotate only if necessary. If there
 // are many states, most may already have the new key, and some files may not be states.
-func (r rotation) needed(
-	kept *states.States, rotate func(ctx context.Context, name string) (finding, error),
+func (c *call) needed(
+	r rotation, kept *states.States, rotate func(ctx context.Context, name string) (finding, error),
 ) func(context.Context, string) (finding, error) {
 	return func(ctx context.Context, name string) (finding, error) {
-		state, _, err := kept.Look(ctx, name)
-		if errors.Is(err, states.ErrNone) {
-			return finding{Result: resultOther}, nil
+		f, err := c.mustRotate(ctx, r, kept, name)
+		if f.Result == "" {
+			return rotate(ctx, name)
 		}
-		if err != nil {
-			return finding{Result: resultFailed}, err
-		}
-		if kind, err := inspectFile(name, state); err != nil || kind.Kind != "encrypted" && kind.Kind != "state" {
-			return finding{Result: resultOther}, nil //nolint:nilerr // the user did not name this file as a state
-		}
-		if r.apart {
-			if _, err := r.from.Decrypt(ctx, state); err == nil {
-				return rotate(ctx, name)
-			}
-		}
-		f := finding{Result: resultSkipped}
-		if opened, err := r.to.Decrypt(ctx, state); err == nil && isNew(opened) && !r.again {
-			f.add(opened)
-			settled, err := kept.IsSettled(ctx, name, state)
-			if err != nil {
-				return finding{Result: resultFailed}, err
-			}
-			if settled {
-				return f, nil
-			}
-		}
-		return rotate(ctx, name)
+		return f, err
 	}
+}
+
+// mustRotate returns a finding without a result if a state must get the new key.
+func (c *call) mustRotate(ctx context.Context, r rotation, kept *states.States, name string) (f finding, err error) {
+	state, err := kept.Read(ctx, name)
+	if errors.Is(err, states.ErrNone) {
+		return finding{Result: resultOther}, nil
+	}
+	if err != nil {
+		return finding{Result: resultFailed}, err
+	}
+	defer c.reserve(ctx, int64(len(state)))()
+	if kind, err := inspectFile(name, state); err != nil || kind.Kind != "encrypted" && kind.Kind != "state" {
+		return finding{Result: resultOther}, nil //nolint:nilerr // the user did not name this file as a state
+	}
+	if r.apart {
+		if _, err := r.from.Decrypt(ctx, state); err == nil {
+			return finding{}, nil
+		}
+	}
+	opened, err := r.to.Decrypt(ctx, state)
+	if err != nil || !isNew(opened) || r.again {
+		return finding{}, nil //nolint:nilerr // rotate reports the error
+	}
+	settled, err := kept.IsSettled(ctx, name, state)
+	switch {
+	case err != nil:
+		return finding{Result: resultFailed}, err
+	case !settled:
+		return finding{}, nil
+	}
+	f.Result = resultSkipped
+	f.add(opened)
+	return f, nil
 }
 
 // rotation reads the old and the new settings.
@@ -242,7 +257,7 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 			return nil, err
 		}
 	}
-	sealed, again, err := states.Seal(ctx, r.to, plain)
+	sealed, again, err := states.Seal(ctx, r.to, plain, plain)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -287,6 +288,7 @@ func TestProgressIsTold(t *testing.T) {
 }
 
 // TestRoom: a file that is larger than the limit of all files at once is worked on alone, and small ones are not.
+// States in a store are read at the same time, but such a large one is worked on alone, too.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -299,7 +301,7 @@ func TestRoom(t *testing.T) {
 	}
 	c := &call{args: []string{sized("a", 2*maxAtOnce), sized("b", 2*maxAtOnce), filepath.Join(dir, "of unknown size")}}
 	var atWork atomic.Int64
-	for range c.inOrder(func(string) finding {
+	alone := func() {
 		for range 1000 {
 			if n := atWork.Add(1); n != 1 {
 				t.Errorf("%d are worked on", n)
@@ -307,6 +309,17 @@ func TestRoom(t *testing.T) {
 			runtime.Gosched()
 			atWork.Add(-1)
 		}
+	}
+	for range c.inOrder(func(string) finding { alone(); return finding{} }) {
+	}
+	stored := &call{args: make([]string, maxRequests), flags: map[string][]string{"backend": {"true"}}}
+	var read sync.WaitGroup
+	read.Add(maxRequests)
+	for range stored.inOrder(func(string) finding {
+		read.Done()
+		read.Wait() // all of them are read at the same time
+		defer stored.reserve(t.Context(), 2*maxAtOnce)()
+		alone()
 		return finding{}
 	}) {
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/states"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/words"
 )
 
@@ -107,6 +108,14 @@ func (c *call) say(colour, what, text string) {
 
 // settingsFile returns the name of the settings that the user gave last, or an empty string.
 func (c *call) settingsFile() string { return cmp.Or(c.text("to"), c.text("config"), c.text("from")) }
+
+// sayOfStore prints a message about a store. Several states may be processed at the same time.
+func (c *call) sayOfStore(text string) {
+	c.printing.Lock()
+	defer c.printing.Unlock()
+	c.clearLine()
+	states.Notes(c.stderr, c.settingsFile())(text)
+}
 
 // report prints an error, worded for the user of this command.
 func (c *call) report(err error) {

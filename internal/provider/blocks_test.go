@@ -55,12 +55,12 @@ func TestNullAndUnknownBlocks(t *testing.T) {
 	for _, w := range everything(s) {
 		for what, c := range map[string]call{"validated": w.validate, "used": w.use} {
 			for path, block := range withElement(w.codec.fields, cty.NullVal) {
-				if _, diags := c(t, s, w.typeName, wire(t, block, w.codec.typ)); !hasError(diags) {
+				if _, diags := c(t, s, w.typeName, wire(t, block, w.codec.typ())); !hasError(diags) {
 					t.Errorf("%s %s is %s with null as a block %s", w.name, w.typeName, what, path)
 				}
 			}
 			for path, block := range withElement(w.codec.fields, cty.UnknownVal) {
-				_, diags := c(t, s, w.typeName, wire(t, withUnknownRest(block), w.codec.typ))
+				_, diags := c(t, s, w.typeName, wire(t, withUnknownRest(block), w.codec.typ()))
 				if hasError(diags) != (what == "used" && w.name != "provider") {
 					t.Errorf("%s %s is %s with an unknown block %s: got %v", w.name, w.typeName, what, path, shown(diags))
 				}

@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"maps"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -18,10 +19,13 @@ import (
 // 1,000 data sources that read the same state took four times as long.
 type codec struct {
 	fields []field
-	typ    cty.Type // the type of the object that Terraform builds from the fields
+	typ    func() cty.Type // the type of the object that Terraform builds from the fields
 }
 
-func newCodec(fields []field) codec { return codec{fields: fields, typ: typeOf(fields)} }
+// newCodec returns a codec that makes its type when it is first used. Many commands need nothing but the schema.
+func newCodec(fields []field) codec {
+	return codec{fields: fields, typ: sync.OnceValue(func() cty.Type { return typeOf(fields) })}
+}
 
 // decode returns the arguments of a block. It returns false if they do not conform to the schema.
 func (c codec) decode(sent *tfprotov6.DynamicValue) (arguments cty.Value, ok bool) {
@@ -33,15 +37,15 @@ func (c codec) decode(sent *tfprotov6.DynamicValue) (arguments cty.Value, ok boo
 	}()
 	var err error
 	switch {
-	case sent == nil || c.typ == cty.NilType:
+	case sent == nil || c.typ == nil:
 		return cty.NilVal, false
 	case sent.MsgPack != nil:
 		if promisesTooMuch(sent.MsgPack) {
 			return cty.NilVal, false
 		}
-		arguments, err = msgpack.Unmarshal(sent.MsgPack, c.typ)
+		arguments, err = msgpack.Unmarshal(sent.MsgPack, c.typ())
 	default:
-		arguments, err = ctyjson.Unmarshal(sent.JSON, c.typ)
+		arguments, err = ctyjson.Unmarshal(sent.JSON, c.typ())
 	}
 	if err == nil && arguments.IsNull() {
 		arguments = empty(c.fields)
@@ -53,7 +57,7 @@ func (c codec) decode(sent *tfprotov6.DynamicValue) (arguments cty.Value, ok boo
 func (c codec) encode(arguments cty.Value, attributes map[string]cty.Value) (*tfprotov6.DynamicValue, error) {
 	values := arguments.AsValueMap()
 	maps.Copy(values, attributes)
-	data, err := marshal(cty.ObjectVal(values), c.typ)
+	data, err := marshal(cty.ObjectVal(values), c.typ())
 	return &tfprotov6.DynamicValue{MsgPack: data}, err
 }
 

@@ -201,11 +201,11 @@ func diagnosticsOf(t *testing.T, cat kinds, resource bool, method string, set ma
 		all[name] = v
 	}
 	c := configureWith(t, cat, nil, map[string]cty.Value{"encryption": text1(exitText), "allow_resource_reads": cty.True})
-	as := cat.remoteState(dataSource)
+	as := cat.remoteState(dataSource, cat.stateFields())
 	if resource {
-		as = cat.resource(dataSource)
+		as = cat.resource(dataSource, cat.stateFields())
 	}
-	req, problems := as.request(as.kinds, object(t, as.typ, all), nil)
+	req, problems := as.request(as.kinds, object(t, as.typ(), all), nil)
 	if len(problems) > 0 {
 		return problemDiagnostics(problems)
 	}

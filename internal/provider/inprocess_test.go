@@ -166,7 +166,7 @@ func (e *evaluation) call(b evaluated, which func(written) call) *tfprotov6.Dyna
 	if !ok {
 		return nil
 	}
-	got, diags := which(b.written)(e.t, b.server, b.typeName, wire(e.t, block, b.codec.typ))
+	got, diags := which(b.written)(e.t, b.server, b.typeName, wire(e.t, block, b.codec.typ()))
 	for _, d := range diags {
 		e.report(b, strings.ToLower(d.Severity.String()), d.Summary, d.Detail)
 	}
@@ -220,7 +220,7 @@ func quoteAll(labels []string) []string {
 
 func (e *evaluation) keep(r evaluated, got *tfprotov6.DynamicValue) {
 	e.t.Helper()
-	value, err := msgpack.Unmarshal(got.MsgPack, r.codec.typ)
+	value, err := msgpack.Unmarshal(got.MsgPack, r.codec.typ())
 	if err != nil {
 		e.t.Fatal(err)
 	}

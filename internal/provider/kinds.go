@@ -39,7 +39,7 @@ func (c kinds) providerFields() []field {
 	var credentials []field
 	for _, kind := range c.sources {
 		if kind.Credentials.Name != "" {
-			credentials = append(credentials, many(kind.Credentials, nil))
+			credentials = append(credentials, many(kind.Credentials))
 		}
 	}
 	return []field{
@@ -67,10 +67,8 @@ func (c kinds) providerFields() []field {
 func entryBlocks(tables []attr.Table) []field {
 	out := make([]field, len(tables))
 	for i, t := range tables {
-		out[i] = many(t, []field{
-			argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and dashes. "+
-				"Defaults to `main`."),
-		})
+		out[i] = many(t, argument("name", cty.String, "The last part of the entry's address: letters, digits, underscores and "+
+			"dashes. Defaults to `main`."))
 	}
 	return out
 }
@@ -126,7 +124,5 @@ func atMostOne(f field) field {
 	return f
 }
 
-// many returns a repeatable block with the arguments of a table, after the extra ones.
-func many(t attr.Table, extra []field) field {
-	return block(t.Name, t.Doc, append(extra, fields(t.Attrs)...))
-}
+// many returns a repeatable block with the arguments of a table, after the first ones.
+func many(t attr.Table, first ...field) field { return block(t.Name, t.Doc, fields(t.Attrs, first...)) }

@@ -95,7 +95,7 @@ func TestMalformedMessagesAreAnswered(t *testing.T) {
 // replaced.
 func changed(t *testing.T, c codec, before, after string) []byte {
 	t.Helper()
-	message, err := marshal(empty(c.fields), c.typ)
+	message, err := marshal(empty(c.fields), c.typ())
 	if err != nil || !bytes.Contains(message, []byte(before)) {
 		t.Fatalf("%v: %q has no %q", err, message, before)
 	}
@@ -107,7 +107,7 @@ func FuzzDecode(f *testing.F) {
 	full, err := msgpack.Marshal(cty.ObjectVal(map[string]cty.Value{
 		"text": cty.UnknownVal(cty.String), "number": cty.MustParseNumberVal("1.1"), "list": cty.ListVal([]cty.Value{cty.StringVal("x")}),
 		"map": cty.MapVal(map[string]cty.Value{"k": cty.Zero}), "any": cty.SetVal([]cty.Value{cty.True}),
-	}), small().typ)
+	}), small().typ())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -34,6 +34,8 @@ const (
 		"This is a bug in the provider; please report it."
 )
 
+const providerDoc = "Reads the outputs and the resources of remote state that is encrypted, and derives keys."
+
 type frameworkProvider struct {
 	schemas
 	version string
@@ -47,7 +49,7 @@ func (p *frameworkProvider) Metadata(_ context.Context, _ provider.MetadataReque
 func (p *frameworkProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	attrs, blocks := schemaOf[schema.Attribute, schema.Block](p.block.fields)
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reads the outputs and the resources of remote state that is encrypted, and derives keys.",
+		MarkdownDescription: providerDoc,
 		Attributes:          attrs,
 		Blocks:              blocks,
 	}

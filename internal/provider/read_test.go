@@ -100,7 +100,7 @@ func wire(t testing.TB, v cty.Value, typ cty.Type) tfprotov6.DynamicValue {
 // sends is the block that Terraform sends with these arguments.
 func (c codec) sends(t testing.TB, set map[string]cty.Value) tfprotov6.DynamicValue {
 	t.Helper()
-	return wire(t, object(t, c.typ, set), c.typ)
+	return wire(t, object(t, c.typ(), set), c.typ())
 }
 
 func one(members map[string]cty.Value) cty.Value {
@@ -120,7 +120,7 @@ func configureWith(t *testing.T, c kinds, env attr.LookupEnv, set map[string]cty
 
 func requestFor(t *testing.T, c kinds, set map[string]cty.Value) (remoteStateRequest, error) {
 	t.Helper()
-	r, problems := c.remoteStateRequest(object(t, c.remoteState(dataSource).typ, set), nil)
+	r, problems := c.remoteStateRequest(object(t, c.remoteState(dataSource, c.stateFields()).typ(), set), nil)
 	if len(problems) > 0 {
 		return remoteStateRequest{}, problems[0].err
 	}

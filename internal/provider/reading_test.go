@@ -126,9 +126,30 @@ func TestCodecsHaveTheTypesOfTheirSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ctyjson.UnmarshalType(text); err != nil || !got.Equals(w.codec.typ) {
-			t.Errorf("%s %s: the schema has %#v, %v, and %#v is decoded", w.name, w.typeName, got, err, w.codec.typ)
+		if got, err := ctyjson.UnmarshalType(text); err != nil || !got.Equals(w.codec.typ()) {
+			t.Errorf("%s %s: the schema has %#v, %v, and %#v is decoded", w.name, w.typeName, got, err, w.codec.typ())
 		}
+	}
+}
+
+// The schemas that Terraform receives are those of the framework, which reports what does not conform to them.
+func TestSchemasAreThoseOfTheFramework(t *testing.T) {
+	t.Parallel()
+	s := NewServer("test")
+	var texts []string
+	for _, server := range []tfprotov6.ProviderServer{s, s.ProviderServer} {
+		schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+		if err != nil || len(schemas.Diagnostics) > 0 {
+			t.Fatal(err, schemas.Diagnostics)
+		}
+		text, err := json.MarshalIndent(schemas, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, strings.ReplaceAll(string(text), ": null", ": {}"))
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("%s\nThe framework's:\n%s", texts[0], texts[1])
 	}
 }
 
@@ -212,7 +233,7 @@ func TestConformsAsTheFramework(t *testing.T) {
 		}
 	}
 	for _, w := range everything(s) {
-		agree(t, s, w, "null", wire(t, cty.NullVal(w.codec.typ), w.codec.typ))
+		agree(t, s, w, "null", wire(t, cty.NullVal(w.codec.typ()), w.codec.typ()))
 		agree(t, s, w, "another type", wire(t, cty.True, cty.Bool))
 		agree(t, s, w, "broken", tfprotov6.DynamicValue{MsgPack: []byte{0xc1}})
 		agree(t, s, w, "broken JSON", tfprotov6.DynamicValue{JSON: []byte("{")})
@@ -349,7 +370,7 @@ func TestReadOverTheProtocol(t *testing.T) {
 			t.Errorf("before it was configured, a read gives %v", diags)
 		}
 		configureProvider(t, s, "", s.block.sends(t, nil))
-		text, err := ctyjson.Marshal(object(t, w.codec.typ, set), w.codec.typ)
+		text, err := ctyjson.Marshal(object(t, w.codec.typ(), set), w.codec.typ())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +382,7 @@ func TestReadOverTheProtocol(t *testing.T) {
 			if got == nil || hasError(diags) {
 				t.Fatalf("%s: %v", encoding, diags)
 			}
-			value, ok := received(t, w.codec.typ, got)["outputs"], len(diags) == 1 // deprecated
+			value, ok := received(t, w.codec.typ(), got)["outputs"], len(diags) == 1 // deprecated
 			var outputs map[string]tftypes.Value
 			var open string
 			if err := value.As(&outputs); err != nil || outputs["open"].As(&open) != nil || open != "o" || !ok {
@@ -394,7 +415,7 @@ func TestFrameworkIsNotCalled(t *testing.T) {
 	t.Parallel()
 	s := NewServer("test")
 	for _, w := range everything(s) {
-		block := wire(t, cty.ObjectVal(minimal(w.codec.fields)), w.codec.typ)
+		block := wire(t, cty.ObjectVal(minimal(w.codec.fields)), w.codec.typ())
 		if _, diags := w.use(t, s.ProviderServer, w.typeName, block); len(diags) != 1 || diags[0].Summary != bypassed {
 			t.Errorf("%s %s: got %v", w.name, w.typeName, diags)
 		}

@@ -23,14 +23,15 @@ type remoteStateRequest struct {
 	keepSensitive bool // whether to fill sensitive_outputs
 }
 
-// remoteState returns statecrypt_remote_state, as a data source or as an ephemeral resource.
-func (c kinds) remoteState(as role) reading {
+// remoteState returns statecrypt_remote_state, as a data source or as an ephemeral resource. The argument state has the
+// result of stateFields.
+func (c kinds) remoteState(as role, state []field) reading {
 	sensitive := sensitiveFields(as, "outputs", "An object of the outputs that are marked as sensitive.")
 	return reading{
 		name: "statecrypt_remote_state",
 		doc: "Reads the outputs of a state from git, S3 or another source, and decrypts it if needed. " +
 			as.doc(),
-		codec:   newCodec(slices.Concat(c.stateFields(), outputFields(), headerFields(), sensitive)),
+		codec:   newCodec(slices.Concat(state, outputFields(), headerFields(), sensitive)),
 		kinds:   c,
 		request: kinds.remoteStateRequest,
 	}

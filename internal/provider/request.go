@@ -53,9 +53,9 @@ func (r stateRequest) identity(target encryption.Target) string {
 func (c kinds) stateFields() []field {
 	var out []field
 	for _, kind := range c.sources {
-		out = append(out, atMostOne(many(kind.Table, nil)))
+		out = append(out, atMostOne(many(kind.Table)))
 	}
-	out = append(out, atMostOne(many(kubestate.Table(), nil)))
+	out = append(out, atMostOne(many(kubestate.Table())))
 	out = append(out, targetFields()...)
 	return append(out,
 		argument("name", cty.String, "The name of a `remote_state_data_source` in the provider's `encryption` text, whose "+

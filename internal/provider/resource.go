@@ -21,15 +21,16 @@ type resourceRequest struct {
 	keepSensitive bool   // whether to fill sensitive_attributes
 }
 
-// resource returns statecrypt_resource, as a data source or as an ephemeral resource.
-func (c kinds) resource(as role) reading {
+// resource returns statecrypt_resource, as a data source or as an ephemeral resource. The argument state has the result
+// of stateFields.
+func (c kinds) resource(as role, state []field) reading {
 	sensitive := sensitiveFields(as, "attributes", "The attributes that the state marks as sensitive, in the shape of "+
 		"`attributes`: objects have only these, and tuples have null for what is not sensitive.")
 	return reading{
 		name: "statecrypt_resource",
 		doc: "Reads one resource from a state, decrypting it if need be. The sources and methods are those of " +
 			"`statecrypt_remote_state`. " + as.doc(),
-		codec:   newCodec(slices.Concat(c.stateFields(), resourceFields(), headerFields(), sensitive)),
+		codec:   newCodec(slices.Concat(state, resourceFields(), headerFields(), sensitive)),
 		kinds:   c,
 		request: kinds.resourceRequest,
 	}

@@ -25,12 +25,12 @@ const resourceState = `{"version":4,"terraform_version":"1.9.0","serial":7,"line
 
 func readOneResource(t *testing.T, c *configured, cat kinds, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	return readOneAs(t, c, cat.resource(dataSource), set)
+	return readOneAs(t, c, cat.resource(dataSource, cat.stateFields()), set)
 }
 
 func readOneAs(t *testing.T, c *configured, as reading, set map[string]cty.Value) (*result, error) {
 	t.Helper()
-	r, problems := as.request(as.kinds, object(t, as.typ, set), nil)
+	r, problems := as.request(as.kinds, object(t, as.typ(), set), nil)
 	if len(problems) > 0 {
 		return nil, problems[0].err
 	}
@@ -165,7 +165,7 @@ func wantResult(t *testing.T, golden *testkit.Golden, name string, got *result, 
 func TestEphemeralResourceKeepsSensitive(t *testing.T) {
 	t.Parallel()
 	cat := newCatalog(resourceMemory(t))
-	got, err := readOneAs(t, configureWith(t, cat, nil, allowed), cat.resource(ephemeralResource),
+	got, err := readOneAs(t, configureWith(t, cat, nil, allowed), cat.resource(ephemeralResource, cat.stateFields()),
 		map[string]cty.Value{"memory": at("resources"), "method": text1("unencrypted"), "address": text1("aws_db.main")})
 	if err != nil || !got.attributes["sensitive_attributes"].GetAttr("password").RawEquals(text1("s3cret")) {
 		t.Errorf("got %v, %v", got, err)

@@ -25,8 +25,8 @@ var (
 		"please report it")
 )
 
-// Server handles the CLI's protocol calls. It validates, configures and reads by itself. The embedded plugin
-// framework serves the schemas and reports arguments that do not conform to them.
+// Server handles the CLI's protocol calls. It gives the schemas, validates, configures and reads by itself. The
+// embedded plugin framework reports arguments that do not conform to the schemas.
 //
 // Server ignores message fields that it does not mention, so new protocol versions must be checked for new
 // fields. It ignores these request fields: the client's capabilities and version, and the module's metadata,
@@ -62,10 +62,11 @@ func builtinKinds() kinds {
 }
 
 func newServer(version string, c kinds) *Server {
+	state := c.stateFields()
 	o := schemas{
 		block:              newCodec(c.providerFields()),
-		dataSources:        byName(c.remoteState(dataSource), c.resource(dataSource)),
-		ephemeralResources: byName(c.remoteState(ephemeralResource), c.resource(ephemeralResource), derivedKey()),
+		dataSources:        byName(c.remoteState(dataSource, state), c.resource(dataSource, state)),
+		ephemeralResources: byName(c.remoteState(ephemeralResource, state), c.resource(ephemeralResource, state), derivedKey()),
 	}
 	s := &Server{
 		ProviderServer: providerserver.NewProtocol6(&frameworkProvider{schemas: o, version: version})(),
@@ -82,6 +83,25 @@ func byName(readings ...reading) map[string]reading {
 		out[r.name] = r
 	}
 	return out
+}
+
+// GetProviderSchema returns all schemas.
+func (s *Server) GetProviderSchema(
+	context.Context, *tfprotov6.GetProviderSchemaRequest,
+) (*tfprotov6.GetProviderSchemaResponse, error) {
+	out := &tfprotov6.GetProviderSchemaResponse{
+		ServerCapabilities: &tfprotov6.ServerCapabilities{GetProviderSchemaOptional: true, MoveResourceState: true, PlanDestroy: true},
+		Provider:           protocolSchema(providerDoc, s.block.fields),
+		DataSourceSchemas:  map[string]*tfprotov6.Schema{}, EphemeralResourceSchemas: map[string]*tfprotov6.Schema{},
+		Functions: map[string]*tfprotov6.Function{}, ResourceSchemas: map[string]*tfprotov6.Schema{},
+	}
+	for name, r := range s.dataSources {
+		out.DataSourceSchemas[name] = protocolSchema(r.doc, r.fields)
+	}
+	for name, r := range s.ephemeralResources {
+		out.EphemeralResourceSchemas[name] = protocolSchema(r.doc, r.fields)
+	}
+	return out, nil
 }
 
 // ValidateProviderConfig reports the mistakes that it can find without the environment.

@@ -46,7 +46,9 @@ func (b *bench) partialClone(url string) command {
 // compares this with a go-git clone, as terraform-backend-git makes it. For a repository with 200,000 states, each in
 // its own folder, it compares this with a partial clone without any files.
 func (b *bench) cycleRow() ([]line, error) {
-	if err := b.makeStates(b.path("thousand.git"), 1000, func(i int) string { return fmt.Sprintf("s%d.tfstate", i) }, 5000); err != nil {
+	random := rand.New(rand.NewPCG(1, 2))
+	content := func(i int) []byte { return numbered(i, letters(random, 5000)) }
+	if err := b.makeStates(b.path("thousand.git"), 1000, flatPath, content); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(b.path("folders.git")); err != nil {
@@ -157,16 +159,24 @@ func folderPath(i int) string {
 	return fmt.Sprintf("d%02d/e%02d/f%02d/s.tfstate", i/3600, i/60%60, i%60)
 }
 
-// makeFolders creates a bare repository with 200,000 states, each in its own folder, on three levels.
-func (b *bench) makeFolders(dir string) error { return b.makeStates(dir, 200_000, folderPath, 0) }
+func flatPath(i int) string { return fmt.Sprintf("s%d.tfstate", i) }
 
-// makeStates creates a bare repository with n states. Each has an output of size bytes.
-func (b *bench) makeStates(dir string, n int, pathOf func(int) string, size int) error {
+// makeFolders creates a bare repository with 200,000 states, each in its own folder, on three levels.
+func (b *bench) makeFolders(dir string) error {
+	return b.makeStates(dir, 200_000, folderPath, func(i int) []byte { return numbered(i, nil) })
+}
+
+// numbered returns a state with an output of its own.
+func numbered(i int, rest []byte) []byte {
+	return state(fmt.Sprintf(`"x":{"value":"%d%s","type":"string"}`, i, rest), 0)
+}
+
+// makeStates creates a bare repository with n files.
+func (b *bench) makeStates(dir string, n int, pathOf func(int) string, content func(int) []byte) error {
 	var commit strings.Builder
 	commit.WriteString("commit refs/heads/main\ncommitter bench <bench@example.invalid> 1700000000 +0000\ndata 1\nx\n")
-	random := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
-		file := state(fmt.Sprintf(`"x":{"value":"%d%s","type":"string"}`, i, letters(random, size)), 0)
+		file := content(i)
 		fmt.Fprintf(&commit, "M 100644 inline %s\ndata %d\n%s\n", pathOf(i), len(file), file)
 	}
 	if err := b.git(b.dir, "", "init", "-q", "--bare", "-b", "main", dir); err != nil {

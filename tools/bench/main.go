@@ -30,9 +30,6 @@ type bench struct {
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
 func main() {
-	if code, ok := wrap(); ok {
-		os.Exit(code)
-	}
 	if len(os.Args) > 1 {
 		if role, ok := roles[os.Args[1]]; ok {
 			exit(role(os.Args[2:]))
@@ -114,6 +111,8 @@ func (l line) limit() string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 func megabytes(n int64) string       { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
 
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -126,6 +125,9 @@ func processor() string {
 	}
 	return "unknown processor"
 }
+
+// wrapped is the suffix of a provider's executable when noted takes its place.
+const wrapped = ".measured"
 
 // prepare builds the provider and the stub, and puts them where Terraform and OpenTofu look for them.
 func (b *bench) prepare() (err error) {
@@ -148,10 +150,11 @@ func (b *bench) prepare() (err error) {
 			return err
 		}
 	}
-	provider := b.path("providers/terraform-provider-statecrypt")
+	provider, stub := b.path("providers/terraform-provider-statecrypt"), b.path("providers/terraform-provider-stub")
 	for _, build := range []struct{ dir, program, work string }{
 		{b.root, provider + wrapped, "auto"},
-		{filepath.Join(b.root, "tools/bench/stub"), b.path("providers/terraform-provider-stub"), "off"}, // a separate module
+		{filepath.Join(b.root, "tools/bench/noted"), b.path("noted"), "off"},
+		{filepath.Join(b.root, "tools/bench/stub"), stub + wrapped, "off"}, // a separate module
 		{filepath.Join(b.root, "cmd/statecrypt"), b.path("statecrypt"), "auto"},
 	} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", build.program, ".")
@@ -160,7 +163,7 @@ func (b *bench) prepare() (err error) {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
 	}
-	if err := copyFile(b.self, provider); err != nil {
+	if err := errors.Join(copyFile(b.path("noted"), provider), copyFile(b.path("noted"), stub)); err != nil {
 		return err
 	}
 	return os.WriteFile(b.path("cli.tfrc"), fmt.Appendf(nil, `provider_installation {

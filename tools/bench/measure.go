@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"slices"
 	"time"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/tools/bench/notes"
 )
 
 // command is a process to measure.
@@ -28,13 +30,13 @@ type cost struct {
 
 // run runs c once.
 func (b *bench) run(c command) (cost, error) {
-	notes := b.path("notes")
-	_ = os.Remove(notes)
+	noted := b.path("notes")
+	_ = os.Remove(noted)
 	cmd := exec.Command(c.args[0], c.args[1:]...)
 	cmd.Dir = c.dir
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + b.path("home"), "TMPDIR=" + b.path("tmp"),
-		"CHECKPOINT_DISABLE=1", "TF_INPUT=0", "TF_IN_AUTOMATION=1", notesVariable + "=" + notes,
+		"CHECKPOINT_DISABLE=1", "TF_INPUT=0", "TF_IN_AUTOMATION=1", notes.Variable + "=" + noted,
 	}, c.env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -43,7 +45,7 @@ func (b *bench) run(c command) (cost, error) {
 		return cost{}, fmt.Errorf("%s: %w\n%s", c.name, err, out.Bytes())
 	}
 	took := cost{wall: time.Since(start), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
-	took.provider, took.providerCPU = readNotes(notes)
+	took.provider, took.providerCPU = notes.Read(noted)
 	return took, nil
 }
 

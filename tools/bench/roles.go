@@ -10,14 +10,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"syscall"
-	"time"
 
 	"github.com/go-git/go-billy/v5/memfs"
 	"github.com/go-git/go-git/v5"
@@ -32,7 +26,6 @@ var roles = map[string]func(args []string) error{
 	"primitives": func(args []string) error { return primitives(args[0]) },
 	"library":    func(args []string) error { return library(args[0], args[1]) },
 	"seal":       func(args []string) error { return sealFile(args[0], args[1]) },
-	"noted":      func(args []string) error { return exitStatus(noted(args, nil)) },
 	"clone":      func(args []string) error { return clone(args[0], args[1]) },
 }
 
@@ -146,71 +139,4 @@ func clone(url, path string) error {
 		err = errors.New("the file is empty")
 	}
 	return err
-}
-
-// notesVariable names the variable for the notes file, in which providers and the noted role record their costs. A
-// process started by this one directly would count this process's memory as its own.
-const notesVariable = "STATECRYPT_BENCH_NOTES"
-
-// wrapped is the suffix of the real provider's executable when this program takes its place.
-const wrapped = ".measured"
-
-// wrap runs the real provider, if this executable has taken its place, and notes its cost.
-func wrap() (code int, ok bool) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, false
-	}
-	provider := filepath.Join(filepath.Dir(self), filepath.Base(self)+wrapped)
-	if _, err := os.Stat(provider); err != nil {
-		return 0, false
-	}
-	return noted(append([]string{provider}, os.Args[1:]...), os.Stdout), true
-}
-
-// noted runs a program and notes its cost. A nil stdout discards the output.
-func noted(args []string, stdout io.Writer) (code int) {
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, os.Stderr
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if err := cmd.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	go func() {
-		for s := range signals {
-			_ = cmd.Process.Signal(s)
-		}
-	}()
-	_ = cmd.Wait()
-	note(cmd.ProcessState)
-	return cmd.ProcessState.ExitCode()
-}
-
-func exitStatus(code int) error {
-	if code == 0 {
-		return nil
-	}
-	return fmt.Errorf("exit status %d", code)
-}
-
-// note adds a cost to the notes, because Terraform and OpenTofu start a provider several times.
-func note(state *os.ProcessState) {
-	path := os.Getenv(notesVariable)
-	rusage, ok := state.SysUsage().(*syscall.Rusage)
-	if path == "" || !ok {
-		return
-	}
-	peak, cpu := readNotes(path)
-	peak = max(peak, rusage.Maxrss*1024) // Linux counts in kilobytes
-	cpu += state.UserTime() + state.SystemTime()
-	_ = os.WriteFile(path, fmt.Appendf(nil, "%d %d", peak, cpu), 0o600)
-}
-
-func readNotes(path string) (peak int64, cpu time.Duration) {
-	if text, err := os.ReadFile(path); err == nil {
-		_, _ = fmt.Sscan(string(text), &peak, &cpu)
-	}
-	return peak, cpu
 }

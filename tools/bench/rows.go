@@ -24,6 +24,7 @@ const megabyte = 1 << 20
 func (b *bench) rows() []row {
 	return []row{
 		{"start", b.startRow},
+		{"memory", b.memoryRow},
 		{"library", b.libraryRow},
 		{"command", b.commandRow},
 		{"show", b.showRow},
@@ -42,7 +43,9 @@ func (b *bench) rows() []row {
 		{"apply", b.applyRow},
 		{"encrypted apply", b.encryptedApplyRow},
 		{"keys of one run", b.keysRow},
+		{"large apply", b.largeApplyRow},
 		{"bucket", b.bucketRow},
+		{"stores", b.storesRow},
 		{"clouds", b.cloudsRow},
 		{"growth", b.growthRow},
 		{"hostile", b.hostileRow},
@@ -59,8 +62,13 @@ func (b *bench) role(name string, args ...string) command {
 	return command{name: name, args: append([]string{b.self, name}, args...), dir: b.dir}
 }
 
+// noted returns a command whose peak memory is noted, without its output.
+func (b *bench) noted(args ...string) command {
+	return command{args: append([]string{"sh", "-c", `exec "$@" >/dev/null`, "sh", b.path("noted")}, args...), dir: b.dir}
+}
+
 // startRow gets the time from process start to schema from the benchmark in internal/testing/builds, for the provider
-// and for the stub. It measures memory with a plan that reads nothing.
+// and for the stub.
 func (b *bench) startRow() ([]line, error) {
 	cmd := exec.Command("go", "test", "-run", "^$", "-bench", "^BenchmarkStart$", "-count", fmt.Sprint(b.runs), "./internal/testing/builds")
 	cmd.Dir = b.root
@@ -78,22 +86,68 @@ func (b *bench) startRow() ([]line, error) {
 	}
 	wall := func(c cost) time.Duration { return c.wall }
 	took, stub := median(runs["provider"], wall), median(runs["stub"], wall)
-	plan, err := b.terraformPlan("idle", configuredProvider+idle)
+	info, err := os.Stat(b.path("providers/terraform-provider-statecrypt") + wrapped)
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.compare(plan)
-	if err != nil {
-		return nil, err
-	}
-	const mostMemory = 60_000_000
-	milliseconds := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+	const mostSize = 50_000_000
 	return []line{
 		{name: "start, handshake and schema: beside a stub", here: milliseconds(took), peer: milliseconds(stub),
-			ratio: took.Seconds() / stub.Seconds(), most: 3.5},
-		{name: "memory of a provider process that reads nothing: beside 60 MB", here: megabytes(m[0].provider), peer: megabytes(mostMemory),
-			ratio: float64(m[0].provider) / mostMemory, most: 1},
+			ratio: took.Seconds() / stub.Seconds(), most: 2.6},
+		{name: "size of the provider: beside 50 MB", here: megabytes(info.Size()), peer: megabytes(mostSize),
+			ratio: float64(info.Size()) / mostSize, most: 1},
 	}, nil
+}
+
+// memoryRow measures the peak memory of provider processes: while a plan reads nothing, after a validation, and while a
+// plan reads states of several sizes.
+func (b *bench) memoryRow() ([]line, error) {
+	kinds := []struct {
+		name, body string
+		most       float64
+	}{
+		{"of a provider process that reads nothing", configuredProvider + idle, 2.5},
+		{"after a validation", configuredProvider + idle, 2.5},
+	}
+	for _, s := range []struct {
+		name string
+		size int
+	}{{"10 kB", 10_000}, {"1 MiB", megabyte}, {"100 MiB", 100 * megabyte}} {
+		path, err := b.seal("read "+s.name+".tfstate", state(oneOutput, s.size))
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, struct {
+			name, body string
+			most       float64
+		}{"while it reads a state of " + s.name, configuredProvider + reads(path), 0})
+	}
+	stub, err := b.terraformPlan("memory of the stub", "data \"stub_remote_state\" \"s\" {\n  many = 0\n}\n")
+	if err != nil {
+		return nil, err
+	}
+	commands := []command{stub}
+	for _, k := range kinds {
+		c, err := b.terraformPlan("memory "+k.name, k.body)
+		if err != nil {
+			return nil, err
+		}
+		if k.name == "after a validation" {
+			c.args = []string{b.terraform, "validate"}
+		}
+		commands = append(commands, c)
+	}
+	m, err := b.compare(commands...)
+	if err != nil {
+		return nil, err
+	}
+	var lines []line
+	for i, k := range kinds {
+		here, peer := m[1+i].provider, m[0].provider
+		lines = append(lines, line{name: "memory " + k.name + ": beside a stub that reads nothing", here: megabytes(here), peer: megabytes(peer),
+			ratio: float64(here) / float64(peer), most: k.most})
+	}
+	return lines, nil
 }
 
 // libraryRow opens a large file, and compares the library with the bare primitives.
@@ -120,7 +174,7 @@ func (b *bench) commandRow() ([]line, error) {
 		return nil, err
 	}
 	noted := func(args ...string) command {
-		c := b.role("noted", args...)
+		c := b.noted(args...)
 		c.name, c.env = filepath.Base(args[0])+" "+args[1], []string{"TF_ENCRYPTION=" + encrypted}
 		return c
 	}
@@ -174,7 +228,7 @@ func (b *bench) showRow() ([]line, error) {
 		return nil, err
 	}
 	noted := func(args ...string) command {
-		c := b.role("noted", args...)
+		c := b.noted(args...)
 		c.name, c.env = filepath.Base(args[0])+" "+args[1], []string{"TF_ENCRYPTION=" + encrypted, "TF_CLI_CONFIG_FILE=" + os.DevNull}
 		return c
 	}
@@ -201,15 +255,19 @@ func (b *bench) showRow() ([]line, error) {
 	return lines, nil
 }
 
-// terraformPlan returns a command that makes a plan with our provider.
+// terraformPlan returns a command that makes a plan with our provider, or with the stub. Terraform would also start a
+// provider that the body does not use.
 func (b *bench) terraformPlan(name, body string) (command, error) {
-	return b.planOf(name, b.terraform, `terraform {
+	provider := "statecrypt"
+	if strings.Contains(body, `data "stub_`) {
+		provider = "stub"
+	}
+	return b.planOf(name, b.terraform, fmt.Sprintf(`terraform {
   required_providers {
-    statecrypt = { source = "statecrypt/statecrypt" }
-    stub       = { source = "statecrypt/stub" }
+    %[1]s = { source = "statecrypt/%[1]s" }
   }
 }
-`+body)
+`, provider)+body)
 }
 
 const configuredProvider = `provider "statecrypt" {

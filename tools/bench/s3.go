@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -16,18 +19,7 @@ func (b *bench) bucketRow() ([]line, error) {
 	objects := &objects{kept: map[string][]byte{}}
 	server := httptest.NewServer(objects)
 	defer server.Close()
-	block := func(key, more string) string {
-		return `backend "s3" {
-  bucket         = "states"
-  key            = "` + key + `"
-  region         = "eu-west-1"
-  access_key     = "AKIABENCH"
-  secret_key     = "bench"
-  use_path_style = true
-  use_lockfile   = true
-  endpoints      = { s3 = "` + server.URL + `" }
-` + more + "}"
-	}
+	block := func(key, more string) string { return bucketBlock(server.URL, key, more) }
 	const own = "  skip_credentials_validation = true\n  skip_requesting_account_id = true\n  skip_metadata_api_check = true\n"
 	here, err := b.applyOf("wrapped", `backend "http" {}`, block("wrapped", ""))
 	if err != nil {
@@ -52,6 +44,20 @@ func (b *bench) bucketRow() ([]line, error) {
 		here: fmt.Sprint(asked[0]), peer: fmt.Sprint(asked[1]), ratio: float64(asked[0]) / float64(asked[1]),
 		most: float64(asked[1]+proof) / float64(asked[1]),
 	}}, nil
+}
+
+// bucketBlock returns a block for a state in a bucket of [objects], with more arguments.
+func bucketBlock(url, key, more string) string {
+	return `backend "s3" {
+  bucket         = "states"
+  key            = "` + key + `"
+  region         = "eu-west-1"
+  access_key     = "AKIABENCH"
+  secret_key     = "bench"
+  use_path_style = true
+  use_lockfile   = true
+  endpoints      = { s3 = "` + url + `" }
+` + more + "}"
 }
 
 // objects is a store that implements the part of S3 that backends use, and accepts all credentials.
@@ -88,7 +94,13 @@ func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case filepath.Dir(r.URL.Path) == "/": // lists the bucket
 		w.Header().Set("Content-Type", "application/xml")
-		_, _ = io.WriteString(w, `<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>`)
+		_, _ = io.WriteString(w, "<ListBucketResult><IsTruncated>false</IsTruncated>")
+		for _, path := range slices.Sorted(maps.Keys(o.kept)) {
+			if key := strings.TrimPrefix(path, "/states/"); strings.HasPrefix(key, r.URL.Query().Get("prefix")) {
+				_, _ = fmt.Fprintf(w, "<Contents><Key>%s</Key><Size>%d</Size></Contents>", key, len(o.kept[path]))
+			}
+		}
+		_, _ = io.WriteString(w, "</ListBucketResult>")
 	case !found:
 		refuse(w, http.StatusNotFound, "NoSuchKey")
 	default:

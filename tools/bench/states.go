@@ -45,7 +45,11 @@ func stateOf(outputs string, resources, extra int) []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"mode":"managed","type":"aws_instance","name":"web%[1]d","provider":"provider[\"registry.terraform.io/hashicorp/aws\"]","instances":[{"schema_version":1,"attributes":{"ami":"ami-0abcdef1234567890","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017[1]d","ebs_optimized":false,"cpu_core_count":4,"tags":{"Name":"web-%[1]d","Env":"prod"},"vpc_security_group_ids":["sg-0123456789abcdef0","sg-0123456789abcdef1"],"user_data":%[2]q},"sensitive_attributes":[],"private":"eyJzY2hlbWFfdmVyc2lvbiI6IjEifQ=="}]}`, i, data)
+		fmt.Fprintf(&b, `{"mode":"managed","type":"aws_instance","name":"web%[1]d",`+
+			`"provider":"provider[\"registry.terraform.io/hashicorp/aws\"]","instances":[{"schema_version":1,"attributes":{`+
+			`"ami":"ami-0abcdef1234567890","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017[1]d","ebs_optimized":false,`+
+			`"cpu_core_count":4,"tags":{"Name":"web-%[1]d","Env":"prod"},"vpc_security_group_ids":["sg-0123456789abcdef0",`+
+			`"sg-0123456789abcdef1"],"user_data":%[2]q},"sensitive_attributes":[],"private":"eyJzY2hlbWFfdmVyc2lvbiI6IjEifQ=="}]}`, i, data)
 	}
 	b.WriteString(`],"check_results":null}`)
 	return b.Bytes()
@@ -61,11 +65,32 @@ func builtinState(size int) []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		value := fmt.Sprintf(`{"value":{"ami":"ami-0abcdef1234567890","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017d","count":4,"optimized":false},"type":["object",{"ami":"string","arn":"string","count":"number","optimized":"bool"}]}`, i)
-		fmt.Fprintf(&b, `{"mode":"managed","type":"terraform_data","name":"web%07[1]d","provider":"provider[\"terraform.io/builtin/terraform\"]","instances":[{"schema_version":0,"attributes":{"id":"%036[1]d","input":%[2]s,"output":%[2]s,"triggers_replace":null},"sensitive_attributes":[]}]}`, i, value)
+		value := fmt.Sprintf(`{"value":{"ami":"ami-0abcdef1234567890","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017d",`+
+			`"count":4,"optimized":false},"type":["object",{"ami":"string","arn":"string","count":"number","optimized":"bool"}]}`, i)
+		builtinResource(&b, fmt.Sprintf("web%07d", i), 1, func(int) (string, string) { return fmt.Sprintf("%036d", i), value }, false)
 	}
 	b.WriteString(`],"check_results":null}`)
 	return b.Bytes()
+}
+
+// builtinResource writes a resource of the provider that is built into Terraform. The function of returns the ID of an
+// instance, and its input with its type. If counted is true, the instances have an index.
+func builtinResource(b *bytes.Buffer, name string, instances int, of func(i int) (id, input string), counted bool) {
+	fmt.Fprintf(b, `{"mode":"managed","type":"terraform_data","name":%q,"provider":"provider[\"terraform.io/builtin/terraform\"]",`+
+		`"instances":[`, name)
+	for i := range instances {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		index := ""
+		if counted {
+			index = fmt.Sprintf(`"index_key":%d,`, i)
+		}
+		id, input := of(i)
+		fmt.Fprintf(b, `{%s"schema_version":0,"attributes":{"id":%q,"input":%[3]s,"output":%[3]s,"triggers_replace":null},`+
+			`"sensitive_attributes":[]}`, index, id, input)
+	}
+	b.WriteString("]}")
 }
 
 const oneOutput = `"vpc_id":{"value":"vpc-1","type":"string"}`
@@ -77,7 +102,8 @@ func manyOutputs(n int) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `"o%[1]d":{"value":{"id":"i-%[1]d","ports":[80,443],"tags":{"a":"b"}},"type":["object",{"id":"string","ports":["list","number"],"tags":["map","string"]}]}`, i)
+		fmt.Fprintf(&b, `"o%[1]d":{"value":{"id":"i-%[1]d","ports":[80,443],"tags":{"a":"b"}},`+
+			`"type":["object",{"id":"string","ports":["list","number"],"tags":["map","string"]}]}`, i)
 	}
 	return b.String()
 }
@@ -90,7 +116,8 @@ func largeOutput(size int) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"id":"i-%017[1]d","name":"web-%[1]d","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017[1]d","zone":"eu-west-1a","weight":%[1]d}`, i)
+		fmt.Fprintf(&b, `{"id":"i-%017[1]d","name":"web-%[1]d","arn":"arn:aws:ec2:eu-west-1:123456789012:instance/i-%017[1]d",`+
+			`"zone":"eu-west-1a","weight":%[1]d}`, i)
 	}
 	b.WriteString(`],"type":["list",["object",{"arn":"string","id":"string","name":"string","weight":"number","zone":"string"}]]}`)
 	return b.String()

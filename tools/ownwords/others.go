@@ -11,7 +11,7 @@ var others = map[string]string{
 	"internal/auth/awsauth.Settings.noInstance": "the SDK has no type for a metadata service that is disabled",
 	"internal/auth/awsauth.Settings.explainSTS": "package ssocreds has no types of errors",
 	"internal/auth/azureauth.knownReason":       "the SDK puts the code of Entra ID into the text",
-	"internal/store/git.state.who":              "git has no code for a committer that it does not know",
+	"internal/store/git.branch.who":             "git has no code for a committer that it does not know",
 	"internal/store/git.state.push":             "git has no code for a hook that refuses all",
 	"internal/source/object.Store.damaged":      "the SDK has no type for a wrong checksum",
 	"internal/source/pg.driverConfig":           "pgconn.ParseConfigError has no fields",

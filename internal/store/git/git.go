@@ -44,8 +44,13 @@ type branch struct {
 
 	begun atomic.Bool // whether the server has a branch that is not a lock
 
-	mu     sync.Mutex
-	opened []*state
+	mu     sync.Mutex // guards opened
+	opened []*state   // all of them, for Close
+
+	writing sync.Mutex // guards the branch, so that states of the same process are not written against each other
+
+	asking sync.Mutex // guards maker
+	maker  *maker     // nil until the first commit
 }
 
 func open(s store.Settings) (store.Store, error) {
@@ -113,11 +118,10 @@ type state struct {
 	*branch
 	name, lockRef string
 
-	mu    sync.Mutex
-	held  *held    // our lock, or nil
-	lost  string   // the ID of a lock that the server reported as ours, although it was not
-	maker *maker   // nil until the first commit
-	past  *history // nil until versions are listed or read
+	mu   sync.Mutex
+	held *held    // our lock, or nil
+	lost string   // the ID of a lock that the server reported as ours, although it was not
+	past *history // nil until versions are listed or read
 }
 
 // held is our lock and its commit.
@@ -229,6 +233,8 @@ func (s *state) Remove(ctx context.Context, read store.Version) error {
 func (s *state) change(ctx context.Context, data []byte, read store.Version) (next store.Version, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	c := &change{state: s, data: data, read: read}
 	for try := range maxWrites {
 		var again bool

@@ -91,32 +91,43 @@ type maker struct {
 }
 
 // commitTree creates a commit, and returns its ID. The commit is signed if the user's commit.gpgSign is true.
-func (s *state) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
-	if s.maker == nil {
-		who, err := s.who(ctx, v)
-		if err != nil {
-			return "", err
-		}
-		signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign")
-		s.maker = &maker{who, err == nil && signs == "true"}
+func (b *branch) commitTree(ctx context.Context, v *gitsource.Visit, message string, args ...string) (string, error) {
+	by, err := b.author(ctx, v)
+	if err != nil {
+		return "", err
 	}
 	args = append([]string{"-c", "i18n.commitEncoding=UTF-8", "commit-tree"}, args...)
-	if s.maker.signs {
+	if by.signs {
 		args = append(args, "-S")
 	}
-	commit, err := word(ctx, v, []byte(message), s.maker.who, args...)
+	commit, err := word(ctx, v, []byte(message), by.who, args...)
 	if err != nil {
 		err = fmt.Errorf("could not create the commit: %w", err)
 	}
 	return commit, err
 }
 
+// author asks git for the author of commits, once.
+func (b *branch) author(ctx context.Context, v *gitsource.Visit) (*maker, error) {
+	b.asking.Lock()
+	defer b.asking.Unlock()
+	if b.maker == nil {
+		who, err := b.who(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		signs, err := word(ctx, v, nil, nil, "config", "--type=bool", "--get", "commit.gpgSign")
+		b.maker = &maker{who, err == nil && signs == "true"}
+	}
+	return b.maker, nil
+}
+
 var notAllowed = lazyregexp.New(`auto-detection is disabled|useConfigOnly`)
 
 // who returns the environment variables that set the author of commits. The author comes from the block or from git's
 // configuration. If git does not know one either, the author is the local user, as in terraform-backend-git.
-func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {
-	name, email := s.Values.String("author_name"), s.Values.String("author_email")
+func (b *branch) who(ctx context.Context, v *gitsource.Visit) (who []string, err error) {
+	name, email := b.Values.String("author_name"), b.Values.String("author_email")
 	if name != "" {
 		return []string{"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + email, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + email}, nil
 	}
@@ -131,7 +142,7 @@ func (s *state) who(ctx context.Context, v *gitsource.Visit) (who []string, err 
 				break
 			}
 			if notAllowed.MatchString(err.Error()) {
-				return nil, s.Errorf("author_name", "no author of the commit is known; set author_name and author_email: %w", err)
+				return nil, b.Errorf("author_name", "no author of the commit is known; set author_name and author_email: %w", err)
 			}
 		}
 		if err != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	maxBinary   = 75_000_000 // bytes; leaves room for the SDKs of the clouds, of sops and of Kubernetes
-	maxResident = 60_000_000 // bytes of a provider that has given its schema and read nothing
+	maxBinary   = 50_000_000 // bytes; leaves room for the SDKs of the clouds, of sops and of Kubernetes
+	maxResident = 45_000_000 // bytes of a provider that has given its schema and read nothing
 	maxInit     = 64 << 10   // bytes that one of our packages allocates before main begins: see lazyregexp
 )
 

@@ -276,7 +276,7 @@ func (m *restoration) isKept() bool {
 func (m *restoration) keepFound(ctx context.Context) (err error) {
 	found := m.found
 	if info, failed := encryption.Inspect(m.found); failed == nil && info.Kind == encryption.KindState {
-		if found, _, err = Seal(ctx, m.Guard.Target, m.found); err != nil {
+		if found, _, err = Seal(ctx, m.Guard.Target, m.found, nil); err != nil {
 			return fmt.Errorf("nothing was written, because the state in the backend could not be encrypted for a copy: %w", err)
 		}
 	}

@@ -134,13 +134,7 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 
 // LookAtLock returns the named state and the status of its lock. An empty name means the state that the block names.
 func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, lock LockStatus, err error) {
-	b, err := s.state(name)
-	if err == nil {
-		state, _, err = b.Read(ctx)
-	}
-	if err == nil && state == nil {
-		err = b.none()
-	}
+	b, state, err := s.read(ctx, name)
 	if err != nil {
 		return nil, lock, err
 	}
@@ -155,6 +149,23 @@ func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, loc
 type LockStatus struct {
 	Holder *store.Lock // nil if nobody holds the lock, or if the holder is unknown
 	Free   bool        // whether nobody holds the lock
+}
+
+// Read returns the named state, like Look, but does not ask who holds the lock.
+func (s *States) Read(ctx context.Context, name string) ([]byte, error) {
+	_, state, err := s.read(ctx, name)
+	return state, err
+}
+
+func (s *States) read(ctx context.Context, name string) (b *Backend, state []byte, err error) {
+	b, err = s.state(name)
+	if err == nil {
+		state, _, err = b.Read(ctx)
+	}
+	if err == nil && state == nil {
+		err = b.none()
+	}
+	return b, state, err
 }
 
 // IsSettled reports whether other programs accept the state. They may compare it with a stored digest.
