@@ -172,8 +172,8 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 			near = syntax.Suggest(words[0], names)
 		}
 	}
-	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with the state%s", outside.Quoted(written, 100),
-		cmp.Or(near, "; if the subcommand does not use the state, run it without wrap"))
+	return nil, fmt.Errorf("the subcommand %s is refused, because wrap does not know how the subcommand uses the state%s",
+		outside.Quoted(written, 100), cmp.Or(near, "; if the subcommand does not use the state, run it without wrap"))
 }
 
 // words returns the words of the TF_CLI_ARGS variables in the order in which Terraform inserts them after the
@@ -230,8 +230,8 @@ func (l *Line) checkArguments() error {
 		}
 	}
 	if len(l.Args) > l.Command.Max {
-		text := fmt.Sprintf("the subcommand %s has %s, but the maximum is %d; put flags before arguments",
-			l.Name, counted(len(l.Args)), l.Command.Max)
+		text := fmt.Sprintf("the subcommand %s takes %s, but the command line has %s; put flags before arguments",
+			l.Name, counted(l.Command.Max), counted(len(l.Args)))
 		switch near := subcommands(l.Name); {
 		case l.Name == "plan":
 			text += ". To save the plan, use -out=FILE"
@@ -248,7 +248,10 @@ func (l *Line) checkArguments() error {
 }
 
 func counted(arguments int) string {
-	if arguments == 1 {
+	switch arguments {
+	case 0:
+		return "no arguments"
+	case 1:
 		return "1 argument"
 	}
 	return fmt.Sprintf("%d arguments", arguments)
@@ -271,7 +274,7 @@ func (l *Line) refuse(written, why string) error {
 		if others := commands().With(strings.TrimLeft(written, "-")); len(others) > 0 && len(others) <= few {
 			elsewhere = "; it is a flag of " + strings.Join(others, " and ")
 		}
-		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; remove it")
+		why = "wrap does not know this flag" + cmp.Or(near, elsewhere, "; remove it")
 	}
 	return fmt.Errorf("%s: the flag %s is refused: %s", l.Name, Shown(written, nil), why)
 }
