@@ -230,8 +230,12 @@ func (l *Line) checkArguments() error {
 		}
 	}
 	if len(l.Args) > l.Command.Max {
+		most := "no arguments"
+		if l.Command.Max > 0 {
+			most = "at most " + counted(l.Command.Max)
+		}
 		text := fmt.Sprintf("the subcommand %s takes %s, but the command line has %s; put flags before arguments",
-			l.Name, counted(l.Command.Max), counted(len(l.Args)))
+			l.Name, most, counted(len(l.Args)))
 		switch near := subcommands(l.Name); {
 		case l.Name == "plan":
 			text += ". To save the plan, use -out=FILE"
@@ -248,10 +252,7 @@ func (l *Line) checkArguments() error {
 }
 
 func counted(arguments int) string {
-	switch arguments {
-	case 0:
-		return "no arguments"
-	case 1:
+	if arguments == 1 {
 		return "1 argument"
 	}
 	return fmt.Sprintf("%d arguments", arguments)

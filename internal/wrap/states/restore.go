@@ -181,8 +181,8 @@ func (m *restoration) otherLineage(what, lineage string) string {
 // serial.
 const maxUnverified = math.MaxInt32
 
-// serial returns the serial of the restored state: one more than the serials of the version, of the file in the backend,
-// and of the states that earlier runs in this folder saw.
+// serial returns the serial of the restored state: one more than the serials of the version, of the file in the
+// backend, and of the states that earlier runs in this folder saw.
 func (m *restoration) serial() (int64, error) {
 	highest := m.content.Serial
 	if m.foundState != nil {

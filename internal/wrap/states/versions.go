@@ -40,9 +40,9 @@ const (
 	tailSize = 16 << 10 // in bytes
 )
 
-// Brief returns a version that is small. Of a large one, it returns a short file of the same kind with the same serial,
-// lineage and names of key providers, made from both ends of the version. If these do not show the kind, Brief reads the
-// whole version.
+// Brief returns a version that is small. Of a large one, it returns a short file of the same kind with the same
+// serial, lineage and names of key providers, made from both ends of the version. If these do not show the kind, Brief
+// reads the whole version.
 func (v Versions) Brief(ctx context.Context, k store.Kept) ([]byte, error) {
 	head, err := v.ReadVersion(ctx, k.ID, 0, headSize)
 	if err != nil || len(head) < headSize {
@@ -58,8 +58,8 @@ func (v Versions) Brief(ctx context.Context, k store.Kept) ([]byte, error) {
 	return v.ReadVersion(ctx, k.ID, 0, -1)
 }
 
-// shortened returns a short file with the members of an envelope or of a plaintext state that say what it is. It returns
-// nil if the ends do not show the kind of the file.
+// shortened returns a short file with the members of an envelope or of a plaintext state that say what it is. It
+// returns nil if the ends do not show the kind of the file.
 func shortened(head, tail []byte) []byte {
 	small := map[string]json.RawMessage{}
 	cut := "" // the member whose value does not fit into the head
