@@ -105,7 +105,7 @@ func refusals(t *testing.T) string {
 		t.Fatal("an address goes to a token of the code")
 	}
 	_, says, _ := strings.Cut(err.Error(), ".address: ")
-	says, _, found := strings.Cut(says, " because the secret in token")
+	says, _, found := strings.Cut(says, " must not affect the secret in token")
 	if !found {
 		t.Fatalf("got %v", err)
 	}

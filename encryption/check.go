@@ -282,7 +282,7 @@ func (e *Encryption) noMethod(method string, others ...string) error {
 	isOther := func(address string) bool { return slices.Contains(others, address) }
 	if _, isKind := e.kinds[method]; isKind {
 		if there := configured(e.config.Methods, method); len(there) > 0 {
-			return fmt.Errorf("a method of the kind %s is configured with settings; use its address: %s",
+			return fmt.Errorf("a block configures the method %s; use the address of the block: %s",
 				method, strings.Join(there, " or "))
 		}
 		return fault.With(fmt.Errorf("the kind %s requires settings, so its name alone is not enough", method), ownBlock(method))

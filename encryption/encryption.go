@@ -197,7 +197,7 @@ func byName[T any](blocks []driver.Block[T]) (map[string]driver.Block[T], error)
 			return nil, fmt.Errorf("the registry lists %q without Build", b.Name)
 		}
 		if err := entries.CheckTable(b.Table); err != nil {
-			return nil, fmt.Errorf("the registry entry %s is invalid: %w", b.Name, err)
+			return nil, fmt.Errorf("the registry entry %q is invalid: %w", b.Name, err)
 		}
 		m[b.Name] = b
 	}
@@ -280,7 +280,7 @@ func build[T any](
 	}
 	built, err = kind.Build(values)
 	if err == nil && any(built) == nil {
-		err = fmt.Errorf("the registry entry %s is invalid: its Build returns neither a %s nor an error", entry.Kind,
+		err = fmt.Errorf("the registry entry %q is invalid: its Build returns neither a %s nor an error", entry.Kind,
 			strings.ReplaceAll(what, "_", " "))
 	}
 	return built, values, err

@@ -156,7 +156,7 @@ func checkNames(state []byte) error {
 			return true, nil
 		}
 		if seen[meant] || name != meant {
-			return false, fault.With(fmt.Errorf("the member %s of the state is there twice or in the wrong case, so the "+
+			return false, fault.With(fmt.Errorf("the state contains the name %q twice, or not in lowercase, so the "+
 				"state was edited or damaged", meant), "restore an intact copy")
 		}
 		seen[meant] = true

@@ -151,8 +151,7 @@ func (c *call) ageKeyProvider(identities []string) (driver.KeyProvider, error) {
 		all = append(all, recipients...)
 	}
 	if len(all) == 0 {
-		return nil, usageError("no recipients are given, but OpenTofu requests a key for a new file in each call, and the key is encrypted for " +
-			"recipients; add -r RECIPIENT or -R FILE")
+		return nil, usageError("no recipients are given, but each call encrypts a new key for them; add -r RECIPIENT or -R FILE")
 	}
 	values := map[string]cty.Value{"recipients": list(all)}
 	if len(identities) > 0 {

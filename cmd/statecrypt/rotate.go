@@ -163,8 +163,7 @@ func (c *call) rotation() (r rotation, err error) {
 	old := c.backend
 	r.to, err = c.target(c.text("to")) // read last, so that its backend is the one used
 	if err == nil && c.on("backend") && c.backend == nil && old != nil && c.text("from") != "" {
-		c.say(yellow, "note:", "the settings of -from have a backend block, but only a backend block of -to is used; move the block to "+
-			"the settings of -to")
+		c.say(yellow, "note:", "the backend block is in the settings of -from, but it must be in the settings of -to; move the block")
 	}
 	if err == nil {
 		err = refusePlaintext(r.to)

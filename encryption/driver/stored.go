@@ -48,9 +48,9 @@ func (w Wrapping[Metadata]) check(stored json.RawMessage) error {
 func (w Wrapping[Metadata]) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case salt != nil:
-		return nil, fmt.Errorf("%s must not have a salt; use the argument info to tell keys apart", w.Kind)
+		return nil, fmt.Errorf("%s does not take a salt; to tell keys apart, set the argument info", w.Kind)
 	case wrapped == nil:
-		return nil, fmt.Errorf("wrapped_key is missing, so the key would not stay the same; set it to the metadata that %s stores", w.Kind)
+		return nil, fmt.Errorf("wrapped_key is missing, so each run would get another key; set it to the metadata that %s stores", w.Kind)
 	}
 	if w.check(wrapped) != nil {
 		return nil, errors.New("wrapped_key is not the metadata that " + w.Kind + " stores")

@@ -187,12 +187,12 @@ func (r remoteStateRequest) wanted(stored map[string]tfstate.Output) ([]string, 
 	}
 	for _, name := range r.only {
 		if _, found := slices.BinarySearch(names, name); !found {
-			return nil, fmt.Errorf("`only` lists %s, but the state and the defaults have no such output%s",
+			return nil, fmt.Errorf("`only` contains the name %s, but neither the state nor the defaults have an output of that name%s",
 				outside.Quoted(name, maxName), nearOutputs(name, names))
 		}
 		if stored[name].Sensitive && !r.keepSensitive {
-			return nil, fmt.Errorf("`only` lists %s, but the state marks this output as sensitive; read it with the ephemeral resource "+
-				"statecrypt_remote_state, or set store_sensitive = true", outside.Quoted(name, maxName))
+			return nil, fmt.Errorf("`only` contains the name %s, but the state marks that output as sensitive; read it with the ephemeral "+
+				"resource statecrypt_remote_state, or set store_sensitive = true", outside.Quoted(name, maxName))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(r.only))), nil

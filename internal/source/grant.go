@@ -163,7 +163,7 @@ func (c Credentials) Uncovered(target *url.URL) string {
 		return err == nil && Covers(base, target)
 	}
 	if slices.ContainsFunc(c.Entries, covers) {
-		return fmt.Sprintf("the %s credentials block for this address contains no credentials to send there; complete the block",
+		return fmt.Sprintf("the %s credentials block for this address contains no credentials that can be sent; complete the block",
 			c.Table.Name)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Others)) {
@@ -377,7 +377,7 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 		case err != nil:
 			return nil, err
 		case own != name && own == "":
-			others = append(others, "a block without a name")
+			others = append(others, "one without a name")
 		case own != name:
 			others = append(others, strconv.Quote(own))
 		case chosen != nil && name == "":
@@ -393,7 +393,7 @@ func (c Credentials) called(choice, name string) (*unstable.Entry, error) {
 	case chosen != nil, name == "" && len(others) == 0:
 		return chosen, nil
 	case name != "":
-		err := fmt.Errorf("no %s credentials block has the name %q", c.Table.Name, name)
+		err := fmt.Errorf("there is no %s credentials block with the name %q", c.Table.Name, name)
 		if len(others) == 0 {
 			return nil, fault.With(err, "add a block with this name")
 		}

@@ -74,7 +74,8 @@ func (a ageKeys) open(ctx context.Context, runs *programs, recipient, sealed str
 	case len(problems) > 0:
 		return nil, fault.List(problems)
 	case n == 0:
-		return nil, a.advise(fmt.Errorf("%w: there is no age identity", driver.ErrNoKey), "set age_identities or age_identity_files", recipient)
+		return nil, a.advise(fmt.Errorf("%w: no age identity is configured", driver.ErrNoKey), "set age_identities or age_identity_files",
+			recipient)
 	case n == 1:
 		return nil, a.advise(fmt.Errorf("%w: the only age identity does not match", driver.ErrNoKey), "", recipient)
 	default:

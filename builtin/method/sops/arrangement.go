@@ -46,7 +46,7 @@ func arrange(state object) error {
 }
 
 func misplaced(where, what string) error {
-	return fmt.Errorf("Terraform and OpenTofu do not write a state like this: at %s, %s. Someone may have changed the file; "+
+	return fmt.Errorf("Terraform and OpenTofu do not write a state like this: in %s, %s. Someone may have changed the file; "+
 		"restore an intact copy. To protect the order of lists, use the binary mode of sops", quote(where), what)
 }
 
@@ -116,7 +116,7 @@ func (s shape) inOrder(where string, branch object) error {
 			i = len(s.names)
 		}
 		if i < last {
-			return misplaced(where, "the names of an element are in a different order")
+			return misplaced(where, "the names in an element are not in the usual order")
 		}
 		last = i
 	}

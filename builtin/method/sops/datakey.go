@@ -179,7 +179,7 @@ func (e *groupsError) Tell(text func(error) string) string {
 		b.WriteString(driver.ErrNoKey.Error() + ": ")
 	}
 	if e.all == 1 {
-		b.WriteString("none of the file's keys can be used")
+		b.WriteString("the file's data key could not be decrypted with any of these keys")
 	} else {
 		fmt.Fprintf(&b, "%[2]d of %[1]d key groups can be opened, but %[3]d are required", e.all, e.opened, e.needed)
 	}

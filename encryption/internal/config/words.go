@@ -113,7 +113,7 @@ func words() []word {
 		{"Invalid JSON keyword", "", `this word is not in double quotes; put names and strings in double quotes (")`},
 		{"Incorrect JSON value type|Missing block label", "",
 			`the kind or the name of the block is missing; write the block like {"key_provider": {"pbkdf2": {"main": {"iterations": 600000}}}}`},
-		{"Duplicate ", "", "this name is there twice; remove one of the two"},
+		{"Duplicate ", "", "this name appears twice; remove one of the two"},
 	}
 }
 

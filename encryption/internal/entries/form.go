@@ -85,7 +85,7 @@ func notInURL(text string, several bool) string {
 	case !several && strings.Contains(text, "/"):
 		return "has a slash, but it must be a single name; remove the slash"
 	case slices.ContainsFunc(strings.Split(strings.Trim(text, "/"), "/"), moves):
-		return `becomes part of a URL, but one part between its slashes is ".", ".." or empty; correct that part`
+		return `is used in a URL path, but one of its segments is ".", ".." or empty; correct that segment`
 	}
 	return ""
 }

@@ -363,7 +363,7 @@ func SecretVariable(t attr.Table, env attr.LookupEnv) string {
 func (w Given) refuse(what, attribute string) error {
 	if w.Path == attribute {
 		return fmt.Errorf("%s cannot be used, because var.* may contain a secret from the configuration. Set the argument %s in the "+
-			"configuration as well, or without var.*", what, attribute)
+			"configuration too, or set it without var.*", what, attribute)
 	}
 	where := w.Path
 	if w.Pos != (attr.Pos{}) {
@@ -371,8 +371,8 @@ func (w Given) refuse(what, attribute string) error {
 	}
 	comes, variables := "comes", ""
 	if w.UsesVariables {
-		comes, variables = "may come", " and without var.*"
+		comes, variables = "may come", ", but do not use var.*"
 	}
-	return fmt.Errorf("%s cannot be used, because the secret in %s %s from the configuration. Set the argument %s in the configuration "+
-		"as well, or set both in the environment%s", what, where, comes, attribute, variables)
+	return fmt.Errorf("%s must not affect the secret in %s, because that secret %s from the configuration. Set the argument %s in the "+
+		"configuration too, or set both in the environment%s", what, where, comes, attribute, variables)
 }

@@ -23,7 +23,7 @@ func checkAttrs(block string, attrs []attr.Attr) error {
 		names := slices.Concat(a.Excludes, a.EntryInFiles, []string{a.RequiredWith})
 		switch missing := slices.IndexFunc(names, isMissing); {
 		case seen[a.Name]:
-			what = "is there twice"
+			what = "appears twice"
 		case (a.Type == cty.NilType) == (a.Attrs == nil):
 			what = "must have either a type or attributes of its own"
 		case a.Required && a.Default != cty.NilVal:
@@ -39,12 +39,12 @@ func checkAttrs(block string, attrs []attr.Attr) error {
 		case missing >= 0:
 			what = fmt.Sprintf("names %q, which is not an attribute of the block", names[missing])
 		case !a.Check.IsFor(a.Type):
-			what = "has a Check for another type"
+			what = "has a Check that does not fit its type"
 		case isAddress && (a.Type != cty.String || a.Env != nil):
 			what = "is an address, so it must be a string that a variable cannot set"
 		}
 		if what != "" {
-			return fmt.Errorf("its attribute %s %s", block+a.Name, what)
+			return fmt.Errorf("its attribute %q %s", block+a.Name, what)
 		}
 		if seen[a.Name] = true; a.Attrs != nil {
 			if err := checkAttrs(block+a.Name+".", a.Attrs); err != nil {

@@ -143,7 +143,7 @@ func (w Wire) checkRedirect(to *http.Request, via []*http.Request) error {
 		return Final("the server redirected more than %d times; set the final address", MaxRedirects)
 	}
 	if err := MayLead(via[len(via)-1].URL, to.URL); err != nil {
-		return Final("the server redirected the request, but the new place is %w", err)
+		return Final("the server redirected the request to another address, but %w", err)
 	}
 	return nil
 }
@@ -191,16 +191,16 @@ func (w Wire) explain(ctx context.Context, err error, tries int) error {
 }
 
 // MayLead returns an error if the server at from must not send a client to the URL to, either by a redirect
-// or by naming another server. Package source decides which credentials the URL may receive. The error is the
-// end of a sentence about the redirect.
+// or by naming another server. Package source decides which credentials the URL may receive. The error is a
+// clause about the address.
 func MayLead(from, to *url.URL) error {
 	switch {
 	case to.Scheme == "http" && from.Scheme == "https":
-		return errors.New("at an http address instead of https, so others could read and replace the state")
+		return errors.New("the address is http instead of https, so others could read and replace the state")
 	case to.Scheme != "https" && to.Scheme != "http", to.Hostname() == "", to.Opaque != "":
-		return errors.New("at an address that is neither http nor https")
+		return errors.New("the address is not a complete http or https URL")
 	case to.User != nil:
-		return errors.New("at a URL with a user name or password")
+		return errors.New("the address contains a user name or password")
 	}
 	return nil
 }

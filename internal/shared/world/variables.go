@@ -29,8 +29,8 @@ type Variables struct {
 }
 
 const (
-	ofAzure  = "the Azure client would use the variable %s; unset it, or choose another way to authenticate"
-	ofGoogle = "the Google client would use the variable %s; unset it, or set credentials or access_token"
+	ofAzure  = "the Azure client would read the variable %s; unset it, or choose another way to authenticate"
+	ofGoogle = "the Google client would read the variable %s; unset it, or set credentials or access_token"
 )
 
 // Steering returns the variables that must not be set if a client would use them although its World does not

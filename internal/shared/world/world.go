@@ -62,7 +62,7 @@ func (w World) ReadsEnvironment() bool { return w.kind == user }
 // Reason says why clients must not read the environment, as the beginning of a sentence.
 func (w World) Reason() string {
 	if w.kind == none {
-		return "the environment is switched off"
+		return "the environment must not be used"
 	}
 	return "a secret comes from the configuration"
 }

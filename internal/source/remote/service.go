@@ -68,7 +68,7 @@ func (x *exchange) parseService(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("%s returned a service URL that is not valid", x.origin())
 	}
 	if err := web.MayLead(x.asked, u); err != nil {
-		return nil, fmt.Errorf("%s offers a service %w", x.origin(), err)
+		return nil, fmt.Errorf("%s returned an address for a service, but %w", x.origin(), err)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("%s returned a service URL with a query or a fragment", x.origin())
@@ -86,7 +86,7 @@ func (l *location) checkToken(service *url.URL) error {
 	if service.Host == l.host {
 		add := ", or add a token to {settings}"
 		if missed := l.credentials.Uncovered(l.target(service)); missed != "" {
-			add = ". This host has no token in a block: " + missed
+			add = ". No credentials block supplies the token: " + missed
 		}
 		set := "set the variable " + variable(l.host) + ", or run"
 		if strings.Contains(l.host, ":") { // no shell allows a colon in a variable name

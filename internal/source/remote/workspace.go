@@ -201,7 +201,7 @@ func (x *exchange) downloadURL(v *stateVersion) (*url.URL, error) {
 		return nil, errors.New("the service returned a state address that is not a URL")
 	}
 	if err := web.MayLead(x.asked, u); err != nil {
-		return nil, fmt.Errorf("the service keeps the state %w", err)
+		return nil, fmt.Errorf("the service returned an address for the state, but %w", err)
 	}
 	return u, nil
 }

@@ -33,7 +33,7 @@ func TestRegionOfTheEnvironment(t *testing.T) {
 	} {
 		env := func(name string) (string, bool) { return c.region, name == "AWS_REGION" }
 		_, err := open(c.asks, settings(env, c.block), "default")
-		isRefusal := err != nil && strings.Contains(err.Error(), "AWS_REGION cannot be used, because the secret ")
+		isRefusal := err != nil && strings.Contains(err.Error(), "AWS_REGION must not affect the secret in ")
 		if isRefusal != c.refused || err != nil && !isRefusal {
 			t.Errorf("%s: got %v", name, err)
 		}

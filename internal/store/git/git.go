@@ -58,7 +58,7 @@ func open(s store.Settings) (store.Store, error) {
 	for _, part := range []string{"author_name", "author_email"} {
 		text := s.String(part)
 		if strings.ContainsAny(text, "<>\r\n\x00") || text != "" && strings.Trim(text, ` .,:;"\'`) == "" {
-			const why = "git does not accept this value, because it contains <, > or a line break, or only punctuation; correct it"
+			const why = "git does not accept this value, because it contains a <, a > or a line break, or consists only of punctuation; correct it"
 			err = errors.Join(err, s.Errorf(part, "%w", errors.New(why)))
 		}
 	}
@@ -90,8 +90,8 @@ func (b *branch) State(name string) (store.State, error) {
 	name, err := gitsource.CleanPath(name)
 	if err == nil {
 		if err = gitsource.CheckBranch("locks/" + name); err != nil {
-			err = fmt.Errorf("the branch locks/%s would lock the state, but git does not allow this name: %w; choose another "+
-				"path", outside.Line(name, 300), err)
+			err = fmt.Errorf("the lock of this state would be the branch locks/%s, but git does not allow that name: %w; choose "+
+				"another path", outside.Line(name, 300), err)
 		}
 	}
 	if err != nil {

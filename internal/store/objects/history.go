@@ -20,7 +20,7 @@ const (
 
 // These are errors about the list of versions.
 var (
-	ErrUnlisted = errors.New("the store cannot list the versions of an object; list them with a tool of the store, if it keeps versions")
+	ErrUnlisted = errors.New("the store cannot list the versions of an object; if it keeps versions, use the store's own tools to list them")
 	ErrTooMany  = errors.New("the store lists too many versions; delete old versions, for example with a lifecycle rule")
 )
 

@@ -141,8 +141,8 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 			near = syntax.Suggest(words[0], names)
 		}
 	}
-	return nil, fmt.Errorf("the subcommand %s is refused: wrap does not know what it does with the state%s", outside.Quoted(written, 100),
-		cmp.Or(near, "; if the subcommand does not use the state, run it without wrap"))
+	return nil, fmt.Errorf("the subcommand %s is refused, because wrap does not know how the subcommand uses the state%s",
+		outside.Quoted(written, 100), cmp.Or(near, "; if the subcommand does not use the state, run it without wrap"))
 }
 
 // words returns the words of the TF_CLI_ARGS variables in the order in which Terraform inserts them after the
@@ -199,8 +199,12 @@ func (l *Line) checkArguments() error {
 		}
 	}
 	if len(l.Args) > l.Command.Max {
-		text := fmt.Sprintf("the subcommand %s has %s, but the maximum is %d; put flags before arguments",
-			l.Name, counted(len(l.Args)), l.Command.Max)
+		most := "no arguments"
+		if l.Command.Max > 0 {
+			most = "at most " + counted(l.Command.Max)
+		}
+		text := fmt.Sprintf("the subcommand %s takes %s, but the command line has %s; put flags before arguments",
+			l.Name, most, counted(len(l.Args)))
 		switch near := subcommands(l.Name); {
 		case l.Name == "plan":
 			text += ". To save the plan, use -out=FILE"
@@ -240,7 +244,7 @@ func (l *Line) refuse(written, why string) error {
 		if others := commands().With(strings.TrimLeft(written, "-")); len(others) > 0 && len(others) <= few {
 			elsewhere = "; it is a flag of " + strings.Join(others, " and ")
 		}
-		why = "wrap does not know what it does" + cmp.Or(near, elsewhere, "; remove it")
+		why = "wrap does not know this flag" + cmp.Or(near, elsewhere, "; remove it")
 	}
 	return fmt.Errorf("%s: the flag %s is refused: %s", l.Name, Shown(written, nil), why)
 }

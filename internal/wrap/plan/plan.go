@@ -198,7 +198,7 @@ func (w *walked) checkBackend(allowed module.Settings) error {
 }
 
 func madeWithoutWrap(err error) error {
-	return fmt.Errorf("it was made without wrap: %w. Then create the plan again with wrap", err)
+	return fmt.Errorf("this plan was not created with wrap, because %w. Then create the plan again with wrap", err)
 }
 
 // settingsOf returns the names in a MessagePack object. If a value is neither null nor allowed, settingsOf stops there

@@ -240,7 +240,7 @@ func (b *Backend) Rehearse(ctx context.Context, target encryption.Target) (err e
 		err = prover.Ready(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("the run was not started, because its state could not be written afterwards: %w", err)
+		return fmt.Errorf("the run was not started, because it would be unable to write its state at the end: %w", err)
 	}
 	return nil
 }

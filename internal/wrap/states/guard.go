@@ -39,7 +39,7 @@ type Guard struct {
 func (g *Guard) AcceptNone(ctx context.Context, _ []byte) ([]byte, error) {
 	switch {
 	case g.Pins != Pins{}:
-		return nil, errors.New("it does not exist, but -lineage or -minimum-serial requires a state; check the address")
+		return nil, errors.New("there is no state, but -lineage and -minimum-serial require one; check the address")
 	case g.Elsewhere != nil && g.Changes:
 		return nil, g.Elsewhere
 	}
@@ -69,7 +69,7 @@ func (g *Guard) rehearse(ctx context.Context, target encryption.Target) error {
 		return nil
 	}
 	if err := rehearse(ctx, target); err != nil {
-		return fmt.Errorf("the program was not given the state, because a changed state could not be written afterwards: %w", err)
+		return fmt.Errorf("the program was not given the state, because wrap would be unable to write a changed state: %w", err)
 	}
 	g.sealable.Store(true)
 	return nil

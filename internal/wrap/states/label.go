@@ -73,15 +73,16 @@ func CheckReplaced(there, by encryption.Info) error {
 	case there.Kind == encryption.KindEmpty:
 		return nil
 	case was == "":
-		return errors.New("it is neither a state nor a plan; choose another file name, or delete this file first")
+		return errors.New("the existing file is neither a state nor a plan; choose another file name, or delete that file first")
 	case is != "" && was != is:
-		return fmt.Errorf("it contains a %s, but the input is a %s; choose another file name, or delete this file first", was, is)
+		return fmt.Errorf("the existing file contains a %s, but the input is a %s; choose another file name, or delete that file first",
+			was, is)
 	case there.Lineage != "" && by.Lineage != "" && there.Lineage != by.Lineage:
-		return fmt.Errorf("it contains a state with another lineage (%s); choose another file name, or delete this file first",
+		return fmt.Errorf("the existing file contains a state with another lineage (%s); choose another file name, or delete that file first",
 			outside.Quoted(there.Lineage, 100))
 	case there.Lineage != "" && by.Lineage != "" && there.Serial != nil && by.Serial != nil && *there.Serial > *by.Serial:
-		return fmt.Errorf("it contains a newer version of this state (serial %d, but the input has serial %d); choose another file "+
-			"name, or delete this file first", *there.Serial, *by.Serial)
+		return fmt.Errorf("the existing file contains a newer version of this state (serial %d, but the input has serial %d); choose "+
+			"another file name, or delete that file first", *there.Serial, *by.Serial)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func (m *Memory) accept(state *label) error {
 	case was == nil:
 		return nil
 	case state == nil:
-		return fmt.Errorf("it does not exist, but an earlier run in this folder read a state with lineage %s%s",
+		return fmt.Errorf("there is no state, but an earlier run in this folder read a state with lineage %s%s",
 			outside.Quoted(was.Lineage, 100), look)
 	case state.Lineage != was.Lineage:
 		return fmt.Errorf("its lineage is %s, but an earlier run in this folder read lineage %s, so it is another state%s",

@@ -189,7 +189,7 @@ func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage
 	case salt != nil:
 		m.Salt = salt
 	default:
-		return nil, errors.New("the salt is missing, so the derived key would not stay the same; set the argument salt to the output of " +
+		return nil, errors.New("the salt is missing, so each run would derive another key; set the argument salt to the output of " +
 			"openssl rand -base64 32, and keep the salt")
 	}
 	switch {

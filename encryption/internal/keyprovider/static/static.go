@@ -158,7 +158,7 @@ func (p *provider) Recognizes(stored json.RawMessage) bool {
 // wrapped metadata, or if the key has fewer than 16 bytes.
 func (p *provider) Stored(salt []byte, wrapped json.RawMessage) (json.RawMessage, error) {
 	if salt != nil || wrapped != nil {
-		return nil, errors.New("a static key must have neither salt nor wrapped_key; use the argument info to tell keys apart")
+		return nil, errors.New("a static key must have neither salt nor wrapped_key; to tell keys apart, set the argument info")
 	}
 	key, err := p.load()
 	if err == nil && len(key) < 16 {
