@@ -29,7 +29,7 @@ func decodeType(raw json.RawMessage, b *budget) (ty cty.Type, err error) {
 	if err := b.typ(len(raw), nesting(raw)); err != nil {
 		return cty.NilType, err
 	}
-	unusable := errors.New("Terraform does not write such a type")
+	unusable := errors.New("no version of Terraform writes such a type")
 	defer func() {
 		// cty panics if an optional attribute is missing from the attributes.
 		if recover() != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func (p *provider) unexpected(verb, what string) error {
-	return fmt.Errorf("Cloud KMS failed to %s with the key %s (%s)", verb, p.name, what)
+	return fmt.Errorf("with the key %s, Cloud KMS failed to %s (%s)", p.name, verb, what)
 }
 
 // refusal returns the error for a response with a status other than 200. It wraps [driver.ErrNoKey] if

@@ -46,7 +46,7 @@ func arrange(state object) error {
 }
 
 func misplaced(where, what string) error {
-	return fmt.Errorf("Terraform and OpenTofu do not write a state like this: in %s, %s. Someone may have changed the file; "+
+	return fmt.Errorf("neither Terraform nor OpenTofu writes a state like this: in %s, %s. Someone may have changed the file; "+
 		"restore an intact copy. To protect the order of lists, use the binary mode of sops", quote(where), what)
 }
 
