@@ -160,7 +160,7 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 		}
 	}
 	if slices.ContainsFunc(settings, isPlace) {
-		return errors.New("it contains the settings; choose another file name")
+		return errors.New("the existing file contains the settings; choose another file name")
 	}
 	there, err := c.read(place)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0 {
@@ -175,7 +175,8 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	}
 	after, _ := inspectFile("", r.data)
 	if c.losesResources(ctx, there, before.info, after.info, r) {
-		return errors.New("it contains this state with resources that would be lost; choose another file name, or delete this file first")
+		return errors.New("the existing file contains this state with resources that would be lost; choose another file name, or delete " +
+			"that file first")
 	}
 	bothHave := func(m driver.Block[driver.Method]) bool {
 		return m.OwnFormat != nil && (!m.Vague || after.Kind == "unknown") && m.OwnFormat(there) && m.OwnFormat(r.data)
@@ -184,8 +185,8 @@ func (c *call) checkReplaced(ctx context.Context, place string, r result) error 
 	case slices.ContainsFunc(builtin.Registry().Methods, bothHave):
 		return nil
 	case before.Kind == "encrypted" && before.Format != "opentofu":
-		return fmt.Errorf("it is encrypted (%s), so it is unknown which state it contains; choose another file name, or delete "+
-			"this file first", before.Format)
+		return fmt.Errorf("the existing file is encrypted (%s), so it is unknown which state that file contains; choose another "+
+			"file name, or delete that file first", before.Format)
 	}
 	return states.CheckReplaced(before.info, after.info)
 }
