@@ -217,7 +217,7 @@ func (s scope) near(name string) string {
 	for _, other := range names {
 		switch file := s.given[other].file; {
 		case file != "" && other == "TF_VAR_"+name:
-			return fmt.Sprintf("; in %.200q, rename %s to %s, because only environment variables begin with TF_VAR_", file, other, name)
+			return fmt.Sprintf("; in %.200q, rename %s to %s, because only environment variables have this prefix", file, other, name)
 		case file != "":
 			inFiles = append(inFiles, "var."+other)
 		}
