@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -94,7 +93,7 @@ const started = "STATECRYPT_STARTED"
 func Started(args []string) (pair string) {
 	dir, _ := os.Getwd() // a folder that was deleted has no name, in both runs
 	digest := sha256.Sum256([]byte(strings.Join(append([]string{dir}, args...), "\x00")))
-	return started + "=" + hex.EncodeToString(digest[:])
+	return fmt.Sprintf("%s=%x", started, digest)
 }
 
 // Signals catches the signals that would end wrap. During a run, wrap must survive them, because it still has to
