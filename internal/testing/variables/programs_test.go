@@ -25,6 +25,7 @@ var starters = map[string]string{
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.Command":   "the only way to a program",
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world.ownGroup":  "taskkill, of what Command started",
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap/child.Process.run": "Terraform, which the user names",
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/wrap.Become":            "likewise, without wrap, for a shim",
 
 	// Those that a value leads to. What starts them asks first.
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds.DefaultNewCommandBuilder.NewCommand": "of a profile: awsauth",
