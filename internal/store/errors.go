@@ -30,7 +30,7 @@ var (
 	ErrUnlisted = errors.New("the http backend cannot list states, because it knows only one state; give the paths of files instead")
 
 	// ErrNoHistory means that this kind of store cannot list versions of a state.
-	ErrNoHistory = errors.New("the http backend cannot list or read older versions of a state; name a file instead")
+	ErrNoHistory = errors.New("the http backend cannot list or read older versions of a state; restore and diff can read a file instead")
 
 	// ErrNoVersion means that the store has no version of the state with the given ID.
 	ErrNoVersion = errors.New("the store has no such version of the state, and there is no such file; run statecrypt history to list the " +

@@ -84,6 +84,7 @@ type Version string
 // reliable.
 type Properties struct {
 	HasLocks        bool             // locks keep other users out
+	KeepsAll        bool             // every state that a write replaces remains as an older version, see [Historian]
 	Verifies        bool             // Write and Remove verify the store's success reports themselves
 	EndsWithProcess bool             // locks end with their process, so a lock cannot be left behind
 	Retries         map[string]int64 // retry arguments for the child's backend, by argument name

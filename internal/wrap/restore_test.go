@@ -294,6 +294,49 @@ func TestRestoreColleague(t *testing.T) {
 	}
 }
 
+// TestRestoreInBucket: a bucket that lists older versions may no longer keep them, so the state that is replaced stays in
+// the folder of the module as well.
+//
+// Promise: States in stores
+func TestRestoreInBucket(t *testing.T) {
+	b := newBucket(t)
+	b.Keep(stateBucket)
+	b.Put(stateBucket, stateKey, seal(t, sealing, older))
+	replaced := seal(t, sealing, numbered(5))
+	b.Put(stateBucket, stateKey, replaced)
+	o, dir, _ := scripted(t, newStore(t), "GET", "plan")
+	o.Environ, o.Where.Backend = withoutClouds(o.Environ), s3Block(b.block.With("use_lockfile", true))
+	p := restorable{Options: o, dir: dir}
+	p.read = func() string { return string(b.Get(stateBucket, stateKey)) }
+	p.version = historyOf(t, p)[1].ID
+	err, said := p.restored(t, false, yes)
+	p.check(t, 6, err, said)
+	if copies, _ := filepath.Glob(filepath.Join(dir, "*.replaced")); len(copies) != 1 || read(t, copies[0]) != string(replaced) {
+		t.Errorf("these copies are there: %q", copies)
+	}
+}
+
+// TestRestorePlaintext: a plaintext version that is not restored leaves no plaintext copy.
+//
+// Promise: Only encrypted states
+func TestRestorePlaintext(t *testing.T) {
+	o, dir, _ := inFile(t, "GET", "plan")
+	path := filepath.Join(dir, "terraform.tfstate")
+	write(t, path+".backup", older)
+	write(t, path, string(seal(t, sealing, numbered(5))))
+	o.Keys.State = wraptest.Target(t, migrating)
+	p := restorable{Options: o, dir: dir, version: "backup"}
+	err, said := p.restored(t, false, func(string) bool {
+		write(t, path+".backup", string(seal(t, sealing, older))) // a colleague writes twice
+		write(t, path, string(seal(t, sealing, numbered(9))))
+		return true
+	})
+	names, _ := filepath.Glob(filepath.Join(dir, "*.restored"))
+	if err == nil || len(names) != 1 || strings.Contains(read(t, names[0]), canary) || !strings.Contains(said, ".restored") {
+		t.Errorf("%v, and these copies are there: %q\n%s", err, names, said)
+	}
+}
+
 // TestRestoreInTurn: the state before can be restored as well, and then the other again.
 func TestRestoreInTurn(t *testing.T) {
 	for _, store := range []string{"file", "git"} {
@@ -384,6 +427,7 @@ func TestRestoreRefused(t *testing.T) {
 		"plaintext, by name":       {file: older, settings: alsoPlain, works: true},
 		"plaintext there":          {there: numbered(5)},
 		"plaintext there, by name": {there: numbered(5), settings: alsoPlain, works: true},
+		"the same in plaintext":    {there: older, settings: alsoPlain, works: true},
 		"another key":              {file: string(seal(t, strings.ReplaceAll(sealing, "6f6f70", "6f6f71"), older))},
 		"of another tool there": {file: string(seal(t, sealing, ofTool)), there: string(aes.State()), works: true,
 			settings: with("terraform_backend_git", `passphrase = "`+aes.BackendEnv["TF_BACKEND_HTTP_ENCRYPTION_PASSPHRASE"]+`"`)},

@@ -83,7 +83,9 @@ func (b *branch) Close() error {
 
 // Properties returns the properties of a branch. The store verifies writes itself: it looks up each commit after
 // pushing it.
-func (*branch) Properties() store.Properties { return store.Properties{HasLocks: true, Verifies: true} }
+func (*branch) Properties() store.Properties {
+	return store.Properties{HasLocks: true, KeepsAll: true, Verifies: true}
+}
 
 // State returns the state in the named file.
 func (b *branch) State(name string) (store.State, error) {

@@ -53,9 +53,11 @@ type restoration struct {
 	opened  *encryption.Opened
 	plain   []byte // the decrypted version
 	content *overview.State
+	saved   string // the name of the copy of the version; "" if there is none
 
 	found      []byte          // the file in the backend, or nil
 	foundPlain []byte          // the decrypted state in the backend, or nil if reason is set
+	foundOpen  bool            // whether that state is not encrypted
 	foundState *overview.State // the content of that state
 	reason     string          // why the file in the backend is not a version of the same state; "" if it is one
 }
@@ -70,7 +72,7 @@ func (m *restoration) write(ctx context.Context) error {
 	if m.reason != "" && !m.asked.Replace {
 		return fmt.Errorf("%s\nTo write %s anyway, check the settings and what would be lost, then add -replace", m.reason, m.name)
 	}
-	if m.reason == "" {
+	if m.reason == "" && !m.foundOpen {
 		same, err := store.WithSerial(m.plain, m.foundState.Serial)
 		if err != nil {
 			return err
@@ -93,23 +95,16 @@ func (m *restoration) write(ctx context.Context) error {
 
 // readVersion reads and decrypts the version. Plaintext is accepted only if the settings name it.
 func (m *restoration) readVersion(ctx context.Context) (err error) {
+	m.name = "the version " + outside.Line(m.asked.ID, 300)
 	if m.asked.File != "" {
 		m.name = outside.Line(m.asked.File, 300)
-		if m.file, err = files.ReadFile(m.asked.File); err != nil {
-			return fmt.Errorf("%s: %w", m.name, keyfile.Explain(m.asked.File, err))
-		}
-	} else {
-		m.name = "the version " + outside.Line(m.asked.ID, 300)
-		v, err := m.Backend.versions()
-		if err == nil {
-			m.file, err = v.Whole(ctx, m.asked.ID)
-		}
-		if err == nil && m.isLocal() {
-			err = m.interrupted()
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
-		}
+	}
+	m.file, err = m.readFile(ctx)
+	if err == nil && m.asked.File == "" && m.isLocal() {
+		err = m.interrupted()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.name, err)
 	}
 	opened, err := m.Guard.Target.Decrypt(ctx, m.file)
 	if err == nil && opened.Kind != encryption.KindState {
@@ -130,6 +125,22 @@ func (m *restoration) readVersion(ctx context.Context) (err error) {
 	return nil
 }
 
+// readFile reads the version, as it is stored.
+func (m *restoration) readFile(ctx context.Context) ([]byte, error) {
+	if m.asked.File != "" {
+		file, err := files.ReadFile(m.asked.File)
+		if err != nil {
+			err = keyfile.Explain(m.asked.File, err)
+		}
+		return file, err
+	}
+	v, err := m.Backend.versions()
+	if err != nil {
+		return nil, err
+	}
+	return v.Whole(ctx, m.asked.ID)
+}
+
 // readThere reads the file in the backend, and finds out whether it is a version of the same state.
 func (m *restoration) readThere(ctx context.Context) (err error) {
 	m.found, m.there, err = m.Backend.Read(ctx)
@@ -142,7 +153,7 @@ func (m *restoration) readThere(ctx context.Context) (err error) {
 		return fmt.Errorf("the state in the backend: %w", err)
 	}
 	if len(m.found) == 0 {
-		if m.reason = "there is no state in the backend: either it was deleted, or the address is wrong"; m.found != nil {
+		if m.reason = "there is no state in the backend: it was deleted or emptied, or the address is wrong"; m.found != nil {
 			m.reason = "the file in the backend is empty"
 		}
 		m.Backend.open.Store(false) // nobody can use an empty file
@@ -163,7 +174,7 @@ func (m *restoration) readThere(ctx context.Context) (err error) {
 		m.reason = "the state in the backend cannot be opened: " + words.State(err)
 		return nil
 	}
-	m.foundPlain = opened.Data
+	m.foundPlain, m.foundOpen = opened.Data, !opened.Encrypted
 	m.foundState, err = overview.Read(bytes.Clone(opened.Data))
 	switch {
 	case err != nil:
@@ -246,11 +257,12 @@ func (m *restoration) replace(ctx context.Context, serial int64) error {
 		return err
 	}
 	if m.isLocal() && (m.asked.File == "" || m.Backend.Keeps(m.asked.File)) {
-		if name, err := m.leftover.keep(ctx, m.file, savedSuffix); err != nil {
-			return fmt.Errorf("nothing was written, because a copy of %s could not be saved in %s: %w", m.name, name, err)
+		if err := m.keepVersion(ctx); err != nil {
+			return err
 		}
 	}
 	if err := m.seal(ctx, plain, m.name, "restored"); err != nil {
+		m.noteCopy(ctx)
 		return err
 	}
 	m.forget()
@@ -263,39 +275,58 @@ func (m *restoration) isLocal() bool {
 	return is
 }
 
-// isKept reports whether the store keeps the file that is replaced. A file has a backup, if it can be opened. Other
-// stores that have an older version keep the next one, too.
-func (m *restoration) isKept() bool {
-	if m.isLocal() {
-		return m.foundPlain != nil
+// isKept reports whether the store is certain to keep the file that is replaced. A file has a backup, if it can be
+// opened. A bucket that lists older versions may have stopped keeping them.
+func (m *restoration) isKept() bool { return m.Backend.KeepsAll || m.isLocal() && m.foundPlain != nil }
+
+// keepFound saves the file in the backend.
+func (m *restoration) keepFound(ctx context.Context) error {
+	name, err := m.keepSealed(ctx, m.found, ".replaced", "the file in the backend")
+	if err == nil {
+		m.Guard.Say("the file in the backend was saved in " + name)
 	}
-	return m.asked.File == ""
+	return err
 }
 
-// keepFound saves the file in the backend, encrypted if it is a plaintext state.
-func (m *restoration) keepFound(ctx context.Context) (err error) {
-	found := m.found
-	if info, failed := encryption.Inspect(m.found); failed == nil && info.Kind == encryption.KindState {
-		if found, _, err = Seal(ctx, m.Guard.Target, m.found, nil); err != nil {
-			return fmt.Errorf("nothing was written, because the state in the backend could not be encrypted for a copy: %w", err)
+// keepVersion saves the version that is restored.
+func (m *restoration) keepVersion(ctx context.Context) (err error) {
+	m.saved, err = m.keepSealed(ctx, m.file, savedSuffix, m.name)
+	return err
+}
+
+// keepSealed saves a file in the folder of the module, encrypted if it is a plaintext state, and returns its name there.
+func (m *restoration) keepSealed(ctx context.Context, file []byte, suffix, what string) (name string, err error) {
+	if info, failed := encryption.Inspect(file); failed == nil && info.Kind == encryption.KindState {
+		if file, _, err = Seal(ctx, m.Guard.Target, file, nil); err != nil {
+			return "", fmt.Errorf("nothing was written, because %s could not be encrypted for a copy: %w", what, err)
 		}
 	}
-	name, err := m.leftover.keep(ctx, found, ".replaced")
-	if err != nil {
-		return fmt.Errorf("nothing was written, because the file in the backend could not be saved in %s: %w", name, err)
+	if name, err = m.leftover.keep(ctx, file, suffix); err != nil {
+		return "", fmt.Errorf("nothing was written, because %s could not be saved in %s: %w", what, name, err)
 	}
-	m.Guard.Say("the file in the backend was saved in " + name)
-	return nil
+	return name, nil
 }
 
-// interrupted returns an error if an interrupted run of restore may have replaced the backup, and saved the version
-// that it had read from there.
+// noteCopy deletes the copy of the version if the version is still in the store. Otherwise, it says where the copy is.
+func (m *restoration) noteCopy(ctx context.Context) {
+	if m.saved == "" {
+		return
+	}
+	if file, err := m.readFile(context.WithoutCancel(ctx)); err == nil && bytes.Equal(file, m.file) {
+		m.forget()
+		return
+	}
+	m.Guard.Say(m.name + " was saved in " + m.saved)
+}
+
+// interrupted returns an error if an earlier run of restore may have replaced the backup, and saved the version that it
+// had read from there.
 func (m *restoration) interrupted() error {
 	copies, _ := filepath.Glob(filepath.Join(m.leftover.dir, "terraform.tfstate.*"+savedSuffix))
 	for _, path := range copies {
 		if saved, err := files.ReadFile(path); err == nil && !bytes.Equal(saved, m.file) {
 			name := outside.Line(filepath.Base(path), 200)
-			return fmt.Errorf("an earlier restore was interrupted, and the version that it read is in %s; restore %[1]s, or delete it", name)
+			return fmt.Errorf("an earlier restore did not finish, and the version that it read is in %s; restore %[1]s, or delete it", name)
 		}
 	}
 	return nil
@@ -306,5 +337,8 @@ func (m *restoration) forget() {
 	path := files.Join(m.leftover.dir, copyName(m.file, savedSuffix))
 	if saved, err := files.ReadFile(path); err == nil && bytes.Equal(saved, m.file) {
 		_ = os.Remove(path)
+	}
+	if m.saved != "" {
+		_ = os.Remove(files.Join(m.leftover.dir, m.saved))
 	}
 }
