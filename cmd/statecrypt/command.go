@@ -104,6 +104,7 @@ type call struct {
 
 	memory *semaphore.Weighted // the room for files that are processed at the same time, in bytes
 
+	tells      bool       // whether long work says how far it is
 	printing   sync.Mutex // guards stderr, where key plugins may print at any time
 	unfinished bool       // whether the terminal shows an unfinished progress line
 }
@@ -219,12 +220,15 @@ type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// run runs the command in args and returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	c := &call{
+func newCall(stdin io.Reader, stdout, stderr io.Writer, environ []string) *call {
+	return &call{
 		stdin: stdin, stdout: stdout, stderr: stderr, environ: environ, registry: sync.OnceValue(builtin.Registry),
 		flags: map[string][]string{},
 	}
+}
+
+// run runs the command in args and returns the exit code.
+func (c *call) run(ctx context.Context, args []string) int {
 	err := c.dispatch(ctx, args)
 	if status, ok := errors.AsType[exitStatus](err); ok || err == nil {
 		return int(status)

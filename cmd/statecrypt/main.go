@@ -15,5 +15,7 @@ var version = "dev"
 
 func main() {
 	logs.Silence()
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	c := newCall(os.Stdin, os.Stdout, os.Stderr, os.Environ())
+	c.tells = true
+	os.Exit(c.run(context.Background(), os.Args[1:]))
 }

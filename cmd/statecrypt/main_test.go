@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 
 	"filippo.io/age"
 	"filippo.io/age/plugin"
+
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/logs"
 )
 
 // name is what the command is called. The tests run it as a process of its own
@@ -21,13 +25,19 @@ const name = "statecrypt"
 func TestMain(m *testing.M) {
 	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
 	case name:
-		main()
+		logs.Silence()
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	case "age-plugin-yubikey":
 		os.Exit(yubikey())
 	case "terraform":
 		os.Exit(asTerraform())
 	}
 	m.Run()
+}
+
+// run runs a command that does not say how far long work is, because that depends on the time it takes.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
+	return newCall(stdin, stdout, stderr, environ).run(ctx, args)
 }
 
 // yubikey is a plugin of age with the arguments of the one for YubiKeys, whose keys are

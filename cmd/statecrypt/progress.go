@@ -25,12 +25,12 @@ type work struct {
 	stop    func() // ends the messages about the work
 }
 
-// begin begins work on a number of files. Requests with the returned context count as part of it. With -json, and
-// for short work, nothing is printed.
+// begin begins work on a number of files. Requests with the returned context count as part of it. Nothing is
+// printed with -json, for short work, and unless c.tells.
 func (c *call) begin(ctx context.Context, files int) (context.Context, *work) {
 	w := &work{files: files, began: time.Now(), stop: func() {}}
 	ctx, w.traffic = web.WithTraffic(ctx)
-	if c.on("json") {
+	if c.on("json") || !c.tells {
 		return ctx, w
 	}
 	beat := beatElsewhere
@@ -83,6 +83,8 @@ func (w *work) text(at time.Time) string {
 	var parts []string
 	if w.files > 1 {
 		parts = append(parts, fmt.Sprintf("%d of %d", w.done.Load(), w.files))
+	} else {
+		parts = append(parts, "still at work")
 	}
 	parts = append(parts, "after "+at.Sub(w.began).Round(time.Second).String())
 	received, sent := w.traffic.Bytes()

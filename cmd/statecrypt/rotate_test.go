@@ -214,7 +214,7 @@ func TestManyFilesEnd(t *testing.T) {
 	end()
 	var stdout, stderr bytes.Buffer
 	code := run(ended, []string{"verify", "-"}, silent, &stdout, &stderr, []string{"TF_ENCRYPTION=" + onlyOld})
-	openMistakes(t, "interrupted").checkAll(t, "verify", called{code, stdout.String(), stderr.String()})
+	openMistakes(t, "interrupted at once").checkAll(t, "verify", called{code, stdout.String(), stderr.String()})
 }
 
 // cancelling is a writer that cancels a context when it gets a text.

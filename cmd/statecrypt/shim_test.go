@@ -138,7 +138,10 @@ func TestShim(t *testing.T) {
 		"a script that goes elsewhere": {path: "ROOT/shims:ROOT/goes:/bin"},
 		"a copy that was edited": {before: "(echo '#!/bin/sh'; cat ../shims/terraform) >../more/terraform; chmod +x ../more/terraform",
 			path: "ROOT/shims:ROOT/more:/bin"},
-		"init by a script": {path: "ROOT/shims:ROOT/becomes:/bin", script: "terraform init"},
+		"a script that adds a flag":        {path: "ROOT/shims:ROOT/adds:/bin"},
+		"a script that adds a flag, init":  {path: "ROOT/shims:ROOT/waits:/bin", script: "terraform init -backend=false"},
+		"a script that changes the folder": {path: "ROOT/shims:ROOT/changes:/bin", script: "terraform version"},
+		"init by a script":                 {path: "ROOT/shims:ROOT/becomes:/bin", script: "terraform init"},
 
 		"an empty variable":              {script: "terraform version", environ: []string{"STATECRYPT_CONFIG="}},
 		"a blank variable":               {environ: []string{"STATECRYPT_CONFIG= "}},
@@ -172,6 +175,9 @@ func TestShim(t *testing.T) {
 			for name, text := range map[string]string{
 				"becomes/terraform": `exec ROOT/shims/terraform "$@"`,
 				"starts/terraform":  `ROOT/shims/terraform "$@"`,
+				"adds/terraform":    `exec ROOT/shims/terraform "$@" -no-color`,
+				"waits/terraform":   `ROOT/shims/terraform "$@" -lock-timeout=5m`,
+				"changes/terraform": `cd / && test "$PWD" != "$OLDPWD" || cd ROOT; exec ROOT/shims/terraform "$@"`,
 				"wraps/terraform":   `exec STATECRYPT/ wrap -config keys.hcl -- terraform "$@"`,
 				"manager/terraform": `cd ROOT; exec ROOT/real/terraform "$@"`,
 				"goes/terraform":    `cd ROOT && exec ROOT/shims/terraform "$@"`,

@@ -3,6 +3,7 @@ package wrap
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -16,17 +17,23 @@ func Become(command, environ []string) error {
 	if err != nil {
 		return err
 	}
-	err = syscall.Exec(program, command, append(slices.Clone(environ), child.Started(command[1:]))) //nolint:gosec // the user named it
+	mark, _ := child.Started(environ, program, command[1:])
+	name, _, _ := strings.Cut(mark, "=")
+	environ = slices.DeleteFunc(slices.Clone(environ), func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+	err = syscall.Exec(program, command, append(environ, mark)) //nolint:gosec // the user named it
 	return fmt.Errorf("%s cannot be run: %w", outside.Quoted(program, 300), err)
 }
 
 // newProgram returns the path of the program in the command. It returns an error if that program has started this
-// process with the same command.
+// process in its own place.
 func newProgram(command, environ []string) (string, error) {
 	program, err := cmdline.Program(command)
-	if err == nil && slices.Contains(environ, child.Started(command[1:])) {
-		err = fmt.Errorf("%s only starts statecrypt again; remove it from PATH, or give the path of the program itself",
+	if err != nil {
+		return "", err
+	}
+	if _, again := child.Started(environ, program, command[1:]); again {
+		return "", fmt.Errorf("%s only starts statecrypt again; remove it from PATH, or give the path of the program itself",
 			outside.Quoted(program, 300))
 	}
-	return program, err
+	return program, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 )
 
 // Process describes a run of terraform or tofu.
@@ -81,19 +83,35 @@ func (p Process) environment() []string {
 			upper == started || begins("TF_HTTP_") || begins("STATECRYPT_HTTP_") || begins("TF_BACKEND_HTTP_") ||
 			slices.Contains(p.Withheld, name) || begins("TF_VAR_") && slices.Contains(p.Withheld, "TF_VAR_")
 	})
-	return append(append(kept, "TF_DATA_DIR="+p.Data, Started(p.Args)), p.More...)
+	mark, _ := Started(p.Environ, p.Program, p.Args)
+	return append(append(kept, "TF_DATA_DIR="+p.Data, mark), p.More...)
 }
 
-// started is a variable with a digest of the arguments of the program and of the folder in which it was started.
+// started is a variable with a mark for each run of wrap in which this process runs, separated by commas.
 const started = "STATECRYPT_STARTED"
 
-// Started returns the variable that tells wrap that it was started by the program that it runs: a script may run
-// statecrypt with the arguments that it was given itself, for ever. Other runs within a run have other arguments, or
-// another folder.
-func Started(args []string) (pair string) {
+// Started returns the variable that marks a run of a program, and whether that is a run within itself: a script may run
+// statecrypt in place of the program, for ever. Other runs within a run are in another folder, have another subcommand,
+// or run another program. There may be 16 runs within each other.
+func Started(environ []string, program string, args []string) (pair string, again bool) {
 	dir, _ := os.Getwd() // a folder that was deleted has no name, in both runs
-	digest := sha256.Sum256([]byte(strings.Join(append([]string{dir}, args...), "\x00")))
-	return fmt.Sprintf("%s=%x", started, digest)
+	command := ""
+	for _, arg := range args {
+		if to, ok := strings.CutPrefix(arg, "-chdir="); ok {
+			if dir = filepath.Join(dir, to); filepath.IsAbs(to) {
+				dir = to
+			}
+		} else if !strings.HasPrefix(arg, "-") {
+			command = arg
+			break
+		}
+	}
+	digest := sha256.Sum256([]byte(strings.Join([]string{dir, program, command}, "\x00")))
+	mark := fmt.Sprintf("%x", digest[:8])
+	before, _ := world.Lookup(environ)(started)
+	marks := strings.FieldsFunc(before, func(r rune) bool { return r == ',' })
+	const most = 16
+	return started + "=" + strings.Join(append(marks, mark), ","), slices.Contains(marks, mark) || len(marks) >= most
 }
 
 // Signals catches the signals that would end wrap. During a run, wrap must survive them, because it still has to
