@@ -306,7 +306,7 @@ func (c *call) version(context.Context) error {
 
 func (c *call) completion(context.Context) error {
 	name := "completion." + c.args[0]
-	if c.args[0] == "powershell" {
+	if c.args[0] == "powershell" || c.args[0] == "pwsh" { // its program
 		name = "completion.ps1"
 	}
 	script, err := texts.ReadFile("text/" + name)

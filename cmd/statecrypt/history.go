@@ -243,7 +243,7 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 	}
 	created := strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created)
 	text := head + "\n" + line(created, by) + line(serial, size, c.kindText(v)) + line(other)
-	why := outside.Line(strings.NewReplacer("\n  - ", " ", "\n", " ").Replace(v.Error), maxWhy)
+	why := outside.Line(strings.NewReplacer("\n  - ", " ", "\n", ". ").Replace(v.Error), maxWhy)
 	switch {
 	case v.Fallback:
 		text += c.paint(c.stdout, yellow, line("opens only with the fallback "+v.Method))

@@ -63,7 +63,7 @@ func (c *call) meant(name string, flags []string) string {
 	}
 	switch {
 	case c.Name == "wrap" && cmdline.IsFlag(name):
-		return "; put flags of the program after its subcommand: statecrypt wrap … -- terraform apply -" + name
+		return "; put flags of the program after its subcommand: statecrypt wrap … -- terraform SUBCOMMAND -" + name
 	case slices.Contains(flags, alias):
 		return ". Did you mean -" + alias + "?"
 	case c.Name == "rotate" && cmp.Or(alias, name) == "config":
@@ -181,7 +181,7 @@ func (c *call) miscounted() error {
 		text += "; use -config for the settings"
 	case tooMany && slices.ContainsFunc(c.given, func(v given) bool { return !v.isFile }):
 		text += "; put quotation marks around a value with spaces: -var 'NAME=…'"
-	case tooMany && strings.HasPrefix(c.Flags, "config=") && c.Name != "recover":
+	case tooMany && c.Max == 1 && c.HasFlag("o"):
 		text += "; use verify or rotate for several files"
 	}
 	return errors.New(text)

@@ -173,7 +173,11 @@ func (c *call) code(from string) (encryption.Layer, error) {
 				"of that file in the settings")
 		}
 		if err != nil && from == c.text("config") && recognize.IsContent(from) {
-			return nil, fmt.Errorf("-config: %w, or set TF_ENCRYPTION to the content", err)
+			name := "-config"
+			if c.configInVariable {
+				name = "STATECRYPT_CONFIG"
+			}
+			return nil, fmt.Errorf("%s: %w, or set TF_ENCRYPTION to the content", name, err)
 		}
 		if err != nil && c.configInVariable {
 			err = fmt.Errorf("STATECRYPT_CONFIG: %w", err)

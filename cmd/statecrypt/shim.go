@@ -30,6 +30,9 @@ func (c *call) shim(ctx context.Context) error {
 	case runtime.GOOS == "windows":
 		return errors.New("a shim is a script for a POSIX shell; on Windows, run statecrypt wrap -- terraform …")
 	}
+	if c.args[0] == "" {
+		return usageError("the name of the folder is empty; check whether a variable is empty")
+	}
 	if recognize.IsContent(c.args[0]) {
 		return usageError("a shim requires the path of a folder, but this is the content of a file")
 	}

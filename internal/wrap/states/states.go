@@ -92,8 +92,11 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	v, err := block.Decode(kind.Table, lookup)
 	if err != nil {
 		if wrong, ok := errors.AsType[*attr.Error](err); ok && w.Backend == nil && wrong.Attr == "address" {
-			err = fmt.Errorf("there is no backend block; add one of type %s to %s, or set STATECRYPT_HTTP_ADDRESS", kindNames(),
-				cmp.Or(outside.Line(w.Settings, 300), "the settings"))
+			where := "to " + outside.Line(w.Settings, 300)
+			if w.Settings == "" {
+				where = "to a settings file, and name that file with -config"
+			}
+			err = fmt.Errorf("there is no backend block; add one of type %s %s, or set STATECRYPT_HTTP_ADDRESS", kindNames(), where)
 		}
 		if ignored, _ := lookup("TF_HTTP_ADDRESS"); ignored != "" {
 			err = fmt.Errorf("%w. TF_HTTP_ADDRESS is ignored, because runs without wrap also use it", err)
