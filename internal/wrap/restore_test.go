@@ -294,8 +294,8 @@ func TestRestoreColleague(t *testing.T) {
 	}
 }
 
-// TestRestoreInBucket: a bucket that lists older versions may no longer keep them, so the state that is replaced stays in
-// the folder of the module as well.
+// TestRestoreInBucket: a bucket that lists older versions may no longer keep them, so the state that is replaced stays
+// in the folder of the module as well.
 //
 // Promise: States in stores
 func TestRestoreInBucket(t *testing.T) {
