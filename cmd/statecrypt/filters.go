@@ -163,7 +163,7 @@ func (c *call) wrapOptions() (o wrap.Options, err error) {
 		_, err = found(enc.Plan())
 	}
 	if err != nil {
-		return o, c.misplaced(withoutSettings(err, c.text("config")))
+		return o, c.misplaced(c.withoutSettings(err, c.text("config")))
 	}
 	c.noteUnused()
 	return wrap.Options{

@@ -66,16 +66,19 @@ func (c *call) target(from string) (encryption.Target, error) {
 	if c.on("plan") {
 		target = enc.Plan()
 	}
-	return target, c.misplaced(withoutSettings(c.check(enc, c.on("plan")), from))
+	return target, c.misplaced(c.withoutSettings(c.check(enc, c.on("plan")), from))
 }
 
 // withoutSettings replaces errNoSettings with an error that names the file or folder without settings.
-func withoutSettings(err error, from string) error {
+func (c *call) withoutSettings(err error, from string) error {
 	if !errors.Is(err, errNoSettings) || from == "" {
 		return err
 	}
-	return fmt.Errorf("there are no encryption settings in %s; in a module, write them in the encryption block of the terraform "+
-		"block", shown(from))
+	where := "in a module, write them in the encryption block of the terraform block"
+	if c.Name == "wrap" { // with such a block, OpenTofu would encrypt the state a second time
+		where = "write the blocks key_provider, method and state in a file outside the module's configuration, for example keys.hcl"
+	}
+	return fmt.Errorf("there are no encryption settings in %s; %s", shown(from), where)
 }
 
 // misplaced replaces errNoSettings with an error about settings among the arguments, if there are any.

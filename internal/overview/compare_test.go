@@ -76,6 +76,7 @@ func TestDiff(t *testing.T) {
 				`[[{"type":"get_attr","value":"a"}]],"private":"c4n4ry-2","dependencies":["x.b"],"later":1}`)),
 		},
 		"no longer tainted": {resources(x("a", `{"status":"tainted","attributes":{}}`)), resources(x("a", `{"attributes":{}}`))},
+		"added, tainted":    {resources(), resources(x("a", `{"status":"tainted","attributes":{}}`))},
 		"what is empty": {resources(x("a", `{"attributes":{}}`)), resources(x("a",
 			`{"attributes":{},"dependencies":[],"schema_version":0}`))},
 		"the order of marks": {

@@ -189,6 +189,9 @@ func (d *Diff) writeResources(p *printer, attributes []string) error {
 		default:
 			p.where(c.New)
 		}
+		if c.Change == Added && c.New.Tainted {
+			p.add(", tainted")
+		}
 		between := ": "
 		for _, name := range c.Attributes {
 			p.add(between, name)
