@@ -54,9 +54,11 @@ func (c *call) shim(ctx context.Context) error {
 
 // writeShim writes a shim to a file, which may be an older shim.
 func writeShim(ctx context.Context, file, program string) error {
-	before, err := os.Stat(file)
+	before, err := os.Lstat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+	case err == nil && !before.Mode().IsRegular():
+		return errors.New("the folder contains a link or a folder called " + program + "; remove it, or name another folder")
 	case err != nil:
 		return err
 	case !cmdline.IsShim(file):
