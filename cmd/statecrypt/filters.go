@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -146,11 +147,21 @@ func (c *call) wrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	collectOften()
 	code, err := wrap.Run(ctx, o)
 	if err != nil {
 		c.report(err)
 	}
 	return exitStatus(code)
+}
+
+// collectOften makes Go's garbage collections more frequent, unless the user has set GOGC. Most of the heap of wrap is a
+// few copies of the state, so collections take almost no time, and the peak of memory is a third lower.
+func collectOften() {
+	const usual = 100
+	if before := debug.SetGCPercent(usual / 4); before != usual {
+		debug.SetGCPercent(before)
+	}
 }
 
 func (c *call) wrapOptions() (o wrap.Options, err error) {

@@ -23,7 +23,6 @@ type access struct {
 
 	ownPassword bool   // whether the password comes from a block, so that git gets no variable that could send it elsewhere
 	placeholder string // the random address that git gets as an argument; insteadOf replaces it with the real one
-	elsewhere   bool   // whether one of the user's insteadOf settings leads to another address, which does not get the password
 
 	sshKeyFile     string
 	keyMistake     string // why ssh cannot use the file as a key; "" if it can

@@ -54,9 +54,10 @@ type Server struct {
 	run    *run
 	remote remote
 
-	mu     sync.Mutex // guards format and reach, which are known from the last visit
+	mu     sync.Mutex // guards the fields below, which are known from earlier visits
 	format string
 	reach  reach
+	users  *userSettings
 }
 
 // Connect returns the repository of a backend block. It does not contact the server.
@@ -130,10 +131,11 @@ type Visit struct {
 func (s *Server) Visit(ctx context.Context) (*Visit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := &repository{run: s.run, remote: s.remote, withoutLocks: true, format: s.format, reach: s.reach}
+	d := &repository{run: s.run, remote: s.remote, withoutLocks: true, format: s.format, reach: s.reach, users: s.users}
 	if err := d.prepare(ctx, false); err != nil {
 		return nil, err
 	}
+	s.users = d.users
 	return &Visit{s, d}, d.create()
 }
 

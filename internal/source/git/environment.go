@@ -140,8 +140,8 @@ func (d *repository) settle(env world.Environ) world.Environ {
 	if _, set := env.Lookup("SSH_ASKPASS_REQUIRE"); !set {
 		env = env.With("SSH_ASKPASS_REQUIRE=never")
 	}
-	if d.ssh != "" {
-		env = env.With("GIT_SSH_COMMAND=" + d.ssh)
+	if d.users != nil && d.users.ssh != "" {
+		env = env.With("GIT_SSH_COMMAND=" + d.users.ssh)
 	}
 	return appendConfig(env, append(fixedConfig(d.run.maxStall), d.access.gitConfig()...))
 }

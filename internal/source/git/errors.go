@@ -249,7 +249,7 @@ func (d *repository) explain(err error, at ref) error {
 			break
 		}
 	}
-	if d.access.elsewhere {
+	if d.users != nil && d.users.elsewhere {
 		what = fmt.Errorf("%w. If a block sets a password, url.<base>.insteadOf in the git configuration does not apply; set the argument "+
 			"repository to the final address", what)
 	}

@@ -47,8 +47,8 @@ type repository struct {
 	run    *run
 	remote remote
 	access *access
-	ssh    string // GIT_SSH_COMMAND; left unchanged if empty
-	dir    string // empty until it is created
+	users  *userSettings // nil until git is asked
+	dir    string        // empty until it is created
 	held   *os.File
 	format string // "sha1" or "sha256"
 
@@ -64,7 +64,7 @@ type repository struct {
 	others   []string        // short names of the server's branches and tags, for errors about a missing ref; nil if unknown
 }
 
-// prepare checks git's version and sets d.access and d.ssh. It does this once per visit.
+// prepare checks git's version, and sets d.access and d.users. It does this once per visit.
 func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	if d.access != nil {
 		return nil
@@ -81,31 +81,47 @@ func (d *repository) prepare(ctx context.Context, redirected bool) error {
 	if d.remote.protocol == "file" {
 		return nil
 	}
-	if d.isUnverified(ctx) {
+	if d.users == nil {
+		if d.users, err = d.askUserSettings(ctx); err != nil {
+			return err
+		}
+	}
+	if d.users.unverified {
 		a.warnings = append(a.warnings, source.Warning{Title: netfail.NotVerified, Text: "The TLS certificate of the git server was not " +
 			"verified (GIT_SSL_NO_VERIFY is set, or http.sslVerify in the git configuration is false), so the state may come from " +
 			"someone else's server."})
 	}
-	if !a.ownPassword {
-		d.ssh, err = d.sshCommand(ctx)
-	}
-	return err
+	return nil
 }
 
-// isUnverified reports whether git accepts any certificate. It also records in access.elsewhere whether one
-// of the user's insteadOf settings changes the address. It ignores errors, because the fetch will report
-// them.
-func (d *repository) isUnverified(ctx context.Context) bool {
+// userSettings are the user's settings for one repository and one credentials block.
+type userSettings struct {
+	elsewhere  bool   // whether an insteadOf setting leads to another address, which does not get the password of the block
+	unverified bool   // whether git accepts any certificate
+	ssh        string // GIT_SSH_COMMAND; left unchanged if empty
+}
+
+// askUserSettings asks git for the user's settings. It ignores most errors, because the fetch will report them.
+func (d *repository) askUserSettings(ctx context.Context) (_ *userSettings, err error) {
+	u := new(userSettings)
 	address := d.access.address(d.remote)
 	if out, err := d.output(ctx, 64<<10, "ls-remote", "--get-url", address); err == nil {
 		actual := strings.TrimSpace(string(out)) // after url.<base>.insteadOf
-		if d.access.elsewhere = d.access.ownPassword && actual != address; !d.access.elsewhere {
+		if u.elsewhere = d.access.ownPassword && actual != address; !u.elsewhere {
 			address = actual
 		}
 	}
-	if !strings.HasPrefix(address, "https://") {
-		return false
+	if strings.HasPrefix(address, "https://") {
+		u.unverified = d.acceptsAnyCertificate(ctx, address)
 	}
+	if !d.access.ownPassword {
+		u.ssh, err = d.sshCommand(ctx)
+	}
+	return u, err
+}
+
+// acceptsAnyCertificate reports whether git would not verify the certificate of the server at address.
+func (d *repository) acceptsAnyCertificate(ctx context.Context, address string) bool {
 	if _, set := d.environ().Lookup("GIT_SSL_NO_VERIFY"); set { // any value disables verification
 		return true
 	}
