@@ -53,7 +53,7 @@ func (b *bench) storesRow() ([]line, error) {
 	}{
 		{"S3", bucketBlock(bucket.URL, "any", ""), objects.count, 1},
 		{"git", fmt.Sprintf("backend \"git\" {\n  repository = %q\n  ref = \"main\"\n  path = \"any\"\n}\n",
-			"http://"+server.address+"/rotated.git"), func() int { return int(server.requests.Swap(0)) }, 1.5}, // git runs 27 processes for each
+			"http://"+server.address+"/rotated.git"), func() int { return int(server.requests.Swap(0)) }, 1.2},
 	} {
 		more, err := b.rotateAll(s.name, s.block, one, s.asked, s.most)
 		if err != nil {
