@@ -155,8 +155,8 @@ func (c *call) wrap(ctx context.Context) error {
 	return exitStatus(code)
 }
 
-// collectOften makes Go's garbage collections more frequent, unless the user has set GOGC. Most of the heap of wrap is a
-// few copies of the state, so collections take almost no time, and the peak of memory is a third lower.
+// collectOften makes Go's garbage collections more frequent, unless the user has set GOGC. Most of the heap of wrap
+// consists of a few copies of the state, so collections take almost no time. The peak of memory is a third lower.
 func collectOften() {
 	const usual = 100
 	if before := debug.SetGCPercent(usual / 4); before != usual {
