@@ -92,6 +92,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 		return err
 	}
 	defer kept.Close()
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	ctx, work := c.begin(ctx, len(c.args))
 	defer work.stop()
 	var worst error
@@ -112,6 +114,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 			}
 		}
 		switch {
+		case ctx.Err() != nil && err != nil:
+			return err
 		case c.isGiven("prefix") && errors.Is(err, states.ErrNone):
 			others++
 		case err != nil:

@@ -157,7 +157,12 @@ func (b *Backend) underLock(ctx context.Context, operation string, work func() e
 		return work()
 	}
 	lock := store.NewLock(operation)
-	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
+	quiet := context.AfterFunc(ctx, func() {
+		b.say("interrupted; waiting for the backend to answer about the lock, so that no lock is left")
+	})
+	err = b.Lock(context.WithoutCancel(ctx), lock)
+	quiet()
+	if err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
 	defer func() {

@@ -141,7 +141,10 @@ func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, loc
 	if err != nil {
 		return nil, lock, err
 	}
-	if lock.Holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
+	switch lock.Holder, err = b.Holder(ctx); {
+	case err != nil && ctx.Err() != nil:
+		return nil, lock, context.Cause(ctx)
+	case err != nil && !errors.Is(err, store.ErrHolderUnknown):
 		s.say("warning: it is unknown who holds the lock: " + err.Error())
 	}
 	lock.Free = err == nil && lock.Holder == nil && b.HasLocks
