@@ -291,3 +291,15 @@ func TestBackendInterrupted(t *testing.T) {
 		})
 	}
 }
+
+// TestUnknownLock: the JSON of a state has no lock if the backend does not say who holds it.
+func TestUnknownLock(t *testing.T) {
+	t.Parallel()
+	s := newHTTPStore(t, must(t, onlyOld, plain, "encrypt"))
+	settings := write(t, "old.hcl", onlyOld+s.block())
+	for _, command := range []string{"inspect", "verify"} {
+		if got := must(t, "", "", command, "-config", settings, "-backend", "-json"); strings.Contains(got, `"lock"`) {
+			t.Errorf("got %s", got)
+		}
+	}
+}

@@ -243,6 +243,9 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 		other = "lineage " + outside.Line(v.Lineage, maxName)
 	}
 	created := strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created)
+	if at, err := time.Parse(time.RFC3339, v.Created); err == nil {
+		created += store.Age(at)
+	}
 	text := head + "\n" + line(created, by) + line(serial, size, c.kindText(v)) + line(other)
 	why := outside.Line(strings.NewReplacer("\n  - ", " ", "\n", ". ").Replace(v.Error), maxWhy)
 	switch {

@@ -43,7 +43,7 @@ type finding struct {
 
 	Recipients int `json:"recipients,omitempty"`
 
-	Lock *lock `json:"lock,omitempty"`
+	Lock **lock `json:"lock,omitempty"` // see lockOf
 
 	locked string // who holds the lock; "" if nobody does, or if it is unknown
 	err    error
@@ -297,14 +297,14 @@ func (c *call) verify(ctx context.Context) error {
 
 func (c *call) verifyBackend(ctx context.Context, target encryption.Target) error {
 	return c.inStates(ctx, c.text("config"), target, func(ctx context.Context, kept *states.States, name string) (finding, error) {
-		state, holder, err := kept.Look(ctx, name)
+		state, status, err := kept.LookAtLock(ctx, name)
 		if err != nil {
 			return finding{Result: resultFailed}, err
 		}
 		defer c.reserve(ctx, int64(len(state)))()
 		f, err := c.verifyFile(ctx, target, state)
-		if holder != nil {
-			f.Lock, f.locked = lockOf(holder), c.holder(holder)
+		if f.Lock = lockOf(status); status.Holder != nil {
+			f.locked = c.holder(status.Holder)
 		}
 		return f, err
 	})
