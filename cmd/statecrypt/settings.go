@@ -74,9 +74,13 @@ func (c *call) withoutSettings(err error, from string) error {
 	if !errors.Is(err, errNoSettings) || from == "" {
 		return err
 	}
-	where := "in a module, write them in the encryption block of the terraform block"
-	if c.Name == "wrap" { // with such a block, OpenTofu would encrypt the state a second time
-		where = "write the blocks key_provider, method and state in a file outside the module's configuration, for example keys.hcl"
+	blocks := "write the blocks key_provider, method and state "
+	where := blocks + "there"
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		where = blocks + "in a file outside the module's configuration, for example keys.hcl, and give that file instead of the folder"
+		if c.Name != "wrap" { // with such a block, OpenTofu would encrypt the state a second time
+			where += ". For OpenTofu, the encryption block of the terraform block can contain them, too"
+		}
 	}
 	return fmt.Errorf("there are no encryption settings in %s; %s", shown(from), where)
 }

@@ -93,8 +93,8 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	if err != nil {
 		if wrong, ok := errors.AsType[*attr.Error](err); ok && w.Backend == nil && wrong.Attr == "address" {
 			where := "to " + outside.Line(w.Settings, 300)
-			if w.Settings == "" {
-				where = "to a settings file, and name that file with -config"
+			if folder, _ := folderOf(w.Settings); folder == "" || slices.Contains([]string{".tf", ".tofu"}, filepath.Ext(w.Settings)) {
+				where = "to a settings file outside the module's configuration, for example keys.hcl, and name that file with -config"
 			}
 			err = fmt.Errorf("there is no backend block; add one of type %s %s, or set STATECRYPT_HTTP_ADDRESS", kindNames(), where)
 		}
