@@ -131,8 +131,10 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 		return fmt.Errorf("the settings have a %s block but no %s block; %sto use the same method for both, add %s { method = %s }",
 			other, kind, instead, kind, methods[0])
 	}
-	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
-		return fmt.Errorf("TF_ENCRYPTION is empty, perhaps because the pipeline lacks a secret, and %w", errNoSettings)
+	for _, name := range []string{"TF_ENCRYPTION", "STATECRYPT_CONFIG"} {
+		if text, set := world.Lookup(c.environ)(name); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
+			return fmt.Errorf("%s is empty, perhaps because the pipeline lacks a secret or a variable, and %w", name, errNoSettings)
+		}
 	}
 	_, err = target.Encrypt(context.Background(), nil) // encrypts nothing, but returns the error about the settings
 	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {

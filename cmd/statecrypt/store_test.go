@@ -67,6 +67,7 @@ func TestFileBackend(t *testing.T) {
 		"verified, plans":          {args: "verify -plan -config old.hcl", there: old},
 		"rotated":                  {args: "rotate -from old.hcl -to new.hcl", there: old, rotated: true},
 		"rotated, locked":          {args: "rotate -from old.hcl -to new.hcl", there: old, held: true},
+		"rotated, no such prefix":  {args: "rotate -from old.hcl -to new.hcl -prefix none", there: old},
 		"rotated, another key":     {args: "rotate -from new.hcl -to third.hcl", there: old},
 		"rotated, none":            {args: "rotate -from old.hcl -to new.hcl"},
 		"rotated, in two modules":  {args: "rotate -from old.hcl -to modules.hcl", there: old},
@@ -214,6 +215,9 @@ func TestConfigVariable(t *testing.T) {
 			}
 		})
 	}
+	var out, said bytes.Buffer
+	code := run(t.Context(), []string{"decrypt"}, strings.NewReader(sealed), &out, &said, []string{"STATECRYPT_CONFIG="})
+	mistakes.check(t, "empty", called{code: code, stderr: said.String()})
 }
 
 // TestOneModule: a file of settings is for one module, unless it says where its name belongs.

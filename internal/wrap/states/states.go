@@ -190,7 +190,11 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 var ErrNone = errors.New("there is no state")
 
 func (b *Backend) none() error {
-	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
+	advice := "check the address"
+	if _, isLocal := store.As[store.Local](b.State); isLocal { // by default, a file in the module
+		advice = "check the path, and run this in the module's folder"
+	}
+	return fmt.Errorf("%w at %s; %s", ErrNone, outside.Line(b.String(), 300), advice)
 }
 
 // Rotate replaces the named state with the result of change, under the lock. An empty name means the state that the
