@@ -358,6 +358,7 @@ func TestRefusals(t *testing.T) {
 		"a recipient":                    {args: "key-provider age --recipient x"},
 		"a file of recipients":           {args: "key-provider age team.txt"},
 		"a flag as a value":              {args: "encrypt -config -o a b"},
+		"no value before a program":      {args: "wrap -lineage -- terraform plan"},
 		"settings from a pipe":           {args: "encrypt -config - a"},
 		"two files, -config":             {args: "decrypt -config k a b"},
 		"a flag first":                   {args: "-config=c4n4ry decrypt a"},
