@@ -225,8 +225,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestBackendInterrupted: Ctrl-C while a server is slow leaves no lock, and every command says the same about it. A lock
-// that cannot be released is more important.
+// TestBackendInterrupted: Ctrl-C while a server is slow leaves no lock, and every command says the same about it. If
+// the lock cannot be released, the command says that instead.
 func TestBackendInterrupted(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -63,8 +63,8 @@ func (c *call) readVersion(ctx context.Context, target encryption.Target, id str
 	return versions.Whole(ctx, id)
 }
 
-// untilSignal returns a context that SIGINT, SIGTERM or one of the other given signals cancels. A second signal ends the
-// process.
+// untilSignal returns a context that SIGINT, SIGTERM or one of the other given signals cancels. A second signal ends
+// the process.
 func untilSignal(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, append(more, os.Interrupt, syscall.SIGTERM)...)
 	context.AfterFunc(ctx, stop)

@@ -43,8 +43,8 @@ type lock struct {
 	Created   string `json:"created,omitempty"`
 }
 
-// lockOf returns the description of a lock. It points to nil, which is null in JSON, if nobody holds the lock. It is nil,
-// and JSON leaves the member out, if the status is unknown.
+// lockOf returns the description of a lock. The description is nil, and JSON leaves the member out, if the status is
+// unknown. It points to nil, which is null in JSON, if nobody holds the lock.
 func lockOf(status states.LockStatus) **lock {
 	switch holder := status.Holder; {
 	case holder != nil:

@@ -117,7 +117,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 // errInterrupted is the error for work that a signal has ended.
 var errInterrupted = errors.New("interrupted")
 
-// asInterrupted returns errInterrupted for an error that says that a signal has ended the work: nothing else cancels it.
+// asInterrupted returns errInterrupted for an error that wraps context.Canceled, because only signals cancel the work.
 // If a lock is left, asInterrupted returns the error about that lock instead. It returns all other errors unchanged.
 func asInterrupted(err error) error {
 	if !errors.Is(err, context.Canceled) {

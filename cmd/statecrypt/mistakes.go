@@ -136,8 +136,8 @@ func foreign() []cli.Mistake {
 	}
 }
 
-// checkValue returns an error if the value of a flag is another flag, or the -- before a program, because the value itself
-// is missing. It does not recognize a flag followed by "=".
+// checkValue returns an error if the value of a flag is another flag, or the -- before a program, because the value
+// itself is missing. It does not recognize a flag followed by "=".
 func (c *call) checkValue(flag, value string) error {
 	if value == "--" {
 		return fmt.Errorf("-%s requires a value, but -- follows", flag)

@@ -29,7 +29,8 @@ func (c *call) shim(ctx context.Context) error {
 		return usageError(fmt.Sprintf("the folder is missing, or is not the first argument; run statecrypt shim FOLDER %s. "+
 			"If the folder has that name, write ./%[1]s", c.args[0]))
 	case !isProgram(program):
-		return usageError(fmt.Sprintf("a shim stands for terraform or tofu, but not for %s; run statecrypt shim FOLDER terraform", shown(program)))
+		return usageError(fmt.Sprintf("a shim stands for terraform or tofu, but not for %s; run statecrypt shim FOLDER terraform",
+			shown(program)))
 	case runtime.GOOS == "windows":
 		return errors.New("a shim is a script for a POSIX shell; on Windows, run statecrypt wrap -- terraform …")
 	}
