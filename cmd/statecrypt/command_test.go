@@ -276,6 +276,9 @@ func TestRefusals(t *testing.T) {
 	flipped[at] = map[bool]byte{true: 'B', false: 'A'}[flipped[at] == 'A'] // which is base64, too
 	dir, states := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(states, "a.tfstate"), sealed)
+	module, ofOpenTofu := t.TempDir(), write(t, "enc.tf", "terraform {\n  encryption {\n"+onlyOld+"  }\n}\n")
+	write(t, filepath.Join(module, "main.tf"), "terraform {\n  backend \"s3\" {}\n}\nresource \"x\" \"y\" {}\n")
+	write(t, filepath.Join(module, "more.tf"), "variable \"x\" {}\n")
 	unusable := oldText + `method "aes_gcm" "m" { keys = key_provider.static.gone }` + "\nstate {\n  method = method.aes_gcm.m\n" +
 		"  fallback { method = method.aes_gcm.old }\n}\n"
 	variable := write(t, "variable.hcl", strings.Replace(onlyOld, `"`+canaryKey+`01"`, "var.key", 1))
@@ -355,6 +358,7 @@ func TestRefusals(t *testing.T) {
 		"a recipient":                    {args: "key-provider age --recipient x"},
 		"a file of recipients":           {args: "key-provider age team.txt"},
 		"a flag as a value":              {args: "encrypt -config -o a b"},
+		"no value before a program":      {args: "wrap -lineage -- terraform plan"},
 		"settings from a pipe":           {args: "encrypt -config - a"},
 		"two files, -config":             {args: "decrypt -config k a b"},
 		"a flag first":                   {args: "-config=c4n4ry decrypt a"},
@@ -389,6 +393,13 @@ func TestRefusals(t *testing.T) {
 		"a zip":                          {args: "encrypt -plan", settings: onlyOld, stdin: "PK\x03\x04\xff"},
 		"-o is -config":                  {args: "encrypt -config " + same + " -o " + same, stdin: plain},
 		"no settings in a file":          {args: "decrypt -config " + write(t, "empty.hcl", "\n"), stdin: sealed},
+		"no settings in a module":        {args: "decrypt -config " + module, stdin: sealed},
+		"wrap, no settings in a module":  {args: "wrap -config " + module + " -- terraform plan"},
+		"wrap, settings in a module":     {args: "wrap -config " + ofOpenTofu + " -- terraform plan"},
+		"a file of a module":             {args: "decrypt -config " + filepath.Join(module, "main.tf"), stdin: sealed},
+		"a file without terraform":       {args: "decrypt -config " + filepath.Join(module, "more.tf"), stdin: sealed},
+		"a module beside settings":       {args: "decrypt -config " + write(t, "keys.hcl", "terraform {}\n"), stdin: sealed},
+		"values in JSON":                 {args: "decrypt -config " + write(t, "x.tfvars.json", `{"x":"`+canaryKey+`"}`), stdin: sealed},
 		"swapped labels": {args: "decrypt", settings: strings.Replace(onlyNew, `method "aes_gcm" "new"`, `method "new" "aes_gcm"`, 1),
 			stdin: sealed},
 		"backend without a kind": {args: "decrypt -config " + write(t, "backend.hcl", "backend {}\n"), stdin: sealed},

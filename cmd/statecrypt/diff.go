@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/overview"
@@ -103,9 +100,8 @@ func (c *call) eachSide(
 func (c *call) fromBackend(
 	ctx context.Context, target encryption.Target, work func(ctx context.Context, name string, file []byte) error,
 ) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	ctx, begun := c.begin(ctx, 1)
 	file, err := c.lookInBackend(ctx, target)
 	begun.stop()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -118,9 +117,8 @@ func (c *call) one(ctx context.Context, name string, work func(ctx context.Conte
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
 	c.progress("working on", len(file))
 	defer c.clear()
 	return work(ctx, name, file)
@@ -198,9 +196,8 @@ func (c *call) recover(ctx context.Context) error {
 	if len(c.args) > 0 {
 		r.File = c.args[0]
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a signal stops requests, so locks are released
+	ctx, stop := untilSignal(ctx, syscall.SIGHUP) // a signal stops requests, so locks are released
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
 	if isTerminal(c.stdin) && isTerminal(c.stderr) {
 		r.Ask = func(question string) bool { return c.ask(ctx, question) }
 	}

@@ -63,9 +63,10 @@ func (c *call) readVersion(ctx context.Context, target encryption.Target, id str
 	return versions.Whole(ctx, id)
 }
 
-// untilSignal returns a context that the first signal cancels. The second signal ends the process.
-func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+// untilSignal returns a context that SIGINT, SIGTERM or one of the other given signals cancels. A second signal ends
+// the process.
+func untilSignal(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, append(more, os.Interrupt, syscall.SIGTERM)...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
@@ -242,6 +243,9 @@ func (c *call) versionText(v keptVersion, lineage *string) string {
 		other = "lineage " + outside.Line(v.Lineage, maxName)
 	}
 	created := strings.NewReplacer("T", " ", "Z", " UTC").Replace(v.Created)
+	if at, err := time.Parse(time.RFC3339, v.Created); err == nil {
+		created += store.Age(at)
+	}
 	text := head + "\n" + line(created, by) + line(serial, size, c.kindText(v)) + line(other)
 	why := outside.Line(strings.NewReplacer("\n  - ", " ", "\n", ". ").Replace(v.Error), maxWhy)
 	switch {
@@ -325,9 +329,8 @@ func (c *call) restore(ctx context.Context) error {
 	if isFile(arg) {
 		r.ID, r.File = "", arg
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a signal stops requests, so locks are released
+	ctx, stop := untilSignal(ctx, syscall.SIGHUP) // a signal stops requests, so locks are released
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
 	switch {
 	case c.on("yes"):
 		r.Ask = func(string) bool { return true }

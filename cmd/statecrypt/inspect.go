@@ -27,7 +27,7 @@ type inspection struct {
 	Serial       *int64   `json:"serial,omitempty"`
 	Lineage      string   `json:"lineage,omitempty"`
 	KeyProviders []string `json:"key_providers,omitempty"`
-	Lock         *lock    `json:"lock,omitempty"`
+	Lock         **lock   `json:"lock,omitempty"` // see lockOf
 	Error        string   `json:"error,omitempty"`
 
 	info   encryption.Info
@@ -43,12 +43,16 @@ type lock struct {
 	Created   string `json:"created,omitempty"`
 }
 
-// lockOf returns the description of a lock that someone holds, or nil if holder is nil.
-func lockOf(holder *store.Lock) *lock {
-	if holder == nil {
-		return nil
+// lockOf returns the description of a lock. The description is nil, and JSON leaves the member out, if the status is
+// unknown. It points to nil, which is null in JSON, if nobody holds the lock.
+func lockOf(status states.LockStatus) **lock {
+	switch holder := status.Holder; {
+	case holder != nil:
+		return new(&lock{ID: holder.ID, Who: holder.Who, Operation: holder.Operation, Created: holder.Created})
+	case status.Free:
+		return new(*lock)
 	}
-	return &lock{ID: holder.ID, Who: holder.Who, Operation: holder.Operation, Created: holder.Created}
+	return nil
 }
 
 func (c *call) inspect(ctx context.Context) error {
@@ -92,6 +96,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 		return err
 	}
 	defer kept.Close()
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	ctx, work := c.begin(ctx, len(c.args))
 	defer work.stop()
 	var worst error
@@ -101,7 +107,7 @@ func (c *call) inspectBackend(ctx context.Context) error {
 		state, status, err := kept.LookAtLock(ctx, c.inStore(name))
 		if err == nil {
 			found, damage := inspectFile(name, state)
-			switch found.Lock = lockOf(status.Holder); {
+			switch found.Lock = lockOf(status); {
 			case status.Holder != nil:
 				found.locked = c.holder(status.Holder)
 			case status.Free:
@@ -112,6 +118,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 			}
 		}
 		switch {
+		case ctx.Err() != nil && err != nil:
+			return err
 		case c.isGiven("prefix") && errors.Is(err, states.ErrNone):
 			others++
 		case err != nil:

@@ -8,10 +8,8 @@ import (
 	"io"
 	"iter"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
-	"syscall"
 
 	"golang.org/x/sync/semaphore"
 
@@ -45,7 +43,7 @@ type finding struct {
 
 	Recipients int `json:"recipients,omitempty"`
 
-	Lock *lock `json:"lock,omitempty"`
+	Lock **lock `json:"lock,omitempty"` // see lockOf
 
 	locked string // who holds the lock; "" if nobody does, or if it is unknown
 	err    error
@@ -66,14 +64,13 @@ func (f *finding) add(opened *encryption.Opened) {
 // all examines several files at once. It prints a line for each, in the order of the arguments, and returns
 // the worst exit status.
 func (c *call) all(ctx context.Context, examine func(ctx context.Context, name string) (finding, error)) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process
 	c.noteUnused()
 	ctx, work := c.begin(ctx, len(c.args))
 	defer work.stop()
 	var worst error
-	others, done, interrupted := 0, 0, 0
+	others, unfinished := 0, 0
 	for f := range c.inOrder(func(name string) finding {
 		f, err := finding{Result: resultFailed}, context.Cause(ctx)
 		if err == nil {
@@ -82,11 +79,8 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 		if f.File = name; !c.isGiven("prefix") && recognize.IsContent(name) {
 			f.File = shown(name)
 		}
-		if err != nil {
+		if err = asInterrupted(err); err != nil {
 			f.Error, f.err = c.audience().Text(err), err
-		}
-		if isInterrupted(ctx, err) {
-			f.Error, f.err = errInterrupted.Error(), errInterrupted
 		}
 		work.done.Add(1)
 		return f
@@ -95,13 +89,10 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 		case f.Result == resultOther:
 			others++
 			continue
-		case errors.Is(f.err, errInterrupted) && !c.on("json"):
-			interrupted++
-			continue
 		case errors.Is(f.err, errInterrupted):
-			interrupted++
-		case f.err == nil:
-			done++
+			if unfinished++; !c.on("json") {
+				continue
+			}
 		}
 		switch err := c.tell(f); {
 		case err != nil:
@@ -113,20 +104,29 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 		}
 	}
 	c.noteOthers(others, len(c.args))
-	if interrupted > 0 {
-		c.say(red, "error:", fmt.Sprintf("interrupted: %d of %d %s; run it again", done, len(c.args)-others,
-			map[string]string{"verify": "checked", "rotate": "rotated"}[c.Name]))
-		worst = exitStatus(exitFailure)
+	switch {
+	case unfinished == 0:
+		return worst
+	case len(c.args) == 1:
+		return errInterrupted
 	}
-	return worst
+	c.say(red, "error:", fmt.Sprintf("%v: no result for %d of %d; run it again", errInterrupted, unfinished, len(c.args)-others))
+	return exitStatus(exitFailure)
 }
 
-// errInterrupted is the error for a file that was not worked on, because the user interrupted the command.
+// errInterrupted is the error for work that a signal has ended.
 var errInterrupted = errors.New("interrupted")
 
-// isInterrupted reports whether err says nothing but that ctx was canceled.
-func isInterrupted(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
+// asInterrupted returns errInterrupted for an error that wraps context.Canceled, because only signals cancel the work.
+// If a lock is left, asInterrupted returns the error about that lock instead. It returns all other errors unchanged.
+func asInterrupted(err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if left, ok := errors.AsType[*states.LockLeftError](err); ok {
+		return left
+	}
+	return errInterrupted
 }
 
 // noteOthers prints a note about files that have the prefix but are not states.
@@ -297,14 +297,14 @@ func (c *call) verify(ctx context.Context) error {
 
 func (c *call) verifyBackend(ctx context.Context, target encryption.Target) error {
 	return c.inStates(ctx, c.text("config"), target, func(ctx context.Context, kept *states.States, name string) (finding, error) {
-		state, holder, err := kept.Look(ctx, name)
+		state, status, err := kept.LookAtLock(ctx, name)
 		if err != nil {
 			return finding{Result: resultFailed}, err
 		}
 		defer c.reserve(ctx, int64(len(state)))()
 		f, err := c.verifyFile(ctx, target, state)
-		if holder != nil {
-			f.Lock, f.locked = lockOf(holder), c.holder(holder)
+		if f.Lock = lockOf(status); status.Holder != nil {
+			f.locked = c.holder(status.Holder)
 		}
 		return f, err
 	})
@@ -345,6 +345,8 @@ func (c *call) states(ctx context.Context, settings string, target encryption.Ta
 		return nil, err
 	}
 	if c.args = []string{stateInBackend}; c.isGiven("prefix") {
+		ctx, stop := untilSignal(ctx)
+		defer stop()
 		if c.args, err = kept.List(ctx, c.text("prefix")); err != nil {
 			return nil, errors.Join(err, kept.Close())
 		}

@@ -128,15 +128,20 @@ func foreign() []cli.Mistake {
 		{Flags: "in-place inplace overwrite write w i", With: "rotate",
 			Meant: "remove the flag, because the files themselves are always replaced"},
 		{Flags: "backup force f", With: "rotate", Meant: noOutput},
+		{Flags: "force f auto-approve y", With: "restore", Meant: "use -yes to skip the question, and -replace if the state in the " +
+			"backend is missing, damaged or another state"},
 		{Flags: "vault-password-file password-file passphrase-file pass-file", Meant: "set the file of the passphrase in the settings: " +
 			"passphrase = trimspace(file(\"FILE\"))"},
 		{Flags: "method", With: "config", Meant: "select the method in the settings of -config: state { method = method.aes_gcm.main }"},
 	}
 }
 
-// checkValue returns an error if the value of a flag is another flag, because the value itself is missing. It
-// does not recognize a flag followed by "=".
+// checkValue returns an error if the value of a flag is another flag, or the -- before a program, because the value
+// itself is missing. It does not recognize a flag followed by "=".
 func (c *call) checkValue(flag, value string) error {
+	if value == "--" {
+		return fmt.Errorf("-%s requires a value, but -- follows", flag)
+	}
 	if known := strings.TrimPrefix(strings.TrimPrefix(value, "-"), "-"); known != value && c.HasFlag(known) {
 		return fmt.Errorf("-%s requires a value, but the flag %s follows", flag, value)
 	}

@@ -177,7 +177,7 @@ func TestPrefix(t *testing.T) {
 			}
 			if got.code != 0 || len(found) != 5 || found["net/d.tfstate"].Kind != "state" || found["net/a.tfstate"].Kind != "encrypted" ||
 				len(found["net/a.tfstate"].KeyProviders) != 1 || found["net/a.tfstate"].Lock != nil ||
-				found["net/c.tfstate"].Lock == nil || found["net/c.tfstate"].Lock.Operation != "OperationTypeApply" ||
+				found["net/c.tfstate"].Lock == nil || (*found["net/c.tfstate"].Lock).Operation != "OperationTypeApply" ||
 				!strings.Contains(got.stderr, "2 of 7") {
 				t.Errorf("inspected: %+v", got)
 			}

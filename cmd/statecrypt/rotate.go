@@ -96,7 +96,7 @@ func (c *call) rotate(ctx context.Context) error {
 	case rotated.Load():
 		c.say(yellow, "note:", "older versions ("+older+") can still be opened with the old keys; if someone has left, or a key has "+
 			"leaked, replace the secrets in the state")
-	case err == nil:
+	case err == nil && len(c.args) > 0:
 		c.say(yellow, "note:", "nothing was changed, because the primary method in -to can already decrypt everything; check that -to "+
 			"has the new key, and that -from has the old key")
 	}

@@ -74,9 +74,13 @@ func (c *call) withoutSettings(err error, from string) error {
 	if !errors.Is(err, errNoSettings) || from == "" {
 		return err
 	}
-	where := "in a module, write them in the encryption block of the terraform block"
-	if c.Name == "wrap" { // with such a block, OpenTofu would encrypt the state a second time
-		where = "write the blocks key_provider, method and state in a file outside the module's configuration, for example keys.hcl"
+	blocks := "write the blocks key_provider, method and state "
+	where := blocks + "there"
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		where = blocks + "in a file outside the module's configuration, for example keys.hcl, and give that file instead of the folder"
+		if c.Name != "wrap" { // with such a block, OpenTofu would encrypt the state a second time
+			where += ". For OpenTofu, the encryption block of the terraform block can contain them, too"
+		}
 	}
 	return fmt.Errorf("there are no encryption settings in %s; %s", shown(from), where)
 }
@@ -127,8 +131,10 @@ func (c *call) check(enc *encryption.Encryption, plan bool) (err error) {
 		return fmt.Errorf("the settings have a %s block but no %s block; %sto use the same method for both, add %s { method = %s }",
 			other, kind, instead, kind, methods[0])
 	}
-	if text, set := world.Lookup(c.environ)("TF_ENCRYPTION"); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
-		return fmt.Errorf("TF_ENCRYPTION is empty, perhaps because the pipeline lacks a secret, and %w", errNoSettings)
+	for _, name := range []string{"TF_ENCRYPTION", "STATECRYPT_CONFIG"} {
+		if text, set := world.Lookup(c.environ)(name); set && c.text("config") == "" && strings.TrimSpace(text) == "" {
+			return fmt.Errorf("%s is empty, perhaps because the pipeline lacks a secret or a variable, and %w", name, errNoSettings)
+		}
 	}
 	_, err = target.Encrypt(context.Background(), nil) // encrypts nothing, but returns the error about the settings
 	if e, ok := fault.Find[fault.NoMethod](err); ok && len(e.Methods)+len(e.KeyProviders) > 0 {

@@ -24,9 +24,13 @@ func (c *call) shim(ctx context.Context) error {
 	if len(c.args) > 1 {
 		program = c.args[1]
 	}
-	switch {
-	case program != "terraform" && program != "tofu":
-		return usageError(fmt.Sprintf("a shim stands for terraform or tofu, but not for %s; write one file name after the flags", shown(program)))
+	switch isProgram := func(name string) bool { return name == "terraform" || name == "tofu" }; {
+	case isProgram(c.args[0]):
+		return usageError(fmt.Sprintf("the folder is missing, or is not the first argument; run statecrypt shim FOLDER %s. "+
+			"If the folder has that name, write ./%[1]s", c.args[0]))
+	case !isProgram(program):
+		return usageError(fmt.Sprintf("a shim stands for terraform or tofu, but not for %s; run statecrypt shim FOLDER terraform",
+			shown(program)))
 	case runtime.GOOS == "windows":
 		return errors.New("a shim is a script for a POSIX shell; on Windows, run statecrypt wrap -- terraform …")
 	}

@@ -244,6 +244,8 @@ func TestShimIsWritten(t *testing.T) {
 		"no folder above":    "STATECRYPT/ shim ../none/shims",
 		"a file":             "STATECRYPT/ shim main.tf",
 		"another program":    "STATECRYPT/ shim ../shims packer",
+		"no folder":          "STATECRYPT/ shim terraform",
+		"the program first":  "STATECRYPT/ shim tofu ../shims",
 		"by a link":          "ln -s ../more/terraform ../other/terraform && STATECRYPT/ shim ../other",
 	} {
 		out, err := s.sh(t, script)

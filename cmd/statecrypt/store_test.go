@@ -57,7 +57,8 @@ func TestFileBackend(t *testing.T) {
 		"decrypted, plans":         {args: "decrypt -plan -config old.hcl", there: old},
 		"decrypted, and a file":    {args: "decrypt -config old.hcl state", there: old},
 		"verified":                 {args: "verify -config old.hcl", there: old},
-		"verified, JSON":           {args: "verify -json -config old.hcl", there: old, held: true},
+		"verified, JSON":           {args: "verify -json -config old.hcl", there: old},
+		"verified, JSON, locked":   {args: "verify -json -config old.hcl", there: old, held: true},
 		"verified, locked":         {args: "verify -config old.hcl", there: old, held: true},
 		"verified, another key":    {args: "verify -config new.hcl", there: old},
 		"verified, none":           {args: "verify -config old.hcl"},
@@ -66,6 +67,7 @@ func TestFileBackend(t *testing.T) {
 		"verified, plans":          {args: "verify -plan -config old.hcl", there: old},
 		"rotated":                  {args: "rotate -from old.hcl -to new.hcl", there: old, rotated: true},
 		"rotated, locked":          {args: "rotate -from old.hcl -to new.hcl", there: old, held: true},
+		"rotated, no such prefix":  {args: "rotate -from old.hcl -to new.hcl -prefix none", there: old},
 		"rotated, another key":     {args: "rotate -from new.hcl -to third.hcl", there: old},
 		"rotated, none":            {args: "rotate -from old.hcl -to new.hcl"},
 		"rotated, in two modules":  {args: "rotate -from old.hcl -to modules.hcl", there: old},
@@ -213,6 +215,9 @@ func TestConfigVariable(t *testing.T) {
 			}
 		})
 	}
+	var out, said bytes.Buffer
+	code := run(t.Context(), []string{"decrypt"}, strings.NewReader(sealed), &out, &said, []string{"STATECRYPT_CONFIG="})
+	mistakes.check(t, "empty", called{code: code, stderr: said.String()})
 }
 
 // TestOneModule: a file of settings is for one module, unless it says where its name belongs.

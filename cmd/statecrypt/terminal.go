@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -119,6 +120,12 @@ func (c *call) sayOfStore(text string) {
 
 // report prints an error, worded for the user of this command.
 func (c *call) report(err error) {
+	if c.Name != "wrap" { // which may have more to tell
+		err = asInterrupted(err)
+	}
+	if errors.Is(err, errInterrupted) {
+		err = fault.With(err, "run it again")
+	}
 	c.say(red, "error:", c.audience().Text(err)+c.emptied(err))
 }
 

@@ -118,11 +118,11 @@ func parse(text, filename string, p parser) (*Config, error) {
 	}
 	p.config, p.scope = newConfig(), p.newScope(given, nil)
 	if !p.fromEnvironment {
-		body = p.unwrap(p.backend(body))
+		body = p.unwrap(p.backend(body), filename)
 	}
 	p.root(body)
 	if err := p.errs.Err(); err != nil {
-		if strings.HasSuffix(filename, ".tfvars") {
+		if strings.HasSuffix(strings.TrimSuffix(filename, ".json"), ".tfvars") {
 			err = mistakeAtStart(filename, errors.New("this file has values of variables, but the settings are required here; use "+
 				"-var-file for this file"))
 		}
@@ -304,9 +304,10 @@ func Find(tables []attr.Table, kind string) (attr.Table, bool) {
 }
 
 // unwrap returns the body of the encryption block if the file contains one, or body itself if not.
-func (p *parser) unwrap(body hcl.Body) hcl.Body {
+func (p *parser) unwrap(body hcl.Body, filename string) hcl.Body {
 	blocks, beside := only(body, "terraform", "encryption")
-	if len(blocks) == 0 {
+	own, _, _ := beside.PartialContent(&rootSchema)
+	if len(blocks) == 0 && (len(own.Blocks) > 0 || extension(filename) == "") {
 		return body
 	}
 	var found hcl.Blocks
@@ -317,13 +318,16 @@ func (p *parser) unwrap(body hcl.Body) hcl.Body {
 			found = append(found, b)
 		}
 	}
-	own, _, _ := beside.PartialContent(&rootSchema)
 	switch {
 	case len(own.Blocks) > 0:
 		p.fail("", "", position(own.Blocks[0].DefRange), fmt.Errorf("a %s block is outside the encryption block; move it inside",
 			own.Blocks[0].Type))
+	case len(found) == 0 && extension(filename) != "":
+		p.errs = append(p.errs, mistakeAtStart(filename, errors.New("this is a file of a module, without an encryption block; write the blocks "+
+			"key_provider, method and state in another file, for example keys.hcl")))
 	case len(found) == 0:
-		p.fail("", "", position(blocks[0].DefRange), errors.New("the terraform block has no encryption block; add it"))
+		p.fail("", "", position(blocks[0].DefRange), errors.New("the terraform block has no encryption block; write the blocks key_provider, "+
+			"method and state without a terraform block"))
 	case len(found) > 1:
 		p.errs = append(p.errs, secondBlock(found))
 	default:

@@ -404,9 +404,13 @@ func (b *backend) ask(ctx context.Context, to endpoint, id string, body []byte) 
 		}
 		body, err = web.ReadBody(resp, b.limit, io.Discard)
 	}
-	if meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands) {
+	switch {
+	case err == nil:
+	case meter.IsTooLarge(err) || errors.Is(err, meter.ErrExpands):
 		err = fmt.Errorf("the answer was refused: %s", web.Reason(err, "")) // another attempt would take just as long
-	} else if err != nil {
+	case errors.Is(ctx.Err(), context.Canceled):
+		err = &store.UnansweredError{Err: context.Cause(ctx)}
+	default:
 		err = &store.UnansweredError{Err: errors.New(web.Reason(err, "set client_ca_certificate_pem"))}
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -109,6 +110,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("changed", func(t *testing.T) { testChanged(t, h) })
 	t.Run("one winner", func(t *testing.T) { testOneWinner(t, h) })
 	t.Run("lost", func(t *testing.T) { testLost(t, h) })
+	t.Run("interrupted", func(t *testing.T) { testInterrupted(t, h) })
 	t.Run("history", func(t *testing.T) { testHistory(t, h) })
 	for name, place := range map[string]Places{"a right condition that is refused": h.RightRefused,
 		"an empty place whose first object becomes special": h.FirstSpecial} {
@@ -346,6 +348,17 @@ func testLost(t *testing.T, h Harness) {
 }
 
 // testHistory checks the versions of a state that is a [store.Historian].
+// testInterrupted: a read that a signal has ended says so, in whatever way the store sends its requests.
+func testInterrupted(t *testing.T, h Harness) {
+	p := h.Place(t, "state")
+	p.Put(t, State(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := p.Open(t).Read(ctx); err != nil && !errors.Is(err, context.Canceled) { // a file needs no request
+		t.Errorf("got %v", err)
+	}
+}
+
 func testHistory(t *testing.T, h Harness) {
 	p := h.Versioned(t, "state")
 	if _, ok := store.As[store.Historian](p.Open(t)); !ok || h.OwnHistory {

@@ -157,7 +157,17 @@ func (b *Backend) underLock(ctx context.Context, operation string, work func() e
 		return work()
 	}
 	lock := store.NewLock(operation)
-	if err := b.Lock(context.WithoutCancel(ctx), lock); err != nil {
+	told := make(chan struct{})
+	tell := func() {
+		defer close(told)
+		b.say("interrupted; waiting for the backend to answer about the lock, so that no lock is left")
+	}
+	quiet := context.AfterFunc(ctx, tell)
+	err = b.Lock(context.WithoutCancel(ctx), lock)
+	if !quiet() {
+		<-told
+	}
+	if err != nil {
 		return fmt.Errorf("the state cannot be locked: %w", err)
 	}
 	defer func() {

@@ -100,7 +100,10 @@ func (m *recovery) find(ctx context.Context) error {
 		m.plain = content
 	default:
 		opened, err := m.Guard.Target.Decrypt(ctx, content)
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
 			return fmt.Errorf("%s: %s", m.name, words.State(err))
 		}
 		m.plain = opened.Data
@@ -252,6 +255,8 @@ func (m *recovery) compare(ctx context.Context) ([]byte, error) {
 		opened, now, err = m.Guard.decrypt(ctx, bytes.Clone(there))
 	}
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	case err != nil && m.asked.Force && isNoState(there, err):
 		m.damaged = there
 		m.Backend.open.Store(false) // nobody can use such a file, with or without wrap

@@ -85,7 +85,7 @@ func (m *restoration) write(ctx context.Context) error {
 	}
 	serial, err := m.serial()
 	if err == nil {
-		err = m.confirm(serial)
+		err = m.confirm(ctx, serial)
 	}
 	if err != nil {
 		return err
@@ -115,6 +115,8 @@ func (m *restoration) readVersion(ctx context.Context) (err error) {
 		m.content, err = overview.Read(bytes.Clone(m.plain))
 	}
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
 	case errors.Is(err, encryption.ErrPlaintext):
 		return fmt.Errorf("%s is not encrypted, so it may come from anyone; to restore it, add a fallback with the method unencrypted", m.name)
 	case err != nil:
@@ -223,7 +225,7 @@ func (m *restoration) serial() (int64, error) {
 }
 
 // confirm shows what restoring changes, and asks the user.
-func (m *restoration) confirm(serial int64) error {
+func (m *restoration) confirm(ctx context.Context, serial int64) error {
 	if m.reason != "" {
 		m.Guard.Say("warning: " + m.reason)
 	}
@@ -236,10 +238,12 @@ func (m *restoration) confirm(serial int64) error {
 	switch {
 	case m.asked.Ask == nil:
 		return errors.New("nothing was written, because nobody can be asked here; check the difference, then add -yes")
-	case !m.asked.Ask(question):
-		return errors.New("nothing was written, because the answer was not yes")
+	case m.asked.Ask(question):
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return nil
+	return errors.New("nothing was written, because the answer was not yes")
 }
 
 // savedSuffix ends the name of a copy of the version that is restored. A write to a file replaces its backup, which may

@@ -93,8 +93,8 @@ func openStates(w Where, module string, target encryption.Target, environ []stri
 	if err != nil {
 		if wrong, ok := errors.AsType[*attr.Error](err); ok && w.Backend == nil && wrong.Attr == "address" {
 			where := "to " + outside.Line(w.Settings, 300)
-			if w.Settings == "" {
-				where = "to a settings file, and name that file with -config"
+			if folder, _ := folderOf(w.Settings); folder == "" || slices.Contains([]string{".tf", ".tofu"}, filepath.Ext(w.Settings)) {
+				where = "to a settings file outside the module's configuration, for example keys.hcl, and name that file with -config"
 			}
 			err = fmt.Errorf("there is no backend block; add one of type %s %s, or set STATECRYPT_HTTP_ADDRESS", kindNames(), where)
 		}
@@ -141,7 +141,10 @@ func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, loc
 	if err != nil {
 		return nil, lock, err
 	}
-	if lock.Holder, err = b.Holder(ctx); err != nil && !errors.Is(err, store.ErrHolderUnknown) {
+	switch lock.Holder, err = b.Holder(ctx); {
+	case err != nil && ctx.Err() != nil:
+		return nil, lock, context.Cause(ctx)
+	case err != nil && !errors.Is(err, store.ErrHolderUnknown):
 		s.say("warning: it is unknown who holds the lock: " + err.Error())
 	}
 	lock.Free = err == nil && lock.Holder == nil && b.HasLocks
@@ -187,7 +190,11 @@ func (s *States) IsSettled(ctx context.Context, name string, state []byte) (bool
 var ErrNone = errors.New("there is no state")
 
 func (b *Backend) none() error {
-	return fmt.Errorf("%w at %s; check the address", ErrNone, outside.Line(b.String(), 300))
+	advice := "check the address"
+	if _, isLocal := store.As[store.Local](b.State); isLocal { // by default, a file in the module
+		advice = "check the path, and run this in the module's folder"
+	}
+	return fmt.Errorf("%w at %s; %s", ErrNone, outside.Line(b.String(), 300), advice)
 }
 
 // Rotate replaces the named state with the result of change, under the lock. An empty name means the state that the
