@@ -110,7 +110,7 @@ func (c *call) all(ctx context.Context, examine func(ctx context.Context, name s
 	case len(c.args) == 1:
 		return errInterrupted
 	}
-	c.say(red, "error:", fmt.Sprintf("%v: no result for %d of %d; run it again", errInterrupted, unfinished, len(c.args)-others))
+	c.say(red, "error:", fmt.Sprintf("%v before %d of %d were done; run it again", errInterrupted, unfinished, len(c.args)-others))
 	return exitStatus(exitFailure)
 }
 

@@ -347,8 +347,7 @@ func testLost(t *testing.T, h Harness) {
 	}
 }
 
-// testHistory checks the versions of a state that is a [store.Historian].
-// testInterrupted: a read that a signal has ended says so, in whatever way the store sends its requests.
+// testInterrupted checks that the error of a canceled read wraps [context.Canceled].
 func testInterrupted(t *testing.T, h Harness) {
 	p := h.Place(t, "state")
 	p.Put(t, State(1))
@@ -359,6 +358,7 @@ func testInterrupted(t *testing.T, h Harness) {
 	}
 }
 
+// testHistory checks the versions of a state that is a [store.Historian].
 func testHistory(t *testing.T, h Harness) {
 	p := h.Versioned(t, "state")
 	if _, ok := store.As[store.Historian](p.Open(t)); !ok || h.OwnHistory {
