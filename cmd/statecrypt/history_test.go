@@ -209,7 +209,7 @@ func TestRestoreCommand(t *testing.T) {
 		"nobody is asked":           {args: "backup"},
 		"the current version":       {args: "-yes current"},
 		"no such version":           {args: "-yes 4711"},
-		"no such file":              {args: "-yes /none/x"},
+		"no such file":              {args: "-yes ./none/x"},
 		"the file of the state":     {args: "-yes net.tfstate"},
 		"standard input":            {args: "-yes -"},
 		"nothing":                   {args: "-yes"},
