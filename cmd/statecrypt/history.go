@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,9 +29,12 @@ const (
 	maxVersions = 1000 // the highest value of -n
 )
 
-// isFile reports whether an argument names a file rather than a version: the file exists, or the argument is a path.
+// isFile reports whether an argument names a file rather than a version: the file exists, or the argument begins like a
+// path. IDs of versions may contain slashes, too.
 func isFile(arg string) bool {
-	return arg == stdinName || recognize.Exists(arg) || strings.ContainsAny(arg, `/\`)
+	first, _, hasSlash := strings.Cut(filepath.ToSlash(arg), "/")
+	return arg == stdinName || recognize.Exists(arg) || filepath.VolumeName(arg) != "" ||
+		hasSlash && (first == "" || first == "." || first == "..")
 }
 
 // ofVersion calls work with a version in the backend. The first signal cancels it, and the second ends the process.

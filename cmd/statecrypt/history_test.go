@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -210,6 +211,7 @@ func TestRestoreCommand(t *testing.T) {
 		"the current version":       {args: "-yes current"},
 		"no such version":           {args: "-yes 4711"},
 		"no such file":              {args: "-yes ./none/x"},
+		"a version with a slash":    {args: "-yes .net/4711"},
 		"the file of the state":     {args: "-yes net.tfstate"},
 		"standard input":            {args: "-yes -"},
 		"nothing":                   {args: "-yes"},
@@ -249,6 +251,20 @@ func TestRestoreCommand(t *testing.T) {
 	}
 }
 
+// TestIsFile has arguments that name versions, and those that name files that do not exist.
+func TestIsFile(t *testing.T) {
+	t.Parallel()
+	isWindows := runtime.GOOS == "windows"
+	for arg, want := range map[string]bool{
+		"-": true, "./none": true, "../none/x": true, "/none/x": true, "history_test.go": true, `C:\none`: isWindows, `.\none`: isWindows,
+		"": false, "none": false, ".none": false, "..none/x": false, "net/4711": false, "2026-11-27T17:00:00Z": false,
+	} {
+		if isFile(arg) != want {
+			t.Errorf("%q: want %t", arg, want)
+		}
+	}
+}
+
 // TestDiffVersions: an argument is a file if there is one, and else a version.
 func TestDiffVersions(t *testing.T) {
 	old := must(t, onlyOld, plain, "encrypt")
@@ -263,6 +279,7 @@ func TestDiffVersions(t *testing.T) {
 		"the same, as a version":  "./current backup",
 		"JSON":                    "-json backup current",
 		"no such version":         "none",
+		"a version with a slash":  "net/4711",
 		"no such second version":  "backup none",
 		"three":                   "backup current file",
 		"none":                    "",
