@@ -297,7 +297,7 @@ func (m *restoration) keepVersion(ctx context.Context) (err error) {
 // keepSealed saves a file in the folder of the module, and returns its name there. A plaintext state is encrypted.
 func (m *restoration) keepSealed(ctx context.Context, file []byte, suffix, what string) (name string, err error) {
 	if info, failed := encryption.Inspect(file); failed == nil && info.Kind == encryption.KindState {
-		if file, _, err = Seal(ctx, m.Guard.Target, file, nil); err != nil {
+		if file, _, err = Seal(ctx, m.Guard.Target, file); err != nil {
 			return "", fmt.Errorf("nothing was written, because %s could not be encrypted for a copy: %w", what, err)
 		}
 	}
