@@ -160,6 +160,7 @@ func TestHistoryInGit(t *testing.T) {
 		"of formats":                   "diff -backend -json " + commits[2] + " " + commits[3],
 		"of sops":                      "diff -backend -exit-code " + commits[4] + " " + commits[5],
 		"a deleted version":            "diff -backend " + commits[7],
+		"a deleted version, short":     "diff -backend " + commits[7][:7],
 		"an unknown version":           "diff -backend 0123456789",
 		"too short":                    "diff -backend " + commits[0][:6],
 		"no file":                      "diff -backend ./" + commits[0],
