@@ -70,6 +70,9 @@ var abbreviation = lazyregexp.New(`^[0-9a-f]{7,64}$`)
 // errAmbiguous means that an abbreviation stands for several commits.
 var errAmbiguous = errors.New("several commits have IDs that begin like this; write more digits")
 
+// errLink means that a commit has a symbolic link in place of the state, or of a folder above it.
+var errLink = errors.New("in this commit, the path of the state is a symbolic link, and links are not followed")
+
 // ReadVersion reads a part of the state in a commit of the branch. The ID may be abbreviated to its first 7 digits, as
 // in git.
 func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64) (data []byte, err error) {
@@ -99,6 +102,8 @@ func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64
 		return nil, errAmbiguous
 	case len(found) == 0 || found[0].File == "":
 		return nil, store.ErrNoVersion
+	case found[0].File == gitsource.Link:
+		return nil, errLink
 	}
 	if err = s.fetch(ctx, h, []string{found[0].File}); err == nil {
 		data, err = h.visit.File(ctx, found[0].File, s.Limit)
@@ -131,7 +136,7 @@ func (s *state) lookBack(ctx context.Context, enough func(h *history) bool) (*hi
 	if err := s.forget(); err != nil {
 		return nil, err
 	}
-	h := &history{complete: true, sizes: map[string]int64{}}
+	h := &history{complete: true, sizes: map[string]int64{gitsource.Link: -1}}
 	err := s.inTime(ctx, func(ctx context.Context) (err error) {
 		if h.visit, err = s.server.Visit(ctx); h.visit != nil {
 			s.past = h

@@ -105,6 +105,8 @@ func TestVersionsOf(t *testing.T) {
 	executable := state(9)
 	executable.Mode = "100755"
 	odd := repo.Commit("refs/heads/main", executable)
+	link := repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: "other", Mode: "120000"})
+	above := repo.Commit("refs/heads/main", gittest.File{Path: "net", Data: "other", Mode: "120000"})
 	s := at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})
 	kept, more, err := storetest.Historian(t, s).Versions(t.Context(), 100)
 	must(t, err)
@@ -112,9 +114,14 @@ func TestVersionsOf(t *testing.T) {
 	for _, k := range kept {
 		ids = append(ids, k.ID)
 	}
-	want := []string{odd, merged, again, renamed, first}
-	if fmt.Sprint(ids) != fmt.Sprint(want) || more || kept[3].Status != store.KeptDeleted {
+	want := []string{link, odd, merged, again, renamed, first}
+	if fmt.Sprint(ids) != fmt.Sprint(want) || more || kept[4].Status != store.KeptDeleted || kept[0].Status != store.KeptCurrent {
 		t.Errorf("got %+v, want %q", kept, want)
+	}
+	for _, id := range []string{link, above} {
+		if _, err := storetest.Historian(t, s).ReadVersion(t.Context(), id, 0, 10); !errors.Is(err, errLink) {
+			t.Errorf("a link: %v", err)
+		}
 	}
 	for id, serial := range map[string]int{first: 1, strings.ToUpper(first[:20]): 1, again[:7]: 2, merged: 7, odd: 9, renamed: 0, side: 0} {
 		got, err := storetest.Historian(t, at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})).ReadVersion(t.Context(), id, 0, -1)
