@@ -252,6 +252,24 @@ func TestRestoreCommand(t *testing.T) {
 	}
 }
 
+// TestWorkspaceOfBackend: TF_WORKSPACE chooses keys, but never another state. It is refused by recover alone, because
+// the leftover may be the state of that workspace.
+func TestWorkspaceOfBackend(t *testing.T) {
+	next := strings.Replace(plainNext, `"n":{"value":12345678901234567890.1230`, `"n":{"value":2`, 1)
+	files := map[string]string{"net.tfstate": must(t, onlyNew, next, "encrypt"), "net.tfstate.backup": must(t, onlyOld, plain, "encrypt")}
+	t.Chdir(inFolder(t, newAndOld, files))
+	for _, args := range []string{
+		"history", "show -backend", "diff -backend backup", "restore -yes backup", "verify -backend", "recover",
+	} {
+		var said strings.Builder
+		words := append(strings.Fields(args), "-config", "keys.hcl")
+		code, refused := run(t.Context(), words, strings.NewReader(""), &said, &said, []string{"TF_WORKSPACE=prod"}), args == "recover"
+		if (code != 0) != refused || strings.Contains(said.String(), "TF_WORKSPACE") != refused {
+			t.Errorf("%s: %d\n%s", args, code, said.String())
+		}
+	}
+}
+
 // TestIsFile has arguments that name versions, and those that name files that do not exist.
 func TestIsFile(t *testing.T) {
 	t.Parallel()
