@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -213,17 +214,11 @@ func (c *call) keptVersion(
 // versionText returns a version as text for users. It repeats no lineage.
 func (c *call) versionText(v keptVersion, lineage *string) string {
 	line := func(parts ...string) string {
-		text := ""
-		for _, part := range parts {
-			if part != "" && text != "" {
-				text += ", "
-			}
-			text += part
-		}
-		if text == "" {
+		parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+		if len(parts) == 0 {
 			return ""
 		}
-		return "  " + text + "\n"
+		return "  " + strings.Join(parts, ", ") + "\n"
 	}
 	head := outside.Line(v.Version, maxName)
 	if v.Status != "older" && v.Status != v.Version {
@@ -298,17 +293,14 @@ func (c *call) noteHistory(all history) {
 	if !c.on("open") {
 		c.say(yellow, "note:", "serials, lineages and keys are as written in the files, which nothing has verified; -open verifies them")
 	}
-	if all.Plaintext > 0 {
-		c.say(yellow, "warning:", fmt.Sprintf("%d of %d versions are plaintext, which anyone with access to the store can read", all.Plaintext,
-			len(all.Versions)))
+	some := func(mark string, n int, text string) {
+		if n > 0 {
+			c.say(yellow, mark, fmt.Sprintf("%d of %d versions %s", n, len(all.Versions), text))
+		}
 	}
-	if fallbacks > 0 {
-		c.say(yellow, "note:", fmt.Sprintf("%d of %d versions open only with a fallback; keep it as long as you may need them", fallbacks,
-			len(all.Versions)))
-	}
-	if closed > 0 {
-		c.say(yellow, "warning:", fmt.Sprintf("%d of %d versions do not open with these settings", closed, len(all.Versions)))
-	}
+	some("warning:", all.Plaintext, "are plaintext, which anyone with access to the store can read")
+	some("note:", fallbacks, "open only with a fallback; keep it as long as you may need them")
+	some("warning:", closed, "do not open with these settings")
 	if all.More {
 		c.say(yellow, "note:", "there are older versions; list them with a higher -n")
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -135,7 +134,7 @@ func readLine(in *bufio.Reader) (string, error) {
 
 // trace returns the id of a file by commit, or Link. The argument roots has the root folder by commit.
 func (d *repository) trace(ctx context.Context, name string, roots map[string]string) (map[string]string, error) {
-	level, links := roots, map[string]string{}
+	level := roots
 	idSize := (&tree{format: d.format}).idSize()
 	for rest, more := name, true; more; {
 		var part string
@@ -144,14 +143,14 @@ func (d *repository) trace(ctx context.Context, name string, roots map[string]st
 		for _, id := range level {
 			ids[id] = true
 		}
-		if len(ids) == 0 {
+		if delete(ids, Link); len(ids) == 0 {
 			break
 		}
 		folders, err := d.fetchFolders(ctx, ids, maxListing)
 		if err != nil {
 			return nil, err
 		}
-		inside := map[string]string{} // the id of the part by folder
+		inside := map[string]string{Link: Link} // the id of the part by folder
 		for id, folder := range folders {
 			for e := range entries(folder, idSize) {
 				switch {
@@ -165,17 +164,12 @@ func (d *repository) trace(ctx context.Context, name string, roots map[string]st
 		}
 		next := map[string]string{}
 		for commit, folder := range level {
-			switch id := inside[folder]; id {
-			case "":
-			case Link:
-				links[commit] = Link
-			default:
+			if id := inside[folder]; id != "" {
 				next[commit] = id
 			}
 		}
 		level = next
 	}
-	maps.Copy(level, links)
 	return level, nil
 }
 

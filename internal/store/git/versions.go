@@ -17,7 +17,7 @@ type history struct {
 	visit    *gitsource.Visit
 	commits  []gitsource.Commit // all of them, the newest first
 	complete bool               // whether there are no older commits
-	sizes    map[string]int64   // the sizes of the fetched files by id, in bytes; -1 for a file that is too large
+	sizes    map[string]int64   // the sizes of the fetched files by id, in bytes; -1 for a link and a file that is too large
 }
 
 // changes returns the commits that changed the file. It leaves out the oldest commit, unless it has no parents, because
@@ -42,14 +42,11 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 		return nil, false, err
 	}
 	changed := changes(h.commits, h.complete)
-	if more = !h.complete; len(changed) > limit {
-		changed, more = changed[:limit], true
-	}
+	more = !h.complete || len(changed) > limit
+	changed = changed[:min(limit, len(changed))]
 	var files []string
 	for _, c := range changed {
-		if c.File != "" {
-			files = append(files, c.File)
-		}
+		files = append(files, c.File)
 	}
 	err = s.fetch(ctx, h, files)
 	for i, c := range changed {
@@ -136,7 +133,7 @@ func (s *state) lookBack(ctx context.Context, enough func(h *history) bool) (*hi
 	if err := s.forget(); err != nil {
 		return nil, err
 	}
-	h := &history{complete: true, sizes: map[string]int64{gitsource.Link: -1}}
+	h := &history{complete: true, sizes: map[string]int64{"": 0, gitsource.Link: -1}}
 	err := s.inTime(ctx, func(ctx context.Context) (err error) {
 		if h.visit, err = s.server.Visit(ctx); h.visit != nil {
 			s.past = h

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
@@ -122,11 +123,7 @@ func shortened(head, tail []byte) []byte {
 
 // says reports whether a member says what a file is.
 func says(member string) bool {
-	switch member {
-	case "serial", "lineage", "meta", "encryption_version", "version", "terraform_version":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"serial", "lineage", "meta", "encryption_version", "version", "terraform_version"}, member)
 }
 
 func isNumber(value json.RawMessage) bool {
@@ -136,10 +133,6 @@ func isNumber(value json.RawMessage) bool {
 // isOfOther reports whether a part of a file may be encrypted, other than in OpenTofu's format. A tool may have
 // encrypted only some values of a state.
 func isOfOther(part []byte) bool {
-	for _, name := range []string{`"sops"`, `"mac"`, `"enc"`, `"encrypted_data"`, `"encryption_version"`} {
-		if bytes.Contains(part, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	names := []string{`"sops"`, `"mac"`, `"enc"`, `"encrypted_data"`, `"encryption_version"`}
+	return slices.ContainsFunc(names, func(name string) bool { return bytes.Contains(part, []byte(name)) })
 }
