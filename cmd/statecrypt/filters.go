@@ -61,11 +61,8 @@ func (c *call) encrypt(ctx context.Context) error {
 	c.noteDoubts()
 	target.Prepare(ctx)
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
-		sealed, again, err := states.SealForOthers(ctx, target, file, file)
+		sealed, _, err := states.SealForOthers(ctx, target, file)
 		if err == nil {
-			if again != nil {
-				file = again.Data
-			}
 			if err = c.write(ctx, result{data: sealed, plain: file, target: &target}); err == nil {
 				c.noteOwnState()
 			}

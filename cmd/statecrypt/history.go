@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,9 +30,12 @@ const (
 	maxVersions = 1000 // the highest value of -n
 )
 
-// isFile reports whether an argument names a file rather than a version: the file exists, or the argument is a path.
+// isFile reports whether an argument names a file rather than a version: the file exists, or the argument begins like a
+// path. IDs of versions may contain slashes, too.
 func isFile(arg string) bool {
-	return arg == stdinName || recognize.Exists(arg) || strings.ContainsAny(arg, `/\`)
+	first, _, hasSlash := strings.Cut(filepath.ToSlash(arg), "/")
+	return arg == stdinName || recognize.Exists(arg) || filepath.VolumeName(arg) != "" ||
+		hasSlash && (first == "" || first == "." || first == "..")
 }
 
 // ofVersion calls work with a version in the backend. The first signal cancels it, and the second ends the process.
@@ -210,17 +215,11 @@ func (c *call) keptVersion(
 // versionText returns a version as text for users. It repeats no lineage.
 func (c *call) versionText(v keptVersion, lineage *string) string {
 	line := func(parts ...string) string {
-		text := ""
-		for _, part := range parts {
-			if part != "" && text != "" {
-				text += ", "
-			}
-			text += part
-		}
-		if text == "" {
+		parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+		if len(parts) == 0 {
 			return ""
 		}
-		return "  " + text + "\n"
+		return "  " + strings.Join(parts, ", ") + "\n"
 	}
 	head := outside.Line(v.Version, maxName)
 	if v.Status != "older" && v.Status != v.Version {
@@ -298,17 +297,14 @@ func (c *call) noteHistory(all history) {
 	if !c.on("open") {
 		c.say(yellow, "note:", "serials, lineages and keys are as written in the files, which nothing has verified; -open verifies them")
 	}
-	if all.Plaintext > 0 {
-		c.say(yellow, "warning:", fmt.Sprintf("%d of %d versions are plaintext, which anyone with access to the store can read", all.Plaintext,
-			len(all.Versions)))
+	some := func(mark string, n int, text string) {
+		if n > 0 {
+			c.say(yellow, mark, fmt.Sprintf("%d of %d versions %s", n, len(all.Versions), text))
+		}
 	}
-	if fallbacks > 0 {
-		c.say(yellow, "note:", fmt.Sprintf("%d of %d versions open only with a fallback; keep it as long as you may need them", fallbacks,
-			len(all.Versions)))
-	}
-	if closed > 0 {
-		c.say(yellow, "warning:", fmt.Sprintf("%d of %d versions do not open with these settings", closed, len(all.Versions)))
-	}
+	some("warning:", all.Plaintext, "are plaintext, which anyone with access to the store can read")
+	some("note:", fallbacks, "open only with a fallback; keep it as long as you may need them")
+	some("warning:", closed, "do not open with these settings")
 	if all.More {
 		c.say(yellow, "note:", "there are older versions; list them with a higher -n")
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -159,6 +160,7 @@ func TestHistoryInGit(t *testing.T) {
 		"of formats":                   "diff -backend -json " + commits[2] + " " + commits[3],
 		"of sops":                      "diff -backend -exit-code " + commits[4] + " " + commits[5],
 		"a deleted version":            "diff -backend " + commits[7],
+		"a deleted version, short":     "diff -backend " + commits[7][:7],
 		"an unknown version":           "diff -backend 0123456789",
 		"too short":                    "diff -backend " + commits[0][:6],
 		"no file":                      "diff -backend ./" + commits[0],
@@ -209,7 +211,8 @@ func TestRestoreCommand(t *testing.T) {
 		"nobody is asked":           {args: "backup"},
 		"the current version":       {args: "-yes current"},
 		"no such version":           {args: "-yes 4711"},
-		"no such file":              {args: "-yes /none/x"},
+		"no such file":              {args: "-yes ./none/x"},
+		"a version with a slash":    {args: "-yes .net/4711"},
 		"the file of the state":     {args: "-yes net.tfstate"},
 		"standard input":            {args: "-yes -"},
 		"nothing":                   {args: "-yes"},
@@ -249,6 +252,38 @@ func TestRestoreCommand(t *testing.T) {
 	}
 }
 
+// TestWorkspaceOfBackend: TF_WORKSPACE chooses keys, but never another state. It is refused by recover alone, because
+// the leftover may be the state of that workspace.
+func TestWorkspaceOfBackend(t *testing.T) {
+	next := strings.Replace(plainNext, `"n":{"value":12345678901234567890.1230`, `"n":{"value":2`, 1)
+	files := map[string]string{"net.tfstate": must(t, onlyNew, next, "encrypt"), "net.tfstate.backup": must(t, onlyOld, plain, "encrypt")}
+	t.Chdir(inFolder(t, newAndOld, files))
+	for _, args := range []string{
+		"history", "show -backend", "diff -backend backup", "restore -yes backup", "verify -backend", "recover",
+	} {
+		var said strings.Builder
+		words := append(strings.Fields(args), "-config", "keys.hcl")
+		code, refused := run(t.Context(), words, strings.NewReader(""), &said, &said, []string{"TF_WORKSPACE=prod"}), args == "recover"
+		if (code != 0) != refused || strings.Contains(said.String(), "TF_WORKSPACE") != refused {
+			t.Errorf("%s: %d\n%s", args, code, said.String())
+		}
+	}
+}
+
+// TestIsFile has arguments that name versions, and those that name files that do not exist.
+func TestIsFile(t *testing.T) {
+	t.Parallel()
+	isWindows := runtime.GOOS == "windows"
+	for arg, want := range map[string]bool{
+		"-": true, "./none": true, "../none/x": true, "/none/x": true, "history_test.go": true, `C:\none`: isWindows, `.\none`: isWindows,
+		"": false, "none": false, ".none": false, "..none/x": false, "net/4711": false, "2026-11-27T17:00:00Z": false,
+	} {
+		if isFile(arg) != want {
+			t.Errorf("%q: want %t", arg, want)
+		}
+	}
+}
+
 // TestDiffVersions: an argument is a file if there is one, and else a version.
 func TestDiffVersions(t *testing.T) {
 	old := must(t, onlyOld, plain, "encrypt")
@@ -263,6 +298,7 @@ func TestDiffVersions(t *testing.T) {
 		"the same, as a version":  "./current backup",
 		"JSON":                    "-json backup current",
 		"no such version":         "none",
+		"a version with a slash":  "net/4711",
 		"no such second version":  "backup none",
 		"three":                   "backup current file",
 		"none":                    "",

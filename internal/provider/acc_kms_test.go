@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -226,13 +227,14 @@ func TestAccKMSIsLazy(t *testing.T) {
 	t.Parallel()
 	internet := cloudtest.New(t, map[string]http.Handler{})
 	dead := nettest.Dead(t)
+	none := fmt.Sprintf("%q", filepath.Join(t.TempDir(), "none"))
 	var blocks, text strings.Builder
 	for kind, arguments := range map[string]string{
 		"aws_kms": "kms_key_id = \"alias/k\"\nkey_spec = \"AES_256\"\nregion = \"nowhere-1\"\nprofile = \"nobody\"\nshared_config_files " +
-			"= [\"/nowhere\"]\n",
-		"gcp_kms": "kms_encryption_key = \"" + googleKeys + "k\"\nkey_length = 32\ncredentials = \"/nowhere\"\n",
+			"= [" + none + "]\n",
+		"gcp_kms": "kms_encryption_key = \"" + googleKeys + "k\"\nkey_length = 32\ncredentials = " + none + "\n",
 		"azure_vault": "vault_uri = \"https://nowhere.vault.azure.net\"\nvault_key_name = \"k\"\nkey_length = 32\nclient_id_file_path = " +
-			"\"/nowhere\"\ntenant_id = \"t\"\nclient_secret = \"s\"\n",
+			none + "\ntenant_id = \"t\"\nclient_secret = \"s\"\n",
 		"openbao": fmt.Sprintf("key_name = \"k\"\naddress = \"http://%s\"\n", dead),
 	} {
 		method := "unused_" + kind

@@ -45,7 +45,7 @@ func TestRefused(t *testing.T) {
 		"a name that begins so": {program: "terraform-wrapper", args: []string{"plan"}},
 		"all in one word":       {program: "terraform plan", here: true},
 		"not in PATH":           {program: "terraform-0.0.0-none", args: []string{"plan"}},
-		"no such program":       {program: "/nowhere/terraform", args: []string{"plan"}},
+		"no such program":       {program: filepath.Join(t.TempDir(), "none", "terraform"), args: []string{"plan"}},
 
 		"no subcommand":          {args: nil},
 		"nothing but the name":   {here: true},

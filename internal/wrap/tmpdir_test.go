@@ -27,10 +27,10 @@ func TestNoTemporaryFolder(t *testing.T) {
 			o.Keys.Plan = wraptest.Settings(t, sealing+"\nplan { method = method.aes_gcm.m }").Plan()
 		}
 		write(t, filepath.Join(dir, "p"), archive(t, "a plan"))
-		t.Setenv("TMPDIR", "/nowhere/temporary")
+		t.Setenv("TMPDIR", filepath.Join(dir, "temporary"))
 		code, err, told := run(t, o)
 		mistakes.Ended(t, name, told, code, err)
-		if code != 1 || out.String() != "" || err == nil || !strings.Contains(err.Error(), "/nowhere/temporary") {
+		if code != 1 || out.String() != "" || err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "temporary")) {
 			t.Errorf("%s: got %d, %v, and the child was run: %s", name, code, err, out)
 		}
 	}

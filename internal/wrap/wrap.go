@@ -85,7 +85,12 @@ func NeedsNoState(command, environ []string) bool {
 // Recover writes the state that an earlier run in this module could not write. It can be called again after any
 // failure.
 func Recover(ctx context.Context, o Options, asked states.Recovery) error {
-	return alone(ctx, "recover", o, func(r *run) error { return asked.Write(ctx, r.guard, r.leftover, r.unused) })
+	return alone(ctx, "recover", o, func(r *run) error {
+		if err := r.checkWorkspace(ctx); err != nil { // the leftover may be the state of that workspace
+			return err
+		}
+		return asked.Write(ctx, r.guard, r.leftover, r.unused)
+	})
 }
 
 // Restore writes an older version of the state of this module. It can be called again after any failure.
@@ -106,9 +111,6 @@ func alone(ctx context.Context, name string, o Options, do func(r *run) error) (
 	}
 	r := newRun(o, l, nil)
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.checkWorkspace(ctx); err != nil {
-		return err
-	}
 	o.Where.NoteVariables(o.Environ, r.say)
 	if err := r.connect(ctx); err != nil {
 		return err

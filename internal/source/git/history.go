@@ -18,11 +18,14 @@ import (
 // Commit is a commit of a branch, with a file in it. The texts come from the repository and are not escaped.
 type Commit struct {
 	ID      string
-	File    string // the id of the file; "" if the commit does not contain it
+	File    string // the id of the file, or Link; "" if the commit does not contain it
 	Time    time.Time
 	Author  string // name and address
 	Subject string
 }
+
+// Link stands for the id of a file if the file, or a folder above it, is a symbolic link.
+const Link = "a link"
 
 // depths are the numbers of commits that History fetches, one after the other.
 var depths = [...]int{100, 1000, 10_000}
@@ -129,7 +132,7 @@ func readLine(in *bufio.Reader) (string, error) {
 	}
 }
 
-// trace returns the id of a file by commit. The argument roots has the root folder by commit.
+// trace returns the id of a file by commit, or Link. The argument roots has the root folder by commit.
 func (d *repository) trace(ctx context.Context, name string, roots map[string]string) (map[string]string, error) {
 	level := roots
 	idSize := (&tree{format: d.format}).idSize()
@@ -140,17 +143,21 @@ func (d *repository) trace(ctx context.Context, name string, roots map[string]st
 		for _, id := range level {
 			ids[id] = true
 		}
-		if len(ids) == 0 {
+		if delete(ids, Link); len(ids) == 0 {
 			break
 		}
 		folders, err := d.fetchFolders(ctx, ids, maxListing)
 		if err != nil {
 			return nil, err
 		}
-		inside := map[string]string{} // the id of the part by folder
+		inside := map[string]string{Link: Link} // the id of the part by folder
 		for id, folder := range folders {
 			for e := range entries(folder, idSize) {
-				if string(e.name) == part && (more && e.isDirectory() || !more && e.isFile()) {
+				switch {
+				case string(e.name) != part:
+				case string(e.mode) == modeSymlink:
+					inside[id] = Link
+				case more && e.isDirectory(), !more && e.isFile():
 					inside[id] = hex.EncodeToString(e.id)
 				}
 			}

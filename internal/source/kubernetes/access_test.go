@@ -182,7 +182,7 @@ func TestInCluster(t *testing.T) {
 		"block": {Credentials: settingsOf(attrs{"in_cluster_config": cty.True}).Credentials, LookupEnv: env.lookup},
 		"found": {LookupEnv: env.lookup},
 		"variable": {LookupEnv: environment{"KUBERNETES_SERVICE_HOST": u.Hostname(), "KUBERNETES_SERVICE_PORT": u.Port(),
-			"KUBE_IN_CLUSTER_CONFIG": "true", "KUBECONFIG": "/nowhere"}.lookup},
+			"KUBE_IN_CLUSTER_CONFIG": "true", "KUBECONFIG": filepath.Join(t.TempDir(), "none")}.lookup},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := inPod(settings)
@@ -399,7 +399,7 @@ func TestPluginFails(t *testing.T) {
 	t.Run("not there", func(t *testing.T) {
 		a := access(s)
 		delete(a, "token")
-		a["exec"] = execBlock(attrs{"command": text("/nowhere/plugin")})
+		a["exec"] = execBlock(attrs{"command": text(filepath.Join(t.TempDir(), "plugin"))})
 		sourcetest.OpenMistakes(t, "kubernetes, plugins that do not run").Error(t, "no program", fails(t, open(t, settingsOf(a))))
 	})
 	t.Run("stuck", func(t *testing.T) {

@@ -56,8 +56,8 @@ func TestWhoIsAsked(t *testing.T) {
 		"KUBE_CONFIG_PATH": {environment{"KUBE_CONFIG_PATH": path, "KUBE_CTX": "right"}, nil, "", "https://config.example.test", "config-token"},
 		"KUBE_CONFIG_PATHS": {environment{"KUBE_CONFIG_PATHS": path, "KUBE_CTX_CLUSTER": "here", "KUBE_CTX_AUTH_INFO": "me"}, nil, "",
 			"https://config.example.test", "config-token"},
-		"KUBECONFIG": {environment{"KUBECONFIG": "/nowhere" + string(os.PathListSeparator) + path}, nil, "", "https://127.0.0.1:1",
-			"nobodys-token"},
+		"KUBECONFIG": {environment{"KUBECONFIG": filepath.Join(t.TempDir(), "none") + string(os.PathListSeparator) + path}, nil, "",
+			"https://127.0.0.1:1", "nobodys-token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := connectionOf(t, with(c.env, c.blocks...), c.cluster)
@@ -143,7 +143,7 @@ func atHome(t *testing.T, s *kubetest.Server) (path string) {
 func TestDefaultKubeconfig(t *testing.T) {
 	s := prod(t)
 	atHome(t, s)
-	t.Setenv("KUBECONFIG", "/nowhere")
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_MASTER", "https://127.0.0.1:1")
 	sourcetest.Fetch(t, open(t, with(environment{})))
 	sourcetest.Fetch(t, open(t, settingsOf()))

@@ -157,6 +157,7 @@ func TestNoOneIsAsked(t *testing.T) {
 	connStr := func(s string) attrs { return attrs{"conn_str": text(s)} }
 	says := sourcetest.OpenMistakes(t, "pg, settings", "secret-a")
 	t.Chdir(t.TempDir())
+	none := filepath.Join(t.TempDir(), "none")
 	for name, c := range map[string]struct {
 		settings source.Settings
 		name     string
@@ -178,14 +179,14 @@ func TestNoOneIsAsked(t *testing.T) {
 		"two addresses":              {settingsOf(connStr("host=a,b hostaddr=192.0.2.1,192.0.2.2 user=me")), ""},
 		"port":                       {settingsOf(connStr("host=a user=me port=secret-a")), ""},
 		"no such service":            {with(ambient, connStr("service=nothing")), ""},
-		"no such service file":       {settingsOf(connStr("service=main servicefile=/nowhere password=secret-a")), ""},
+		"no such service file":       {settingsOf(connStr("service=main servicefile=" + none + " password=secret-a")), ""},
 		"service without a file":     {settingsOf(attrs{"name": text("a"), "conn_str": text("service=main password=secret-a")}), "a"},
 		"service of the home":        {settingsOf(connStr("service=main password=secret-a")), ""},
 		"service of a variable":      {with(variables{"PGSERVICEFILE": service}, connStr("service=main password=secret-a")), ""},
-		"no such root":               {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=/nowhere")), ""},
-		"a key in place of its path": {settingsOf(connStr("host=a user=me sslcert=/nowhere sslkey='-----BEGIN secret-a'")), ""},
+		"no such root":               {settingsOf(connStr("host=a user=me password=secret-a sslrootcert=" + none)), ""},
+		"a key in place of its path": {settingsOf(connStr("host=a user=me sslcert=" + none + " sslkey='-----BEGIN secret-a'")), ""},
 		"require_auth":               {settingsOf(connStr("host=a user=me sslmode=disable require_auth=secret-a")), ""},
-		"half a certificate":         {settingsOf(connStr("host=a user=me password=secret-a sslkey=/nowhere")), ""},
+		"half a certificate":         {settingsOf(connStr("host=a user=me password=secret-a sslkey=" + none)), ""},
 		"unknown name":               {settingsOf(attrs{"name": cty.UnknownVal(cty.String), "conn_str": text("host=a")}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +276,7 @@ func TestDefaultHost(t *testing.T) {
 // that the driver cannot be kept from looking for.
 func TestServiceOfTheProcess(t *testing.T) {
 	t.Setenv("PGSERVICE", "main")
-	t.Setenv("PGSERVICEFILE", "/nowhere")
+	t.Setenv("PGSERVICEFILE", filepath.Join(t.TempDir(), "none"))
 	s := settingsOf(attrs{"conn_str": text("postgres://me:secret@own.test")})
 	_, err := settled(t, s, "")
 	sourcetest.OpenMistakes(t, "pg, PGSERVICE").Error(t, "that cannot be read", err)

@@ -15,37 +15,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
-// historian returns the ability of a state to list its versions.
-func historian(t *testing.T, s store.State) store.Historian {
-	t.Helper()
-	h, ok := store.As[store.Historian](s)
-	if !ok {
-		t.Fatalf("%T does not list versions", s)
-	}
-	return h
-}
-
-// shown returns the status and size of versions in one text.
-func shown(kept []store.Kept, more bool) string {
-	var texts []string
-	for _, v := range kept {
-		name := map[store.KeptStatus]string{store.KeptCurrent: "current", store.KeptOlder: "older", store.KeptDeleted: "deleted",
-			store.KeptUndelete: "undelete"}[v.Status]
-		texts = append(texts, fmt.Sprintf("%s %d", name, v.Size))
-	}
-	return fmt.Sprintf("%s, more %t", strings.Join(texts, ", "), more)
-}
-
-// list checks the versions of a state.
-func list(t *testing.T, h store.Historian, limit int, want string) []store.Kept {
-	t.Helper()
-	kept, more, err := h.Versions(t.Context(), limit)
-	if err != nil || shown(kept, more) != want {
-		t.Errorf("%d versions: got %s, %v, want %s", limit, shown(kept, more), err, want)
-	}
-	return kept
-}
-
 // TestVersions tests what accounts keep of a blob that is locked, written, and emptied.
 func TestVersions(t *testing.T) {
 	t.Parallel()
@@ -70,8 +39,8 @@ func TestVersions(t *testing.T) {
 				s.Put(containerOf, other, azuretest.Blob{Data: []byte("other")})
 			}
 			state := s.at(t, "snapshot", c.snapshot)
-			h := historian(t, state)
-			list(t, h, 10, ", more false")
+			h := storetest.Historian(t, state)
+			storetest.Versions(t, h, 10, "")
 			read := store.Version("")
 			for n := range 2 {
 				must(t, state.Lock(t.Context(), storetest.Lock("1")))
@@ -80,7 +49,7 @@ func TestVersions(t *testing.T) {
 				must(t, state.Unlock(t.Context(), "1"))
 				read = next
 			}
-			kept := list(t, h, 10, c.written+", more false")
+			kept := storetest.Versions(t, h, 10, c.written)
 			for i, v := range kept {
 				got, err := h.ReadVersion(t.Context(), v.ID, 0, -1)
 				if v.Status == store.KeptUndelete && errors.Is(err, store.ErrNoVersion) {
@@ -91,13 +60,13 @@ func TestVersions(t *testing.T) {
 				}
 			}
 			must(t, state.Remove(t.Context(), read))
-			list(t, h, 10, c.removed+", more false")
-			if n := strings.Count(c.removed, ","); n == 2 {
-				list(t, h, 3, c.removed+", more false")
-				list(t, h, 2, c.removed[:strings.LastIndex(c.removed, ",")]+", more true")
+			storetest.Versions(t, h, 10, c.removed)
+			if strings.Count(c.removed, ",") == 2 {
+				storetest.Versions(t, h, 3, c.removed)
+				storetest.Versions(t, h, 2, c.removed[:strings.LastIndex(c.removed, ",")]+", more")
 			}
 			s.Delete(containerOf, name)
-			list(t, h, 10, c.deleted+", more false")
+			storetest.Versions(t, h, 10, c.deleted)
 		})
 	}
 }
@@ -113,12 +82,9 @@ func TestFolded(t *testing.T) {
 	}
 	empty, written, first := put(""), put("a"), put("a")
 	second, _, third := put("b"), put("a"), put("a")
-	h := historian(t, s.at(t))
-	kept := list(t, h, 10, "current 1, older 1, older 1, more false")
-	if len(kept) == 3 && (kept[0].ID != third || kept[1].ID != second || kept[2].ID != first) {
-		t.Errorf("got %+v, want %s, %s and %s", kept, third, second, first)
-	}
-	if len(kept) == 3 && kept[2].Created.Format("2006-01-02T15:04:05.0000000Z") != written {
+	h := storetest.Historian(t, s.at(t))
+	kept := storetest.Versions(t, h, 10, "current 1, older 1, older 1", third, second, first)
+	if kept[2].Created.Format("2006-01-02T15:04:05.0000000Z") != written {
 		t.Errorf("the first version is of %s, want %s", kept[2].Created, written)
 	}
 	if _, err := h.ReadVersion(t.Context(), empty, 0, -1); !errors.Is(err, store.ErrNoVersion) {
@@ -126,9 +92,9 @@ func TestFolded(t *testing.T) {
 	}
 	s.SoftDelete = true
 	s.Forget(containerOf, name, second)
-	kept = list(t, h, 10, "current 1, undelete 1, older 1, more false")
-	if _, err := h.ReadVersion(t.Context(), second, 0, -1); !errors.Is(err, store.ErrNoVersion) || len(kept) == 3 && kept[1].ID != second {
-		t.Errorf("a soft-deleted version: %v; the versions are %+v", err, kept)
+	storetest.Versions(t, h, 10, "current 1, undelete 1, older 1", third, second, first)
+	if _, err := h.ReadVersion(t.Context(), second, 0, -1); !errors.Is(err, store.ErrNoVersion) {
+		t.Errorf("a soft-deleted version: %v", err)
 	}
 }
 
@@ -146,7 +112,8 @@ func TestFolders(t *testing.T) {
 	state := s.at(t, "snapshot", true)
 	must(t, life(t, state, 1))
 	must(t, life(t, state, 2))
-	list(t, historian(t, state), 10, fmt.Sprintf("current %d, older %d, more false", len(storetest.State(2)), len(storetest.State(1))))
+	storetest.Versions(t, storetest.Historian(t, state), 10,
+		fmt.Sprintf("current %d, older %d", len(storetest.State(2)), len(storetest.State(1))))
 }
 
 // TestReadVersion tests parts of versions and snapshots, as a server sends them that keeps ranges and one that ignores
@@ -160,10 +127,10 @@ func TestReadVersion(t *testing.T) {
 			old := s.Look(containerOf, name).Version
 			s.Put(containerOf, name, azuretest.Blob{Data: []byte("other")})
 			s.CustomerKey = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
-			h := historian(t, s.at(t, "customer_provided_key", s.CustomerKey))
+			h := storetest.Historian(t, s.at(t, "customer_provided_key", s.CustomerKey))
 			if what == "an emulator" { // customer keys are sent over TLS alone
 				s.CustomerKey = ""
-				h = historian(t, s.at(t))
+				h = storetest.Historian(t, s.at(t))
 			}
 			for part, want := range map[[2]int64]string{
 				{0, -1}: "0123456789", {0, 4}: "0123", {6, 4}: "6789", {6, -1}: "6789", {6, 100}: "6789", {9, 1}: "9", {10, 5}: "", {10, -1}: "",
@@ -173,7 +140,7 @@ func TestReadVersion(t *testing.T) {
 					t.Errorf("%s, ignores %t, %v: got %q, %v, want %q", what, ignores, part, got, err, want)
 				}
 			}
-			if _, err := historian(t, s.at(t)).ReadVersion(t.Context(), old, 0, 3); s.CustomerKey != "" &&
+			if _, err := storetest.Historian(t, s.at(t)).ReadVersion(t.Context(), old, 0, 3); s.CustomerKey != "" &&
 				(err == nil || errors.Is(err, store.ErrNoVersion)) {
 				t.Errorf("%s, without the key: %v", what, err)
 			}
@@ -195,11 +162,8 @@ func TestCurrentByETag(t *testing.T) {
 		s := emulator(t)
 		s.Ignores[azuretest.IfMatch] = ignores
 		s.Put(containerOf, name, azuretest.Blob{Data: []byte("1")})
-		h := historian(t, s.at(t))
-		kept := list(t, h, 10, "current 1, more false")
-		if len(kept) != 1 {
-			continue
-		}
+		h := storetest.Historian(t, s.at(t))
+		kept := storetest.Versions(t, h, 10, "current 1")
 		if got, err := h.ReadVersion(t.Context(), kept[0].ID, 0, -1); err != nil || string(got) != "1" {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -269,7 +233,7 @@ func TestRefusedVersions(t *testing.T) {
 		if c.sas != "" {
 			b = b.with("access_key", nil, "sas_token", strings.Replace(azuretest.SAS, "sp=r", "sp="+c.sas, 1))
 		}
-		h := historian(t, at(t, b, s.network))
+		h := storetest.Historian(t, at(t, b, s.network))
 		var err error
 		if c.read {
 			_, err = h.ReadVersion(t.Context(), id, 5, 2)

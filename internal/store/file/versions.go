@@ -1,11 +1,11 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/meter"
@@ -18,8 +18,8 @@ const (
 	backupID  = "backup"
 )
 
-// Versions returns the file, unless it is empty, and its backup. The time of the backup is unknown, because the backup
-// was written when the state was replaced.
+// Versions returns the file, unless it is empty, and its backup. The time of the backup is unknown, because its file
+// was written when the state in it was replaced.
 func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,10 +41,7 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 		s.closeVersion(f)
 		kept = append(kept, one)
 	}
-	if len(kept) > limit {
-		return kept[:limit], true, nil
-	}
-	return kept, false, nil
+	return kept[:min(limit, len(kept))], len(kept) > limit, nil
 }
 
 // ReadVersion reads a part of the file or of its backup.
@@ -63,11 +60,10 @@ func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64
 	if _, err := f.ReadAt(first, 0); err == nil && id == currentID && isUnfinished(first) {
 		return nil, s.notFinished()
 	}
-	if length < 0 {
-		length = math.MaxInt64
-	}
 	offset = min(offset, size)
-	length = min(length, size-offset)
+	if length < 0 || length > size-offset {
+		length = size - offset
+	}
 	data, err := meter.Read(io.NewSectionReader(f, offset, length), length, s.limit)
 	return data, failed(s.pathOf(id), err)
 }
@@ -86,43 +82,29 @@ func (s *state) openVersion(id string) (f handle, size int64, err error) {
 	case id == currentID && s.f != nil:
 		f, err = s.f, s.stillThere()
 	case id == currentID:
-		f, err = opened(s.openFile(os.O_RDONLY))
+		f, err = s.openFile(os.O_RDONLY)
 	case id == backupID:
-		f, err = opened(openItself(s.backup))
+		f, err = openItself(s.backup)
 	default:
 		return nil, 0, store.ErrNoVersion
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, store.ErrNoVersion
 	}
-	var info fs.FileInfo
-	if err == nil {
-		info, err = f.Stat()
-	}
-	switch {
-	case err != nil:
-		err = failed(s.pathOf(id), err)
-	case info.Size() == 0:
-		err = store.ErrNoVersion
-	}
 	if err != nil {
-		s.closeVersion(f)
-		return nil, 0, err
+		return nil, 0, failed(s.pathOf(id), err)
 	}
-	return f, info.Size(), nil
-}
-
-// opened returns a file as a handle, which is nil if there is an error.
-func opened(f *os.File, err error) (handle, error) {
-	if err != nil {
-		return nil, err
+	info, err := f.Stat()
+	if err == nil && info.Size() > 0 {
+		return f, info.Size(), nil
 	}
-	return f, nil
+	s.closeVersion(f)
+	return nil, 0, cmp.Or(failed(s.pathOf(id), err), store.ErrNoVersion)
 }
 
 // closeVersion closes a file, unless it is the locked one.
 func (s *state) closeVersion(f handle) {
-	if f != nil && f != s.f {
+	if f != s.f {
 		_ = f.Close()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,66 +18,26 @@ import (
 
 const objectOf = "net/default.tfstate"
 
-// historian returns the ability of a state to list its versions.
-func historian(t *testing.T, s store.State) store.Historian {
-	t.Helper()
-	h, ok := store.As[store.Historian](s)
-	if !ok {
-		t.Fatalf("%T does not list versions", s)
-	}
-	return h
-}
-
-// shown returns versions in one text.
-func shown(kept []store.Kept, more bool) string {
-	var texts []string
-	for _, v := range kept {
-		name := map[store.KeptStatus]string{store.KeptCurrent: "current", store.KeptOlder: "older", store.KeptDeleted: "deleted",
-			store.KeptUndelete: "undelete"}[v.Status]
-		text := fmt.Sprintf("%s %d", name, v.Size)
-		if v.Status != store.KeptDeleted {
-			text = v.ID + " " + text
-		}
-		texts = append(texts, text)
-	}
-	return fmt.Sprintf("%s, more %t", strings.Join(texts, ", "), more)
-}
-
 // TestVersions tests the list of generations of a state beside other objects, in pages of any size.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]*service{"Google": atGoogle(t), "another": serve(t)} {
+	for _, s := range []*service{atGoogle(t), serve(t)} {
 		for pageSize := range 4 {
 			s.Create(bucketOf)
 			s.Change(func(s *gcstest.Service) { s.PageSize = pageSize })
-			h := historian(t, carefully(s.at(t, s.block)))
-			if kept, more, err := h.Versions(t.Context(), 10); err != nil || len(kept) > 0 || more {
-				t.Errorf("%s, no state: %v, %t, %v", name, kept, more, err)
-			}
+			h := storetest.Historian(t, carefully(s.at(t, s.block)))
+			storetest.Versions(t, h, 10, "")
 			put := func(object string, data string) string {
 				return s.Put(bucketOf, object, gcstest.Object{Data: []byte(data)})
 			}
 			put("net/default.tflock", "lock")
 			put(objectOf+".backup", "backup")
 			one, two, three := put(objectOf, "1"), put(objectOf, "22"), put(objectOf, "333")
-			for limit, want := range map[int]string{
-				10: fmt.Sprintf("%s current 3, %s older 2, %s older 1, more false", three, two, one),
-				3:  fmt.Sprintf("%s current 3, %s older 2, %s older 1, more false", three, two, one),
-				2:  fmt.Sprintf("%s current 3, %s older 2, more true", three, two),
-			} {
-				kept, more, err := h.Versions(t.Context(), limit)
-				if err != nil || shown(kept, more) != want {
-					t.Errorf("%s, pages of %d, %d versions: got %s, %v, want %s", name, pageSize, limit, shown(kept, more), err, want)
-				}
-				if len(kept) > 0 && kept[0].Created.IsZero() {
-					t.Errorf("%s: the version has no time", name)
-				}
-			}
+			storetest.Versions(t, h, 10, "current 3, older 2, older 1", three, two, one)
+			storetest.Versions(t, h, 3, "current 3, older 2, older 1", three, two, one)
+			storetest.Versions(t, h, 2, "current 3, older 2, more", three, two)
 			s.Delete(bucketOf, objectOf)
-			want := fmt.Sprintf("deleted 0, %s older 3, more true", three)
-			if kept, more, err := h.Versions(t.Context(), 2); err != nil || shown(kept, more) != want {
-				t.Errorf("%s, deleted: got %s, %v, want %s", name, shown(kept, more), err, want)
-			}
+			storetest.Versions(t, h, 2, "deleted 0, older 3, more", "", three)
 		}
 	}
 }
@@ -88,24 +47,18 @@ func TestSoftDeletedVersions(t *testing.T) {
 	t.Parallel()
 	s := atGoogle(t)
 	s.SoftDelete, s.PageSize = true, 1
-	h := historian(t, s.at(t, s.block))
+	h := storetest.Historian(t, s.at(t, s.block))
 	var ids []string
 	for n := range 3 {
 		ids = append(ids, s.Put(bucketOf, objectOf, gcstest.Object{Data: bytes.Repeat([]byte("x"), n+1)}))
 	}
-	kept, more, err := h.Versions(t.Context(), 10)
-	if want := fmt.Sprintf("%s current 3, %s undelete 2, %s undelete 1, more false", ids[2], ids[1], ids[0]); err != nil ||
-		shown(kept, more) != want {
-		t.Errorf("got %s, %v, want %s", shown(kept, more), err, want)
-	}
+	storetest.Versions(t, h, 10, "current 3, undelete 2, undelete 1", ids[2], ids[1], ids[0])
 	if _, err := h.ReadVersion(t.Context(), ids[0], 0, -1); !errors.Is(err, store.ErrNoVersion) {
 		t.Errorf("read: %v", err)
 	}
 	s.Delete(bucketOf, objectOf)
-	kept, more, err = h.Versions(t.Context(), 2)
-	if want := fmt.Sprintf("deleted 0, %s undelete 3, more true", ids[2]); err != nil || shown(kept, more) != want ||
-		kept[0].Created.Before(kept[1].Created) || kept[0].Created.IsZero() {
-		t.Errorf("deleted: got %+v, %v, want %s", kept, err, want)
+	if kept := storetest.Versions(t, h, 2, "deleted 0, undelete 3, more", "", ids[2]); kept[0].Created.Before(kept[1].Created) {
+		t.Errorf("deleted: got %+v", kept)
 	}
 }
 
@@ -123,23 +76,23 @@ func TestReadVersion(t *testing.T) {
 			{0, -1}: "0123456789", {0, 4}: "0123", {6, 4}: "6789", {6, -1}: "6789", {6, 100}: "6789", {9, 1}: "9", {10, 5}: "", {10, -1}: "",
 			{1000, 5}: "", {3, 0}: "",
 		} {
-			if got, err := historian(t, sealed).ReadVersion(t.Context(), old, part[0], part[1]); string(got) != want || err != nil {
+			if got, err := storetest.Historian(t, sealed).ReadVersion(t.Context(), old, part[0], part[1]); string(got) != want || err != nil {
 				t.Errorf("ignores %t, %v: got %q, %v, want %q", ignores, part, got, err, want)
 			}
 		}
-		if _, err := historian(t, plain).ReadVersion(t.Context(), old, 0, 3); err == nil || errors.Is(err, store.ErrNoVersion) {
+		if _, err := storetest.Historian(t, plain).ReadVersion(t.Context(), old, 0, 3); err == nil || errors.Is(err, store.ErrNoVersion) {
 			t.Errorf("without the key: %v", err)
 		}
 		s.Forget(bucketOf, objectOf, old)
 		for _, vague := range []bool{false, true} {
 			s.Change(func(s *gcstest.Service) { s.Vague = vague })
 			for name, id := range map[string]string{"deleted": old, "unknown": "4711", "none": "", "a text": "a&b", "zero": "0"} {
-				if got, err := historian(t, plain).ReadVersion(t.Context(), id, 0, -1); !errors.Is(err, store.ErrNoVersion) || got != nil {
+				if got, err := storetest.Historian(t, plain).ReadVersion(t.Context(), id, 0, -1); !errors.Is(err, store.ErrNoVersion) || got != nil {
 					t.Errorf("%s: got %q, %v", name, got, err)
 				}
 			}
 			other := s.at(t, s.block.with("bucket", "none"))
-			if _, err := historian(t, other).ReadVersion(t.Context(), old, 0, -1); err == nil || errors.Is(err, store.ErrNoVersion) {
+			if _, err := storetest.Historian(t, other).ReadVersion(t.Context(), old, 0, -1); err == nil || errors.Is(err, store.ErrNoVersion) {
 				t.Errorf("no bucket: %v", err)
 			}
 		}
@@ -204,7 +157,7 @@ func TestRefusedVersions(t *testing.T) {
 		if c.answer != nil {
 			s.before(c.answer)
 		}
-		h := historian(t, s.at(t, s.block))
+		h := storetest.Historian(t, s.at(t, s.block))
 		var err error
 		if c.read {
 			_, err = h.ReadVersion(t.Context(), id, 5, 2)

@@ -17,7 +17,7 @@ type history struct {
 	visit    *gitsource.Visit
 	commits  []gitsource.Commit // all of them, the newest first
 	complete bool               // whether there are no older commits
-	sizes    map[string]int64   // the sizes of the fetched files by id, in bytes; -1 for a file that is too large
+	sizes    map[string]int64   // the sizes of the fetched files by id, in bytes; -1 for a link and a file that is too large
 }
 
 // changes returns the commits that changed the file. It leaves out the oldest commit, unless it has no parents, because
@@ -42,14 +42,11 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 		return nil, false, err
 	}
 	changed := changes(h.commits, h.complete)
-	if more = !h.complete; len(changed) > limit {
-		changed, more = changed[:limit], true
-	}
+	more = !h.complete || len(changed) > limit
+	changed = changed[:min(limit, len(changed))]
 	var files []string
 	for _, c := range changed {
-		if c.File != "" {
-			files = append(files, c.File)
-		}
+		files = append(files, c.File)
 	}
 	err = s.fetch(ctx, h, files)
 	for i, c := range changed {
@@ -69,6 +66,9 @@ var abbreviation = lazyregexp.New(`^[0-9a-f]{7,64}$`)
 
 // errAmbiguous means that an abbreviation stands for several commits.
 var errAmbiguous = errors.New("several commits have IDs that begin like this; write more digits")
+
+// errLink means that a commit has a symbolic link in place of the state, or of a folder above it.
+var errLink = errors.New("in this commit, the path of the state is a symbolic link, and links are not followed")
 
 // ReadVersion reads a part of the state in a commit of the branch. The ID may be abbreviated to its first 7 digits, as
 // in git.
@@ -99,6 +99,8 @@ func (s *state) ReadVersion(ctx context.Context, id string, offset, length int64
 		return nil, errAmbiguous
 	case len(found) == 0 || found[0].File == "":
 		return nil, store.ErrNoVersion
+	case found[0].File == gitsource.Link:
+		return nil, errLink
 	}
 	if err = s.fetch(ctx, h, []string{found[0].File}); err == nil {
 		data, err = h.visit.File(ctx, found[0].File, s.Limit)
@@ -131,7 +133,7 @@ func (s *state) lookBack(ctx context.Context, enough func(h *history) bool) (*hi
 	if err := s.forget(); err != nil {
 		return nil, err
 	}
-	h := &history{complete: true, sizes: map[string]int64{}}
+	h := &history{complete: true, sizes: map[string]int64{"": 0, gitsource.Link: -1}}
 	err := s.inTime(ctx, func(ctx context.Context) (err error) {
 		if h.visit, err = s.server.Visit(ctx); h.visit != nil {
 			s.past = h

@@ -13,16 +13,6 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
-// historian returns the versions of a state.
-func historian(t *testing.T, s store.State) store.Historian {
-	t.Helper()
-	h, ok := store.As[store.Historian](s)
-	if !ok {
-		t.Fatal("it lists no versions")
-	}
-	return h
-}
-
 // commits are commands for git fast-import: they make commits of the branch, of which every tenth changes the state.
 func commits(path string, n int, other func(i int) string) string {
 	var b strings.Builder
@@ -65,7 +55,7 @@ func TestVersionsCost(t *testing.T) {
 			repo.Import(commits("net/prod", 3000, func(i int) string { return fmt.Sprintf("d%d/e%d/x", i%c.folders%80, i%c.folders) }))
 			server := gittest.HTTP(t, repo, gittest.HTTPOptions{Username: "alice", Password: canary})
 			s := at(t, texts{"repository": server.URL, "path": "net/prod", "username": "alice", "password": canary})
-			h := historian(t, s)
+			h := storetest.Historian(t, s)
 			kept, more, err := h.Versions(t.Context(), 5)
 			must(t, err)
 			t.Logf("%d requests, %d bytes", len(server.Requests()), server.BytesDown())
@@ -115,19 +105,26 @@ func TestVersionsOf(t *testing.T) {
 	executable := state(9)
 	executable.Mode = "100755"
 	odd := repo.Commit("refs/heads/main", executable)
+	link := repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Data: "other", Mode: "120000"})
+	above := repo.Commit("refs/heads/main", gittest.File{Path: "net", Data: "other", Mode: "120000"})
 	s := at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})
-	kept, more, err := historian(t, s).Versions(t.Context(), 100)
+	kept, more, err := storetest.Historian(t, s).Versions(t.Context(), 100)
 	must(t, err)
 	var ids []string
 	for _, k := range kept {
 		ids = append(ids, k.ID)
 	}
-	want := []string{odd, merged, again, renamed, first}
-	if fmt.Sprint(ids) != fmt.Sprint(want) || more || kept[3].Status != store.KeptDeleted {
+	want := []string{link, odd, merged, again, renamed, first}
+	if fmt.Sprint(ids) != fmt.Sprint(want) || more || kept[4].Status != store.KeptDeleted || kept[0].Status != store.KeptCurrent {
 		t.Errorf("got %+v, want %q", kept, want)
 	}
+	for _, id := range []string{link, above} {
+		if _, err := storetest.Historian(t, s).ReadVersion(t.Context(), id, 0, 10); !errors.Is(err, errLink) {
+			t.Errorf("a link: %v", err)
+		}
+	}
 	for id, serial := range map[string]int{first: 1, strings.ToUpper(first[:20]): 1, again[:7]: 2, merged: 7, odd: 9, renamed: 0, side: 0} {
-		got, err := historian(t, at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})).ReadVersion(t.Context(), id, 0, -1)
+		got, err := storetest.Historian(t, at(t, texts{"repository": repo.FileURL(), "path": "net/prod"})).ReadVersion(t.Context(), id, 0, -1)
 		if serial == 0 {
 			if !errors.Is(err, store.ErrNoVersion) {
 				t.Errorf("%s: %.100s, %v", id, got, err)
@@ -148,7 +145,7 @@ func TestVersionsOfNone(t *testing.T) {
 		repo  *gittest.Repo
 		fails bool
 	}{"an empty repository": {empty, false}, "another branch": {other, true}} {
-		h := historian(t, at(t, texts{"repository": c.repo.FileURL(), "path": "net/prod"}))
+		h := storetest.Historian(t, at(t, texts{"repository": c.repo.FileURL(), "path": "net/prod"}))
 		kept, more, err := h.Versions(t.Context(), 10)
 		if len(kept) > 0 || more || (err != nil) != c.fails {
 			t.Errorf("%s: %+v, %t, %v", name, kept, more, err)
@@ -171,7 +168,7 @@ func TestVersionsOfStrangers(t *testing.T) {
 	repo.Commit("refs/heads/main", gittest.File{Path: "net/prod", Object: repo.Zeros(2 << 20)})
 	s := at(t, texts{"repository": repo.FileURL(), "path": "net/prod"}).(*state)
 	s.branch.Limit = 1 << 20
-	h := historian(t, s)
+	h := storetest.Historian(t, s)
 	kept, _, err := h.Versions(t.Context(), 10)
 	if err != nil || len(kept) != 2 || len(kept[1].Subject) > 1024 || len(kept[1].Author) > 1024 || kept[0].Size != -1 || kept[1].Size != 2 {
 		t.Fatalf("got %.3000v, %v", kept, err)

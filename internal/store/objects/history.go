@@ -52,10 +52,7 @@ func (s *State) Newest(ctx context.Context, all []store.Kept, limit int) (kept [
 			all[i].Status = store.KeptDeleted
 		}
 	}
-	if len(all) > limit {
-		return all[:limit], true, nil
-	}
-	return all, false, nil
+	return all[:min(limit, len(all))], len(all) > limit, nil
 }
 
 // Part is a part of a version. A negative length means everything after the offset.

@@ -36,11 +36,9 @@ func (s *state) Versions(ctx context.Context, limit int) (kept []store.Kept, mor
 	}
 	within, cancel := objects.Within(ctx, s.Patience, 0)
 	defer cancel()
-	const most = 1000 // in one page
-	in := &awss3.ListObjectVersionsInput{Bucket: &s.server.Bucket, Prefix: &s.key, MaxKeys: aws.Int32(most)}
-	if limit < most {
-		in.MaxKeys = aws.Int32(int32(limit + 1)) //nolint:gosec // it fits
-	}
+	const most = 1000                 // in one page
+	size := int32(min(limit+1, most)) //nolint:gosec // it fits
+	in := &awss3.ListObjectVersionsInput{Bucket: &s.server.Bucket, Prefix: &s.key, MaxKeys: &size}
 	var all []store.Kept
 	for {
 		page, err := client.ListObjectVersions(within, in)

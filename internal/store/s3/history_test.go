@@ -15,73 +15,35 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/storetest"
 )
 
-// historian returns the ability of a state to list its versions.
-func historian(t *testing.T, s store.State) store.Historian {
-	t.Helper()
-	h, ok := store.As[store.Historian](s)
-	if !ok {
-		t.Fatalf("%T does not list versions", s)
-	}
-	return h
-}
-
-// shown returns versions in one text.
-func shown(kept []store.Kept, more bool) string {
-	var texts []string
-	for _, v := range kept {
-		name := map[store.KeptStatus]string{store.KeptCurrent: "current", store.KeptOlder: "older", store.KeptDeleted: "deleted"}[v.Status]
-		texts = append(texts, fmt.Sprintf("%s %s %d", v.ID, name, v.Size))
-	}
-	return fmt.Sprintf("%s, more %t", strings.Join(texts, ", "), more)
-}
-
 // TestVersions tests the list of versions of a state beside other objects, at AWS and elsewhere, with and without a
 // table.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]*service{"AWS": atAWS(t), "elsewhere": serve(t, objecttest.Kept)} {
+	for _, s := range []*service{atAWS(t), serve(t, objecttest.Kept)} {
 		for _, b := range []attrs{s.block, s.block.With("dynamodb_table", tableName)} {
 			s.Create(bucketOf)
-			h := historian(t, carefully(at(t, b)))
-			if kept, more, err := h.Versions(t.Context(), 10); err != nil || len(kept) > 0 || more {
-				t.Errorf("%s, no state: %v, %t, %v", name, kept, more, err)
-			}
-			s.Put(bucketOf, "net/prod", storetest.State(0))
-			kept, more, err := h.Versions(t.Context(), 10)
-			if want := fmt.Sprintf("null current %d, more false", len(storetest.State(0))); err != nil || shown(kept, more) != want {
-				t.Errorf("%s, before versions: got %s, %v, want %s", name, shown(kept, more), err, want)
-			}
+			h := storetest.Historian(t, carefully(at(t, b)))
+			storetest.Versions(t, h, 10, "")
+			s.Put(bucketOf, "net/prod", []byte("0123"))
+			storetest.Versions(t, h, 10, "current 4", noVersion)
 			s.Keep(bucketOf)
 			s.Put(bucketOf, "net/prod.tflock", storetest.Lock("1").JSON())
 			s.Put(bucketOf, "net/prod.tflock-proof", []byte("x"))
 			s.Put(bucketOf, "net/pro", []byte("x"))
-			one := s.Put(bucketOf, "net/prod", storetest.State(1))
+			one := s.Put(bucketOf, "net/prod", []byte("1"))
 			empty := s.Put(bucketOf, "net/prod", nil)
-			two := s.Put(bucketOf, "net/prod", storetest.State(2))
+			two := s.Put(bucketOf, "net/prod", []byte("22"))
 			gone := s.Delete(bucketOf, "net/prod")
-			all := fmt.Sprintf("%s deleted 0, %s older %d, %s deleted 0, %s older %d, null older %d", gone, two, len(storetest.State(2)), empty, one,
-				len(storetest.State(1)), len(storetest.State(0)))
-			for limit, want := range map[int]string{
-				10: all + ", more false", 5: all + ", more false", 1: fmt.Sprintf("%s deleted 0, more true", gone),
-				2: fmt.Sprintf("%s deleted 0, %s older %d, more true", gone, two, len(storetest.State(2))),
-			} {
+			const all = "deleted 0, older 2, deleted 0, older 1, older 4"
+			for limit, want := range map[int]string{10: all, 5: all, 2: "deleted 0, older 2, more", 1: "deleted 0, more"} {
 				s.Requests()
-				kept, more, err := h.Versions(t.Context(), limit)
-				if err != nil || shown(kept, more) != want {
-					t.Errorf("%s, %d versions: got %s, %v, want %s", name, limit, shown(kept, more), err, want)
-				}
+				storetest.Versions(t, h, limit, want, gone, two, empty, one, noVersion)
 				if n := len(s.Requests()); n != 1 {
-					t.Errorf("%s, %d versions: %d requests", name, limit, n)
-				}
-				if len(kept) > 0 && kept[0].Created.IsZero() {
-					t.Errorf("%s: the version has no time", name)
+					t.Errorf("%d versions: %d requests", limit, n)
 				}
 			}
-			three := s.Put(bucketOf, "net/prod", storetest.State(3))
-			kept, more, err = h.Versions(t.Context(), 1)
-			if want := fmt.Sprintf("%s current %d, more true", three, len(storetest.State(3))); err != nil || shown(kept, more) != want {
-				t.Errorf("%s, again: got %v, %v", name, kept, err)
-			}
+			three := s.Put(bucketOf, "net/prod", []byte("333"))
+			storetest.Versions(t, h, 1, "current 3, more", three)
 		}
 	}
 }
@@ -95,7 +57,7 @@ func TestManyVersions(t *testing.T) {
 	for n := range all {
 		s.Put(bucketOf, "net/prod", []byte(fmt.Sprint(n)))
 	}
-	h := historian(t, at(t, s.block))
+	h := storetest.Historian(t, at(t, s.block))
 	for limit, pages := range map[int]int{20: 1, 999: 1, 1000: 2, 3000: 3} {
 		s.Requests()
 		kept, more, err := h.Versions(t.Context(), limit)
@@ -128,7 +90,7 @@ func TestHistoryPolicy(t *testing.T) {
 		return policy(action, resource) || more && (action == "s3:ListBucketVersions" && resource == "arn:aws:s3:::"+own ||
 			action == "s3:GetObjectVersion" && resource == "arn:aws:s3:::"+own+"/"+key)
 	}
-	h := historian(t, at(t, s.block.With("bucket", own).With("key", key)))
+	h := storetest.Historian(t, at(t, s.block.With("bucket", own).With("key", key)))
 	for _, more = range []bool{false, true} {
 		_, _, err := h.Versions(t.Context(), 10)
 		_, errRead := h.ReadVersion(t.Context(), id, 0, -1)
@@ -155,21 +117,21 @@ func TestReadVersion(t *testing.T) {
 			{0, -1}: "0123456789", {0, 4}: "0123", {6, 4}: "6789", {6, -1}: "6789", {6, 100}: "6789", {9, 1}: "9", {10, 5}: "", {10, -1}: "",
 			{1000, 5}: "", {3, 0}: "",
 		} {
-			got, err := historian(t, sealed).ReadVersion(t.Context(), old, part[0], part[1])
+			got, err := storetest.Historian(t, sealed).ReadVersion(t.Context(), old, part[0], part[1])
 			if string(got) != want || err != nil {
 				t.Errorf("ignores %t, %v: got %q, %v, want %q", ignores, part, got, err, want)
 			}
 		}
 		for name, id := range map[string]string{"a delete marker": gone, "unknown": "4711", "none": "", "long": strings.Repeat("x", 5000)} {
-			if got, err := historian(t, plain).ReadVersion(t.Context(), id, 0, -1); !errors.Is(err, store.ErrNoVersion) || got != nil {
+			if got, err := storetest.Historian(t, plain).ReadVersion(t.Context(), id, 0, -1); !errors.Is(err, store.ErrNoVersion) || got != nil {
 				t.Errorf("%s: got %q, %v", name, got, err)
 			}
 		}
-		if _, err := historian(t, plain).ReadVersion(t.Context(), old, 0, 3); err == nil || errors.Is(err, store.ErrNoVersion) {
+		if _, err := storetest.Historian(t, plain).ReadVersion(t.Context(), old, 0, 3); err == nil || errors.Is(err, store.ErrNoVersion) {
 			t.Errorf("without the key: %v", err)
 		}
 		s.Forget(bucketOf, "net/prod", old)
-		if _, err := historian(t, sealed).ReadVersion(t.Context(), old, 0, -1); !errors.Is(err, store.ErrNoVersion) {
+		if _, err := storetest.Historian(t, sealed).ReadVersion(t.Context(), old, 0, -1); !errors.Is(err, store.ErrNoVersion) {
 			t.Errorf("deleted for good: %v", err)
 		}
 	}
@@ -236,7 +198,7 @@ func TestRefusedVersions(t *testing.T) {
 			s.mayBe.Store(&c.answer)
 		}
 		s.Allows = func(action, _ string) bool { return action != c.denied }
-		h := historian(t, at(t, s.block))
+		h := storetest.Historian(t, at(t, s.block))
 		var err error
 		if c.read {
 			_, err = h.ReadVersion(t.Context(), id, 5, 2)

@@ -135,7 +135,7 @@ func testRealVersions(t *testing.T, r *realServer, name string) {
 		}
 		bucket := fmt.Sprint("history-", keeps)
 		r.create(t, bucket, keeps)
-		h := historian(t, at(t, r.block(bucket, "net/a")))
+		h := storetest.Historian(t, at(t, r.block(bucket, "net/a")))
 		r.put(t, bucket, "net/a", storetest.State(1))
 		r.put(t, bucket, "net/a", storetest.State(2))
 		r.put(t, bucket, "net/a.backup", storetest.State(3))

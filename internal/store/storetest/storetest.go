@@ -358,6 +358,37 @@ func testInterrupted(t *testing.T, h Harness) {
 	}
 }
 
+// Historian returns the ability of a state to list its versions.
+func Historian(t *testing.T, s store.State) store.Historian {
+	t.Helper()
+	h, ok := store.As[store.Historian](s)
+	if !ok {
+		t.Fatalf("%T does not list versions", s)
+	}
+	return h
+}
+
+// Versions compares the newest versions with want, which has the status and the size of each, as in "current 2, older
+// 1, more". It ends with "more" if there are more than limit. The ids are those of the newest versions; "" matches any.
+func Versions(t *testing.T, h store.Historian, limit int, want string, ids ...string) []store.Kept {
+	t.Helper()
+	kept, more, err := h.Versions(t.Context(), limit)
+	var texts []string
+	for i, v := range kept {
+		texts = append(texts, fmt.Sprint([...]string{"older ", "current ", "deleted ", "undelete "}[v.Status], v.Size))
+		if i < len(ids) && ids[i] != "" && ids[i] != v.ID || v.Created.IsZero() {
+			t.Errorf("version %d of %d is %+v, the IDs are %q", i, limit, v, ids)
+		}
+	}
+	if more {
+		texts = append(texts, "more")
+	}
+	if got := strings.Join(texts, ", "); err != nil || got != want {
+		t.Fatalf("%d versions: got %s, %v, want %s", limit, got, err, want)
+	}
+	return kept
+}
+
 // testHistory checks the versions of a state that is a [store.Historian].
 func testHistory(t *testing.T, h Harness) {
 	p := h.Versioned(t, "state")
@@ -386,7 +417,7 @@ func testHistory(t *testing.T, h Harness) {
 func (p Place) checkVersions(t *testing.T, current []byte, older [][]byte) {
 	t.Helper()
 	ctx := t.Context()
-	history, _ := store.As[store.Historian](p.Open(t))
+	history := Historian(t, p.Open(t))
 	kept, more, err := history.Versions(ctx, 100)
 	if err != nil || more || len(kept) < min(len(older), 1) {
 		t.Fatalf("the versions are %+v, %t, %v", kept, more, err)

@@ -56,7 +56,7 @@ type restoration struct {
 	saved   string // the name of the copy of the version; "" if there is none
 
 	found      []byte          // the file in the backend, or nil
-	foundPlain []byte          // the decrypted state in the backend, or nil if reason is set
+	foundPlain []byte          // the decrypted state in the backend; nil if it cannot be opened
 	foundOpen  bool            // whether that state is not encrypted
 	foundState *overview.State // the content of that state
 	reason     string          // why the file in the backend is not a version of the same state; "" if it is one
@@ -145,21 +145,23 @@ func (m *restoration) readFile(ctx context.Context) ([]byte, error) {
 
 // readThere reads the file in the backend, and finds out whether it is a version of the same state.
 func (m *restoration) readThere(ctx context.Context) (err error) {
+	useless := func(reason string) error { // nobody can use the file, with or without wrap
+		m.reason = reason
+		m.Backend.open.Store(false)
+		return nil
+	}
 	m.found, m.there, err = m.Backend.Read(ctx)
-	if damaged, ok := errors.AsType[*store.DamagedError](err); ok {
-		m.found, m.there, m.reason = damaged.File, damaged.Version, "the file in the backend is damaged: "+words.State(err)
-		m.Backend.open.Store(false) // nobody can use such a file
-		return nil
-	}
-	if err != nil {
+	damaged, isDamaged := errors.AsType[*store.DamagedError](err)
+	switch {
+	case isDamaged:
+		m.found, m.there = damaged.File, damaged.Version
+		return useless("the file in the backend is damaged: " + words.State(err))
+	case err != nil:
 		return fmt.Errorf("the state in the backend: %w", err)
-	}
-	if len(m.found) == 0 {
-		if m.reason = "there is no state in the backend: it was deleted or emptied, or the address is wrong"; m.found != nil {
-			m.reason = "the file in the backend is empty"
-		}
-		m.Backend.open.Store(false) // nobody can use an empty file
-		return nil
+	case m.found == nil:
+		return useless("there is no state in the backend: it was deleted or emptied, or the address is wrong")
+	case len(m.found) == 0:
+		return useless("the file in the backend is empty")
 	}
 	m.Guard.readers.Store(int64(Recipients(m.found)))
 	opened, err := m.Guard.Target.Decrypt(ctx, m.found)
@@ -169,9 +171,7 @@ func (m *restoration) readThere(ctx context.Context) (err error) {
 	case errors.Is(err, encryption.ErrPlaintext):
 		return fmt.Errorf("the state in the backend is not encrypted; add a fallback with the method unencrypted, or encrypt it with %s", moves)
 	case isNoState(m.found, err):
-		m.reason = "the file in the backend is not a state: " + words.State(err)
-		m.Backend.open.Store(false) // nobody can use such a file, with or without wrap
-		return nil
+		return useless("the file in the backend is not a state: " + words.State(err))
 	case err != nil:
 		m.reason = "the state in the backend cannot be opened: " + words.State(err)
 		return nil
@@ -255,15 +255,16 @@ const savedSuffix = ".restored"
 func (m *restoration) replace(ctx context.Context, serial int64) error {
 	plain, err := store.WithSerial(m.plain, serial)
 	if err == nil && len(m.found) > 0 && !m.isKept() {
-		err = m.keepFound(ctx)
+		var name string
+		if name, err = m.keep(ctx, m.found, ".replaced", "the file in the backend"); err == nil {
+			m.Guard.Say("the file in the backend was saved in " + name)
+		}
+	}
+	if err == nil && m.isLocal() && (m.asked.File == "" || m.Backend.Keeps(m.asked.File)) {
+		m.saved, err = m.keep(ctx, m.file, savedSuffix, m.name)
 	}
 	if err != nil {
 		return err
-	}
-	if m.isLocal() && (m.asked.File == "" || m.Backend.Keeps(m.asked.File)) {
-		if err := m.keepVersion(ctx); err != nil {
-			return err
-		}
 	}
 	if err := m.seal(ctx, plain, m.name, "restored"); err != nil {
 		m.noteCopy(ctx)
@@ -283,25 +284,10 @@ func (m *restoration) isLocal() bool {
 // opened. A bucket that lists older versions may have stopped keeping them.
 func (m *restoration) isKept() bool { return m.Backend.KeepsAll || m.isLocal() && m.foundPlain != nil }
 
-// keepFound saves the file in the backend.
-func (m *restoration) keepFound(ctx context.Context) error {
-	name, err := m.keepSealed(ctx, m.found, ".replaced", "the file in the backend")
-	if err == nil {
-		m.Guard.Say("the file in the backend was saved in " + name)
-	}
-	return err
-}
-
-// keepVersion saves the version that is restored.
-func (m *restoration) keepVersion(ctx context.Context) (err error) {
-	m.saved, err = m.keepSealed(ctx, m.file, savedSuffix, m.name)
-	return err
-}
-
-// keepSealed saves a file in the folder of the module, and returns its name there. A plaintext state is encrypted.
-func (m *restoration) keepSealed(ctx context.Context, file []byte, suffix, what string) (name string, err error) {
+// keep saves a file in the folder of the module, and returns its name there. A plaintext state is encrypted.
+func (m *restoration) keep(ctx context.Context, file []byte, suffix, what string) (name string, err error) {
 	if info, failed := encryption.Inspect(file); failed == nil && info.Kind == encryption.KindState {
-		if file, _, err = Seal(ctx, m.Guard.Target, file, nil); err != nil {
+		if file, _, err = Seal(ctx, m.Guard.Target, file); err != nil {
 			return "", fmt.Errorf("nothing was written, because %s could not be encrypted for a copy: %w", what, err)
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/jsonwalk"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -30,9 +33,30 @@ func (b *Backend) versions() (Versions, error) {
 	return Versions{h}, nil
 }
 
-// Whole returns the content of a version.
+// These are errors about versions that the store lists, but cannot read.
+var (
+	errDeletion = errors.New("the state was deleted in this version, so it has no content; name the version below it in statecrypt history")
+	errUndelete = errors.New("this version was deleted; undelete it with the tools of the store first")
+)
+
+// Whole returns the content of a version. If it has none, and is one of the newest versions, the error says why.
 func (v Versions) Whole(ctx context.Context, id string) ([]byte, error) {
-	return v.ReadVersion(ctx, id, 0, -1)
+	file, err := v.ReadVersion(ctx, id, 0, -1)
+	if !errors.Is(err, store.ErrNoVersion) {
+		return file, err
+	}
+	const few, short = 20, 7           // git fetches the listed versions; a commit may be abbreviated to 7 digits
+	kept, _, _ := v.Versions(ctx, few) // without a list, the version is unknown
+	for _, k := range kept {
+		isIt := k.ID == id || len(id) >= short && strings.HasPrefix(k.ID, id)
+		switch {
+		case isIt && k.Status == store.KeptDeleted:
+			return nil, errDeletion
+		case isIt && k.Status == store.KeptUndelete:
+			return nil, errUndelete
+		}
+	}
+	return nil, err
 }
 
 const (
@@ -99,11 +123,7 @@ func shortened(head, tail []byte) []byte {
 
 // says reports whether a member says what a file is.
 func says(member string) bool {
-	switch member {
-	case "serial", "lineage", "meta", "encryption_version", "version", "terraform_version":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"serial", "lineage", "meta", "encryption_version", "version", "terraform_version"}, member)
 }
 
 func isNumber(value json.RawMessage) bool {
@@ -113,10 +133,6 @@ func isNumber(value json.RawMessage) bool {
 // isOfOther reports whether a part of a file may be encrypted, other than in OpenTofu's format. A tool may have
 // encrypted only some values of a state.
 func isOfOther(part []byte) bool {
-	for _, name := range []string{`"sops"`, `"mac"`, `"enc"`, `"encrypted_data"`, `"encryption_version"`} {
-		if bytes.Contains(part, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	names := []string{`"sops"`, `"mac"`, `"enc"`, `"encrypted_data"`, `"encryption_version"`}
+	return slices.ContainsFunc(names, func(name string) bool { return bytes.Contains(part, []byte(name)) })
 }

@@ -3,6 +3,7 @@ package states
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -82,6 +83,29 @@ func (k *kept) ReadVersion(_ context.Context, _ string, offset, length int64) ([
 		length = size
 	}
 	return k.file[min(offset, size):min(offset+length, size)], nil
+}
+
+// unread has versions that cannot be read.
+type unread []store.Kept
+
+func (u unread) Versions(context.Context, int) ([]store.Kept, bool, error) { return u, false, nil }
+
+func (unread) ReadVersion(context.Context, string, int64, int64) ([]byte, error) {
+	return nil, store.ErrNoVersion
+}
+
+// TestWholeOfNone: an error says why a version of the list cannot be read.
+func TestWholeOfNone(t *testing.T) {
+	t.Parallel()
+	v := Versions{unread{{ID: "deadbeef00", Status: store.KeptDeleted}, {ID: "17", Status: store.KeptUndelete}, {ID: "18"}}}
+	for id, want := range map[string]error{
+		"deadbeef00": errDeletion, "deadbee": errDeletion, "deadb": store.ErrNoVersion, "": store.ErrNoVersion,
+		"17": errUndelete, "1": store.ErrNoVersion, "18": store.ErrNoVersion,
+	} {
+		if _, err := v.Whole(t.Context(), id); !errors.Is(err, want) {
+			t.Errorf("%q: got %v, want %v", id, err, want)
+		}
+	}
 }
 
 // TestBrief: a large version is read at its ends, and whole only if these do not say what it is.
