@@ -100,9 +100,9 @@ type envelope struct {
 
 const envelopeVersion = "v0"
 
-// decode returns the encrypted data of a file that was read. If inPlace is true, it overwrites the
-// file with the data, which saves a copy nearly as large as the file.
-func (env *envelope) decode(inPlace bool) ([]byte, error) {
+// decode returns the encrypted data of a file that was read. It writes the data over the file, or into other memory, if
+// it may, which saves a copy nearly as large as the file.
+func (env *envelope) decode(in room) ([]byte, error) {
 	if len(env.encoded) == 0 {
 		return nil, nil
 	}
@@ -112,9 +112,13 @@ func (env *envelope) decode(inPlace bool) ([]byte, error) {
 		err := json.Unmarshal(env.encoded, &data)
 		return data, err
 	}
-	into := text
-	if !inPlace {
-		into = make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	into, size := text, base64.StdEncoding.DecodedLen(len(text))
+	switch {
+	case in.inPlace:
+	case cap(in.memory) >= size:
+		into = in.memory[:size]
+	default:
+		into = make([]byte, size)
 	}
 	// Decoding in place is safe: every eight digits are read before their six bytes are written.
 	n, err := base64.StdEncoding.Decode(into, text)
@@ -129,7 +133,7 @@ func (env *envelope) decode(inPlace bool) ([]byte, error) {
 func (env *envelope) verify() error {
 	text, ok := env.digits()
 	if !ok {
-		_, err := env.decode(false)
+		_, err := env.decode(room{})
 		return err
 	}
 	var into [3 << 10]byte

@@ -9,16 +9,15 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 )
 
-// try opens the file with the first candidate that has the key. If inPlace is true, it may
-// overwrite the file.
-func (t Target) try(ctx context.Context, candidates []candidate, file []byte, env *envelope, inPlace bool) (*Opened, error) {
+// try opens the file with the first candidate that has the key.
+func (t Target) try(ctx context.Context, candidates []candidate, file []byte, env *envelope, in room) (*Opened, error) {
 	var attempts []Attempt
 	for i, c := range candidates {
 		if c.broken != nil {
 			return nil, &Error{Step: StepConfiguration, Attempts: attempts, Err: c.broken}
 		}
 		last := i == len(candidates)-1 // no other method needs the file afterwards
-		data, err := c.data(file, env, inPlace && last)
+		data, err := c.data(file, env, room{inPlace: in.inPlace && last, memory: in.memory})
 		if err != nil {
 			return nil, &Error{Step: StepEnvelope, Attempts: attempts, Err: damaged(err)}
 		}
@@ -35,13 +34,12 @@ func (t Target) try(ctx context.Context, candidates []candidate, file []byte, en
 	return nil, failure(ctx, attempts, describeAll(attempts))
 }
 
-// data returns the bytes that the method decrypts and may overwrite. They are a copy unless inPlace
-// is true.
-func (c candidate) data(file []byte, env *envelope, inPlace bool) ([]byte, error) {
+// data returns the bytes that the method decrypts and may overwrite.
+func (c candidate) data(file []byte, env *envelope, in room) ([]byte, error) {
 	switch {
 	case !c.whole:
-		return env.decode(inPlace)
-	case inPlace:
+		return env.decode(in)
+	case in.inPlace:
 		return file, nil
 	}
 	return bytes.Clone(file), nil

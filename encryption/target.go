@@ -85,17 +85,30 @@ func (o *Opened) IsRenamed() bool {
 // [ErrPlaintext], [ErrDamaged], [ErrOtherKind] and [ErrBackendRecord]. If ctx ended the call, they
 // wrap the error of ctx, such as [context.Canceled], and none of these.
 func (t Target) Decrypt(ctx context.Context, file []byte) (*Opened, error) {
-	return t.decrypt(ctx, file, false)
+	return t.decrypt(ctx, file, room{})
+}
+
+// DecryptInto works like [Target.Decrypt], but may make its copy in memory, if that has the capacity: that of the
+// plaintext and 64 bytes more. The Data of the result may be a part of memory. The rest of memory may be overwritten,
+// even if there is an error.
+func (t Target) DecryptInto(ctx context.Context, file, memory []byte) (*Opened, error) {
+	return t.decrypt(ctx, file, room{memory: memory})
 }
 
 // DecryptInPlace works like [Target.Decrypt], but reuses the memory of file instead of making a
 // copy. The Data of the result may be a part of file. The rest of file may be overwritten, even if
 // there is an error, so the caller must not use file afterwards.
 func (t Target) DecryptInPlace(ctx context.Context, file []byte) (*Opened, error) {
-	return t.decrypt(ctx, file, true)
+	return t.decrypt(ctx, file, room{inPlace: true})
 }
 
-func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened, error) {
+// room says where a method decrypts.
+type room struct {
+	inPlace bool   // whether the file may be overwritten
+	memory  []byte // memory that may be overwritten instead, up to its capacity; may be nil
+}
+
+func (t Target) decrypt(ctx context.Context, file []byte, in room) (*Opened, error) {
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -106,7 +119,7 @@ func (t Target) decrypt(ctx context.Context, file []byte, inPlace bool) (*Opened
 	var err error
 	switch {
 	case len(candidates) > 0:
-		opened, err = t.try(ctx, candidates, file, env, inPlace)
+		opened, err = t.try(ctx, candidates, file, env, in)
 	case damage != nil:
 		// A document of another format may look like a damaged envelope, so damage
 		// matters only if no method recognizes the file.

@@ -304,6 +304,24 @@ func TestInPlaceIsInPlace(t *testing.T) {
 	}
 }
 
+// TestInto: the copy is made in the memory that is given, if there is room, and the file stays as it is.
+func TestInto(t *testing.T) {
+	t.Parallel()
+	file := seal(t, all, state)
+	before := bytes.Clone(file)
+	target := newEncryption(t, lighttest.Registry(), all).State()
+	for size, isUsed := range map[int]bool{len(state) + 64: true, len(state): false, 0: false} {
+		memory := make([]byte, size)
+		opened, err := target.DecryptInto(t.Context(), file, memory)
+		if err != nil || string(opened.Data) != state || !bytes.Equal(file, before) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if bytes.Contains(memory, []byte(state)) != isUsed {
+			t.Errorf("%d bytes: used: %t", size, !isUsed)
+		}
+	}
+}
+
 // moduleOf is a record whose modules take so many bytes.
 func moduleOf(size int) string {
 	modules := fmt.Sprintf(`[{"path":[%q]}]`, strings.Repeat("x", size-len(`[{"path":[""]}]`)))

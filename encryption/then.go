@@ -40,7 +40,7 @@ func (t Target) inside(ctx context.Context, then string, opened *Opened) error {
 		}
 		return &reasonError{err, errContent}
 	}
-	inner, err := t.try(ctx, candidates, opened.Data, env, true)
+	inner, err := t.try(ctx, candidates, opened.Data, env, room{inPlace: true})
 	if err != nil {
 		return newThenError(then, err)
 	}

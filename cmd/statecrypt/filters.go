@@ -61,8 +61,11 @@ func (c *call) encrypt(ctx context.Context) error {
 	c.noteDoubts()
 	target.Prepare(ctx)
 	return c.each(ctx, func(ctx context.Context, name string, file []byte) error {
-		sealed, _, err := states.SealForOthers(ctx, target, file)
+		sealed, again, err := states.SealForOthers(ctx, target, file, file)
 		if err == nil {
+			if again != nil {
+				file = again.Data
+			}
 			if err = c.write(ctx, result{data: sealed, plain: file, target: &target}); err == nil {
 				c.noteOwnState()
 			}

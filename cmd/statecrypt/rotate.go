@@ -256,7 +256,7 @@ func (r rotation) seal(ctx context.Context, f *finding, file []byte) ([]byte, er
 			return nil, err
 		}
 	}
-	sealed, again, err := states.Seal(ctx, r.to, plain)
+	sealed, again, err := states.Seal(ctx, r.to, plain, plain)
 	if err != nil {
 		return nil, err
 	}

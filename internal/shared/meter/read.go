@@ -11,7 +11,8 @@ import (
 
 // Read reads all of r, which contains size bytes, or an unknown number if size is -1. If there are more than
 // limit bytes, it returns a [TooLarge] error. If the size is known, Read allocates exactly that much memory,
-// because states can be large, and a growing buffer would take several times the size of the file.
+// because states can be large, and a growing buffer would take several times the size of the file. The result has a
+// little spare capacity, so that an encrypted copy can be decrypted in its memory.
 func Read(r io.Reader, size, limit int64) ([]byte, error) {
 	switch {
 	case size > limit:
@@ -19,7 +20,7 @@ func Read(r io.Reader, size, limit int64) ([]byte, error) {
 	case size < 0:
 		return readUnknown(r, limit)
 	}
-	data := make([]byte, size)
+	data := make([]byte, size, size+spare)
 	n, err := io.ReadFull(r, data)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("the file ended after %d of %d bytes: %w", n, size, io.ErrUnexpectedEOF)
@@ -68,6 +69,8 @@ func PackedLimit(limit int64) int64 {
 	return limit + limit/1000 + 1024
 }
 
+const spare = 64 // in bytes
+
 // firstRead is the initial buffer size for a file of unknown size, in bytes. Most states fit.
 const firstRead = 64 << 10
 
@@ -98,7 +101,7 @@ func join(chunks [][]byte, total int) []byte {
 	if len(chunks) == 1 {
 		return chunks[0]
 	}
-	whole := make([]byte, 0, total)
+	whole := make([]byte, 0, total+spare)
 	for i, chunk := range chunks {
 		whole = append(whole, chunk...)
 		if chunks[i] = nil; len(chunk) > 8<<20 {

@@ -209,7 +209,7 @@ func (p *Files) rehearse(ctx context.Context) error {
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return err
 	}
-	_, again, err := states.SealForOthers(ctx, p.Keys.Plan, plan.Bytes())
+	_, again, err := states.SealForOthers(ctx, p.Keys.Plan, plan.Bytes(), nil)
 	p.encryptOnly = err == nil && again == nil
 	return err
 }
@@ -283,7 +283,7 @@ func (p *Files) kept(ctx context.Context, content []byte) ([]byte, error) {
 		content, err = plan.with(nil)
 	}
 	if err == nil && len(p.Keys.Plan.Methods()) > 0 {
-		content, _, err = states.SealForOthers(ctx, p.Keys.Plan, content)
+		content, _, err = states.SealForOthers(ctx, p.Keys.Plan, content, nil)
 	}
 	if err == nil && int64(len(content)) > p.Limit {
 		err = meter.TooLarge(p.Limit)

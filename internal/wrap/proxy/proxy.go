@@ -171,14 +171,14 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 	pass(w, http.StatusOK, nil)
 }
 
-// seal encrypts a state. If the child sends the same state again, seal returns the same bytes again: the first attempt
-// may have arrived, and a server may accept only one state for each serial.
+// seal encrypts a state, and overwrites plain. If the child sends the same state again, seal returns the same bytes
+// again: the first attempt may have arrived, and a server may accept only one state for each serial.
 func (p *Proxy) seal(ctx context.Context, plain []byte) ([]byte, error) {
 	digest := store.Digest(plain)
 	if last := p.unsure.Load(); last != nil && last.plain == digest {
 		return last.sealed, nil
 	}
-	sealed, _, err := states.Seal(ctx, p.guard.Target, plain)
+	sealed, _, err := states.Seal(ctx, p.guard.Target, plain, plain)
 	if err == nil {
 		p.unsure.Store(&unsure{digest, sealed})
 	}

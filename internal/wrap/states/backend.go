@@ -236,7 +236,7 @@ func (b *Backend) keep(ctx context.Context, sealed []byte, read store.Version) e
 
 // rehearse encrypts a small state, so that any failure shows before the run starts.
 func rehearse(ctx context.Context, target encryption.Target) error {
-	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`))
+	_, _, err := Seal(ctx, target, []byte(`{"version":4,"serial":1,"lineage":"rehearsal"}`), nil)
 	return err
 }
 

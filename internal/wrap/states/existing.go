@@ -246,7 +246,7 @@ func (a *Arrival) seal(ctx context.Context, plain []byte, what, wasNot string) e
 	}
 	var sealed []byte
 	if err == nil {
-		sealed, _, err = Seal(ctx, a.Guard.Target, plain)
+		sealed, _, err = Seal(ctx, a.Guard.Target, plain, nil)
 	}
 	if err == nil {
 		a.Backend.noteForm(sealed)

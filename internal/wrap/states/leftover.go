@@ -121,7 +121,7 @@ func (l *Leftover) Seal(ctx context.Context) {
 		if _, _, err := store.Label(content); err != nil || !json.Valid(content) {
 			return errors.New("the file is incomplete, perhaps because the program is still writing it")
 		}
-		sealed, _, err := Seal(ctx, l.target, content)
+		sealed, _, err := Seal(ctx, l.target, content, nil)
 		if err == nil {
 			err = replace.Name(ctx, path, sealed)
 		}
@@ -330,7 +330,7 @@ func (l *Leftover) Follow(ctx context.Context) error {
 
 func (l *Leftover) sealErrored(ctx context.Context, path string, content []byte) error {
 	others := replace.OtherNames(path)
-	sealed, again, err := Seal(ctx, l.target, content)
+	sealed, again, err := Seal(ctx, l.target, content, nil)
 	if sealed != nil && again == nil && !errors.Is(err, encryption.ErrNoKey) {
 		err = nil // the key for decryption became unavailable after the rehearsal; plaintext would be worse
 	}

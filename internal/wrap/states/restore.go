@@ -287,7 +287,7 @@ func (m *restoration) isKept() bool { return m.Backend.KeepsAll || m.isLocal() &
 // keep saves a file in the folder of the module, and returns its name there. A plaintext state is encrypted.
 func (m *restoration) keep(ctx context.Context, file []byte, suffix, what string) (name string, err error) {
 	if info, failed := encryption.Inspect(file); failed == nil && info.Kind == encryption.KindState {
-		if file, _, err = Seal(ctx, m.Guard.Target, file); err != nil {
+		if file, _, err = Seal(ctx, m.Guard.Target, file, nil); err != nil {
 			return "", fmt.Errorf("nothing was written, because %s could not be encrypted for a copy: %w", what, err)
 		}
 	}

@@ -1,8 +1,8 @@
 package states
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -18,12 +18,17 @@ type Keys struct {
 }
 
 // Seal encrypts plain, and decrypts the result with the same method, to ensure that the stored file is readable. It
-// returns the encrypted file and the decrypted result, and may return both together with an error.
-func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
+// returns the encrypted file and the decrypted result, and may return both together with an error. The argument memory
+// is nil, or plain: Seal then decrypts in the memory of plain, which the caller must not use afterwards, except as the
+// decrypted result.
+func Seal(
+	ctx context.Context, target encryption.Target, plain, memory []byte,
+) (sealed []byte, again *encryption.Opened, err error) {
 	if sealed, err = target.Encrypt(ctx, plain); err != nil {
 		return nil, nil, err
 	}
-	again, err = target.Decrypt(ctx, sealed)
+	digest := sha256.Sum256(plain)
+	again, err = target.DecryptInto(ctx, sealed, memory)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("the encrypted data could not be opened again: %w", err)
@@ -32,7 +37,7 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 	case again.UsedFallback:
 		err = fmt.Errorf("the primary method cannot open the file that it encrypted, but %s can; check the settings of the primary method",
 			again.Method)
-	case !bytes.Equal(again.Data, plain):
+	case sha256.Sum256(again.Data) != digest:
 		err = errors.New("the data differs from the original after encryption and decryption")
 	}
 	return sealed, again, err
@@ -40,8 +45,10 @@ func Seal(ctx context.Context, target encryption.Target, plain []byte) (sealed [
 
 // SealForOthers works like [Seal], but also accepts settings with age recipients and no identity. In that case, nothing
 // decrypts the file, and again is nil.
-func SealForOthers(ctx context.Context, target encryption.Target, plain []byte) (sealed []byte, again *encryption.Opened, err error) {
-	sealed, again, err = Seal(ctx, target, plain)
+func SealForOthers(
+	ctx context.Context, target encryption.Target, plain, memory []byte,
+) (sealed []byte, again *encryption.Opened, err error) {
+	sealed, again, err = Seal(ctx, target, plain, memory)
 	if failed, ok := errors.AsType[*encryption.Error](err); ok && sealed != nil && len(failed.Attempts) > 0 &&
 		fault.Has[fault.NoIdentity](failed.Attempts[0].Err) { // the methods after the first are fallbacks
 		err = nil
@@ -56,7 +63,7 @@ func sealCopies(target encryption.Target) func(context.Context, []byte) ([]byte,
 		if info, err := encryption.Inspect(found); err == nil && info.Kind == encryption.KindEncrypted {
 			return found, nil
 		}
-		sealed, _, err := Seal(ctx, target, found)
+		sealed, _, err := Seal(ctx, target, found, nil)
 		if err != nil {
 			if _, failed := target.Decrypt(ctx, found); isNoState(found, failed) {
 				return nil, nil
