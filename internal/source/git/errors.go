@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -91,6 +92,8 @@ var advice = []struct {
 		`returned error: 404`), notFoundAdvice},
 	{words(`(?i)unexpected TLS packet|wrong version number|record overflow|packet length`),
 		say("the server does not speak TLS at this port; check the port and the scheme")},
+	{words(`SSL_connect: SSL_ERROR_SYSCALL`, `TLS connect error: .*unexpected eof`, `gnutls_handshake.*non-properly terminated`),
+		say(netfail.ErrHungUp.Error())},
 	{words(`(?i)certificate|SSL`),
 		certificateAdvice},
 	{words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
