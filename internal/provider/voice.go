@@ -17,7 +17,7 @@ import (
 // reader words errors for the person who reads them: the author of the configuration.
 type reader struct {
 	*configured      // the checked provider block
-	deriving    bool // whether the error is about a derived key, not a state
+	as          role // the kind of block that reads; empty if the error is not about a read
 }
 
 // readerOf returns the reader for a configuration. c is nil if there is no provider block.
@@ -113,9 +113,8 @@ func lacksCredentials(err error) bool {
 // next returns the next step, for errors that do not contain advice already.
 func (r reader) next(err error) string {
 	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
-		if r.deriving {
-			return "The value depends on something that does not exist before apply. " +
-				"Keys can only be derived from values that are known during plan."
+		if r.as == ephemeralResource { // Terraform opens it during plan, whatever it depends on
+			return "The value depends on something that does not exist before apply. Apply that resource first, for example with -target."
 		}
 		return "The value depends on something that does not exist before apply. Add depends_on with that resource to this " +
 			"data source, so that it is read during apply."
