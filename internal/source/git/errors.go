@@ -180,12 +180,12 @@ func keyAdvice(d *repository, _ ref) error {
 	return errors.New("the ssh server accepted no key; load a key into the ssh agent, or set ssh_private_key_file in {credentials}")
 }
 
-const rejected = "the server rejected the credentials"
+var errRejected = errors.New("the server rejected the credentials")
 
 func deniedAdvice(d *repository, _ ref) error {
 	switch a := d.access; {
 	case a.password != "":
-		return a.grant.Blame(errors.New(rejected))
+		return a.grant.Blame(fault.With(errRejected, source.Rights))
 	case a.username != "":
 		return errors.New("the server requires a password, but only the user name is set; set the argument password (usually to a token) in " +
 			"{credentials}")
@@ -263,6 +263,11 @@ func (d *repository) explain(err error, at ref) error {
 		}
 		return &explainedError{what, "", failed}
 	}
+	if errors.Is(what, errRejected) { // git asks for other credentials, as if none had been sent
+		if said = oneLine(prompts.ReplaceAllString(d.access.redact(failed.said), "")); said == "" {
+			return &explainedError{what, "", failed}
+		}
+	}
 	end := ". "
 	if fault.Has[fault.NoBlock](what) {
 		end = "\n\n"
@@ -287,6 +292,7 @@ func (e *explainedError) Tell(text func(error) string) string { return text(e.er
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
+	prompts     = words(`(?m)^fatal: could not read (Username|Password) for .*$`)
 	forbidden   = words(append([]string{`returned error: 403`, `Access denied`}, noRights...)...)
 	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`,
 		`unable to get password from user`) // of git 2.47, with credential.interactive=false
