@@ -38,8 +38,7 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact
 			facts = append(facts, fault.Advice(". This method is selected more than once; select another method as the fallback"))
 		}
 		if env != nil && len(env.Meta) > 0 && e.other(env) == "" {
-			facts = append(facts, fault.Advice(". The key provider that encrypted the file had another name"+env.names()+"; if that was "+
-				"another key, add it as a fallback"))
+			facts = append(facts, fault.Advice(". The key provider that encrypted the file had another name"+env.names()))
 		}
 		return facts
 	}

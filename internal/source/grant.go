@@ -21,8 +21,8 @@ import (
 // ReadsEnvironment reports whether environment variables may be read for this place.
 func (g Grant) ReadsEnvironment() bool { return g.Env != nil }
 
-// Blame prefixes err with the address of the credentials block, and with its url if there are several blocks. It returns err unchanged if there is no
-// block, or if err already names one.
+// Blame prefixes err with the address of the credentials block, and with its url if there are several blocks.
+// It returns err unchanged if there is no block, or if err already names one.
 func (g Grant) Blame(err error) error {
 	if _, names := errors.AsType[*attr.Error](err); err == nil || names || !g.Found {
 		return err
