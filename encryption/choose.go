@@ -54,6 +54,11 @@ func (t Target) choose(kind FileKind, file []byte, env *envelope) []candidate {
 		c := t.encryption.candidate(address, file, env)
 		c.primary = i == 0
 		recognized = recognized || c.recognizes
+		if c.broken != nil { // settings matter only for a file that the method might open
+			if format := t.encryption.format(file); format != "" && format != c.kind.Name {
+				continue
+			}
+		}
 		if c.suits(kind, env) {
 			chosen = append(chosen, c)
 		}

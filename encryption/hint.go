@@ -37,6 +37,9 @@ func (t Target) facts(err error, c candidate, env *envelope) (facts []fault.Fact
 		if again := slices.DeleteFunc(t.Methods(), func(m string) bool { return m != c.address }); len(again) > 1 {
 			facts = append(facts, fault.Advice(". This method is selected more than once; select another method as the fallback"))
 		}
+		if env != nil && len(env.Meta) > 0 && e.other(env) == "" {
+			facts = append(facts, fault.Advice(". The key provider that encrypted the file had another name"+env.names()))
+		}
 		return facts
 	}
 	isMissing := func(address string) bool { return e.keyProviders[address] == nil }

@@ -17,6 +17,7 @@ import (
 // derivedKey returns the ephemeral resource statecrypt_derived_key.
 func derivedKey() reading {
 	return reading{
+		as:   ephemeralResource,
 		name: "statecrypt_derived_key",
 		doc: "Derives a key for another use from a key provider, with HKDF-SHA-256. The same arguments always give the same key. The key that " +
 			"opens states is never returned, and nothing is stored.",

@@ -97,8 +97,9 @@ func stepOf(err error) step {
 	return stepDecrypt
 }
 
-// readDiagnostics explains why a read failed. c is nil if the provider is not configured.
-func readDiagnostics(err error, c *configured) diagnostics {
+// readDiagnostics explains why a block of the kind as could not be read. c is nil if the provider is not
+// configured.
+func readDiagnostics(as role, err error, c *configured) diagnostics {
 	failed, ok := errors.AsType[*stepError](err)
 	if !ok {
 		failed = &stepError{step: stepFetch, err: err}
@@ -109,7 +110,7 @@ func readDiagnostics(err error, c *configured) diagnostics {
 		from = fmt.Sprintf("Source: %s\n", failed.source)
 	}
 	reader := readerOf(c)
-	reader.deriving = failed.step == stepDerive
+	reader.as = as
 	detail := fmt.Sprintf("%sStep: %s\n\n%s", from, doing, reader.tell(failed.err))
 	return diagnostics{errorDiagnostic(summary, detail)}
 }

@@ -69,6 +69,14 @@ func TestEphemeralMistakes(t *testing.T) {
 	evaluate(t, textProvider(staticText), opens("s", "")).wantMistake(golden, "no source")
 	evaluate(t, textProvider(staticText), opens("s", fromFile("/no/such/file")+"\nminimum_serial = 1\non_missing = \"defaults\"")).
 		wantMistake(golden, "no state")
+
+	unknown := "variable \"p\" {}\n" + settings(entry("key_provider", "pbkdf2", "k", "passphrase = var.p\nexportable = true"),
+		entry("method", "aes_gcm", "m", `keys = "key_provider.pbkdf2.k"`), staticDefault)
+	sealed := fromFile(writeTemp(t, "state", sealed(t, argumentsState)))
+	evaluate(t, unknown, reads("s", sealed)).wantMistake(golden, "unknown passphrase, data source")
+	evaluate(t, unknown, opens("s", sealed)).wantMistake(golden, "unknown passphrase")
+	evaluate(t, unknown, derives("k", "pbkdf2.k", fmt.Sprintf("info = \"x\"\nsalt = %q", derivedSalt))).
+		wantMistake(golden, "unknown passphrase, derived key")
 }
 
 // What is not there can have a sensitive default, which nothing stores.

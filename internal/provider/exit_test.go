@@ -149,7 +149,7 @@ func TestTextFromOutside(t *testing.T) {
 		},
 		"problem": func(*testing.T) diagnostics { return problemDiagnostics([]problem{{err: errors.New(hostile)}}) },
 		"derived key": func(*testing.T) diagnostics {
-			return readDiagnostics(&stepError{step: stepDerive, err: errors.New(hostile)}, nil)
+			return readDiagnostics(ephemeralResource, &stepError{step: stepDerive, err: errors.New(hostile)}, nil)
 		},
 	}
 	for name, c := range files {
@@ -211,7 +211,7 @@ func diagnosticsOf(t *testing.T, cat kinds, resource bool, method string, set ma
 	}
 	got, err := req.read(t.Context(), c)
 	if err != nil {
-		return readDiagnostics(err, nil)
+		return readDiagnostics(dataSource, err, nil)
 	}
 	return warningDiagnostics(got.warnings)
 }

@@ -49,7 +49,7 @@ type evaluated struct {
 }
 
 // evaluate validates a root module and, if there are no errors, reads what it
-// reads. Variables have the values of TF_VAR_….
+// reads. Variables have the values of TF_VAR_…, or are not known yet.
 func evaluate(t *testing.T, parts ...string) *evaluation {
 	t.Helper()
 	return builtinKinds().evaluate(t, parts...)
@@ -98,7 +98,10 @@ func (e *evaluation) collect(text string) {
 		case "output":
 			e.outputs = append(e.outputs, block)
 		case "variable":
-			e.variables[block.Labels[0]] = cty.StringVal(os.Getenv("TF_VAR_" + block.Labels[0]))
+			e.variables[block.Labels[0]] = cty.UnknownVal(cty.String)
+			if value, ok := os.LookupEnv("TF_VAR_" + block.Labels[0]); ok {
+				e.variables[block.Labels[0]] = cty.StringVal(value)
+			}
 		}
 	}
 	for _, block := range readings {

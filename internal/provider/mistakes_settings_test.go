@@ -66,6 +66,8 @@ func (p *mistakenPlace) mistakenSettings() []mistake {
 		{name: "two blocks of a source", provider: good, body: reads("s", fromFile("a"), fromFile("b"))},
 		{name: "method, no address", provider: good, body: p.in("sealed", `method = "aes_gcm.m"`)},
 		{name: "method, address of a key provider", provider: good, body: p.in("sealed", `method = "key_provider.static.main"`)},
+		{name: "method, space at its end", provider: good, body: p.in("sealed", `method = "unencrypted "`)},
+		{name: "method, line break at its end", provider: good, body: p.in("sealed", `method = "method.aes_gcm.m\n"`)},
 		{name: "method, empty", provider: good, body: p.in("sealed", `method = ""`)},
 		{name: "method, misspelt", cli: true, provider: settings(key), body: p.in("sealed", `method = "method.aes_gcm.mian"`)},
 		{name: "name and method", provider: good, body: p.in("sealed", `name = "x"`, `method = "unencrypted"`)},

@@ -104,6 +104,8 @@ func (p *mistakenPlace) mistakenHTTP() []mistake {
 		{name: "http, nobody there", provider: good, body: reads("s", fromHTTP("http://127.0.0.1:1/"))},
 		{name: "credentials without url", cli: true, provider: settings("credentials {\nhttp {}\n}"), body: forbidden},
 		{name: "credentials, url without host", provider: credentialsAt("http", "state.example.com", `bearer_token = "t"`), body: forbidden},
+		{name: "http, 401 with one of two blocks", body: forbidden, provider: settings(fmt.Sprintf("credentials {\nhttp {\nurl = "+
+			"\"https://state.example.com/\"\n}\nhttp {\nurl = \"%s/\"\nbearer_token = \"t\"\n}\n}", p.server.URL))},
 		{name: "credentials, an empty password", body: forbidden, provider: credentials("http",
 			"url = \""+p.server.URL+"\"\nusername = \"ci\"\npassword = \"\"")},
 		{name: "credentials, url without a scheme", body: from("http", `address = "https://state.example.com/s"`),

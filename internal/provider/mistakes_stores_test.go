@@ -50,6 +50,7 @@ func (p *mistakenPlace) mistakenStores() []mistake {
 		{name: "s3, half of a key in the environment", env: "AWS_ACCESS_KEY_ID=AKIA", body: s3,
 			provider: credentials("s3", "skip_metadata_api_check = true")},
 		{name: "s3, nothing to sign in with", env: noBundle, body: s3, provider: credentials("s3", "skip_metadata_api_check = true")},
+		{name: "s3, nothing to sign in with, and no block", env: "AWS_EC2_METADATA_DISABLED=true", body: s3, provider: good},
 		{name: "s3, profile of the environment", env: "AWS_PROFILE=prod", body: s3,
 			provider: credentials("s3", "skip_metadata_api_check = true")},
 		{name: "s3, keys exchanged", cli: true, body: s3, provider: credentials("s3", "access_key = \"wJalrXUtnFEMI\"\nsecret_key = "+

@@ -16,6 +16,7 @@ import (
 type reading struct {
 	codec
 	kinds     kinds
+	as        role
 	name, doc string
 
 	// request checks the arguments. During validation, some may be unknown; then the request is incomplete,
@@ -90,9 +91,9 @@ func (r reading) read(
 ) (*tfprotov6.DynamicValue, diagnostics) {
 	switch {
 	case provider == nil:
-		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errNotConfigured}, nil)
+		return nil, readDiagnostics(r.as, &stepError{step: stepConfiguration, err: errNotConfigured}, nil)
 	case !arguments.IsWhollyKnown():
-		return nil, readDiagnostics(&stepError{step: stepConfiguration, err: errUnknown}, nil)
+		return nil, readDiagnostics(r.as, &stepError{step: stepConfiguration, err: errUnknown}, nil)
 	case len(provider.broken) > 0:
 		return nil, problemDiagnostics(provider.broken)
 	}
@@ -102,11 +103,11 @@ func (r reading) read(
 	}
 	got, err := req.read(ctx, provider)
 	if err != nil {
-		return nil, readDiagnostics(err, provider)
+		return nil, readDiagnostics(r.as, err, provider)
 	}
 	value, err := r.encode(arguments, got.attributes)
 	if err != nil {
-		return nil, readDiagnostics(&stepError{step: stepParse, err: err}, nil)
+		return nil, readDiagnostics(r.as, &stepError{step: stepParse, err: err}, nil)
 	}
 	return value, warningDiagnostics(got.warnings)
 }

@@ -28,6 +28,7 @@ type remoteStateRequest struct {
 func (c kinds) remoteState(as role, state []field) reading {
 	sensitive := sensitiveFields(as, "outputs", "An object of the outputs that are marked as sensitive.")
 	return reading{
+		as:   as,
 		name: "statecrypt_remote_state",
 		doc: "Reads the outputs of a state from git, S3 or another source, and decrypts it if needed. " +
 			as.doc(),

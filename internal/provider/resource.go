@@ -27,6 +27,7 @@ func (c kinds) resource(as role, state []field) reading {
 	sensitive := sensitiveFields(as, "attributes", "The attributes that the state marks as sensitive, in the shape of "+
 		"`attributes`: objects have only these, and tuples have null for what is not sensitive.")
 	return reading{
+		as:   as,
 		name: "statecrypt_resource",
 		doc: "Reads one resource from a state, decrypting it if need be. The sources and methods are those of " +
 			"`statecrypt_remote_state`. " + as.doc(),

@@ -110,7 +110,8 @@ func (r stateRequest) openAt(ctx context.Context, src source.Source, target encr
 }
 
 var errPlan = fault.With(errors.New("this is a plan, not a state"),
-	"set the path of the state file. To see the content of a plan, use statecrypt decrypt -plan")
+	"set the path of the state file. To see the content of a plan, use the show command of the CLI or, if the plan is encrypted, "+
+		"statecrypt decrypt -plan")
 
 // file returns the state file. If the source returned a Kubernetes manifest, file extracts the state file
 // from it.

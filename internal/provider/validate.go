@@ -15,6 +15,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/driver"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/unstable"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/syntax"
 )
 
@@ -171,7 +172,11 @@ func (c *configured) use(methods ...string) error {
 
 func (f *findings) checkAddress(registry encryption.Registry, address string, p path.Path) {
 	isKind := func(b driver.Block[driver.Method]) bool { return b.Name == address }
-	if !syntax.IsMethodAddress(address) && !slices.ContainsFunc(registry.Methods, isKind) {
+	odd := recognize.Text(address, recognize.Value).Said("")
+	switch isAddress := syntax.IsMethodAddress(address) || slices.ContainsFunc(registry.Methods, isKind); {
+	case !isAddress && odd != "":
+		f.fail(p, "the value %w", fault.Odd(odd))
+	case !isAddress:
 		f.fail(p, "this is not the address of a method; write an address like method.aes_gcm.main, or the name of a kind without settings, "+
 			"like sops or unencrypted")
 	}

@@ -17,7 +17,7 @@ import (
 // reader words errors for the person who reads them: the author of the configuration.
 type reader struct {
 	*configured      // the checked provider block
-	deriving    bool // whether the error is about a derived key, not a state
+	as          role // the kind of block that reads; empty if the error is not about a read
 }
 
 // readerOf returns the reader for a configuration. c is nil if there is no provider block.
@@ -113,9 +113,8 @@ func lacksCredentials(err error) bool {
 // next returns the next step, for errors that do not contain advice already.
 func (r reader) next(err error) string {
 	if e, ok := errors.AsType[*attr.Error](err); ok && e.Unknown {
-		if r.deriving {
-			return "The value depends on something that does not exist before apply. " +
-				"Keys can only be derived from values that are known during plan."
+		if r.as == ephemeralResource { // Terraform opens it during plan, whatever it depends on
+			return "The value depends on something that does not exist before apply. Apply that resource first, for example with -target."
 		}
 		return "The value depends on something that does not exist before apply. Add depends_on with that resource to this " +
 			"data source, so that it is read during apply."
@@ -134,7 +133,7 @@ func (r reader) next(err error) string {
 		settings = " To set options of sops, add a method block of the kind sops, and select method.sops.main instead of sops."
 	}
 	return "Check the passphrase or key, and that this is the right file. If the key has changed since the file was written, " +
-		"add the old key as a fallback." + settings
+		"add the old key as a fallback. If the key is right, restore an older version of the file." + settings
 }
 
 // method returns advice on how to select or configure the method that a file needs.
@@ -165,8 +164,17 @@ func (r reader) method(e fault.NoMethod) string {
 	for _, k := range e.KeyProviders[1:] {
 		others += fmt.Sprintf(", or a method with keys = %q", k)
 	}
-	return fmt.Sprintf("add this method to the provider block%s%s", others,
+	return fmt.Sprintf("%sadd this method to the provider block%s%s", instead(e), others,
 		inLines(fault.NoBlock{Path: "method.aes_gcm", Arguments: []string{fmt.Sprintf("keys = %q", e.KeyProviders[0])}}))
+}
+
+// instead returns the advice to select the method of a new block. It returns an empty string if no method is selected,
+// because the only method need not be selected.
+func instead(e fault.NoMethod) string {
+	if len(e.Selected) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("set method = \"method.aes_gcm.main\" on the data source instead of %s, and ", strings.Join(e.Selected, " or "))
 }
 
 // notOfFiles returns a note that an age key provider is not meant for files in age's own format. It returns
@@ -185,13 +193,12 @@ func notOfFiles(e fault.NoMethod) string {
 // selected, adding its block is enough. The metadata is untrusted, and an alias in it does not name a kind.
 func keyProvider(e fault.NoMethod) string {
 	const place = " to the provider block"
-	one, first, method := aBlock("key_provider."+e.StoredKind), "", ""
+	one, first, method := aBlock("key_provider."+e.StoredKind), instead(e), ""
 	if one.Arguments == nil {
 		one = aBlock(aKeyProvider)
 	}
 	blocks := inLines(one)
-	if len(e.Selected) > 0 {
-		first = fmt.Sprintf("set method = \"method.aes_gcm.main\" on the data source instead of %s, and ", strings.Join(e.Selected, " or "))
+	if first != "" {
 		method = " and this method"
 		blocks += fault.NoBlock{Path: aMethod}.Lines()
 	}

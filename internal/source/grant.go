@@ -21,14 +21,24 @@ import (
 // ReadsEnvironment reports whether environment variables may be read for this place.
 func (g Grant) ReadsEnvironment() bool { return g.Env != nil }
 
-// Blame prefixes err with the address of the credentials block. It returns err unchanged if there is no
-// block, or if err already names one.
+// Blame prefixes err with the address of the credentials block, and with its url if there are several blocks.
+// It returns err unchanged if there is no block, or if err already names one.
 func (g Grant) Blame(err error) error {
 	if _, names := errors.AsType[*attr.Error](err); err == nil || names || !g.Found {
 		return err
 	}
-	return fmt.Errorf("%s: %w", g.Address(), err)
+	address := g.Address()
+	if end := strings.LastIndexByte(address, '['); g.several && end > 0 && strings.HasSuffix(address, "]") {
+		address = address[:end]
+	}
+	if g.several && g.Has("url") {
+		address += " with url = " + outside.Quoted(g.String("url"), maxPlace)
+	}
+	return fmt.Errorf("%s: %w", address, err)
 }
+
+// Rights is the advice for credentials that a server refused.
+const Rights = "check the username, the password or token, and whether it has expired or lacks rights"
 
 // Credentials decide which server receives which secret. The secrets come from the blocks of one kind inside
 // credentials {}, or from the environment. The server is named by a data source, which any module can write.
@@ -101,6 +111,8 @@ func SameServerIf(is bool) Match {
 type Grant struct {
 	attr.Values
 	Found bool // whether there is a block for the place
+
+	several bool // whether there are other blocks of the kind
 
 	// Env is the environment, for variables that no attribute declares. It is nil if variables must not be
 	// read for this place.
@@ -339,7 +351,7 @@ func (c Credentials) fill(block *unstable.Entry, found bool, near Match) (Grant,
 	if err != nil {
 		return Grant{Found: found}, err
 	}
-	return Grant{Values: values, Found: found, Env: values.Environment()}, nil
+	return Grant{Values: values, Found: found, Env: values.Environment(), several: len(c.Entries) > 1}, nil
 }
 
 // covering returns the block whose url covers target, or nil if there is none. If several do, the one with

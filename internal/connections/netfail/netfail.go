@@ -92,8 +92,12 @@ func IsTimeout(err error) bool {
 
 // IsTLS reports whether err is a TLS error, so that another attempt would fail in the same way.
 func IsTLS(err error) bool {
-	return find[*trust.Error](err) != nil || certificateError(err) != nil || isPlain(err) || isAlert(err)
+	return find[*trust.Error](err) != nil || certificateError(err) != nil || isPlain(err) || isAlert(err) ||
+		errors.Is(err, ErrHungUp)
 }
+
+// ErrHungUp means that the server closed the connection instead of answering the first TLS message.
+var ErrHungUp = errors.New(Ended + " during the TLS handshake; check the port and the scheme")
 
 func reasonOfTLS(err error, trust string) string {
 	_, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
@@ -105,6 +109,8 @@ func reasonOfTLS(err error, trust string) string {
 		return NotTrusted + ": " + shown(certificate.Error())
 	case isPlain(err):
 		return NotTLS
+	case errors.Is(err, ErrHungUp):
+		return ErrHungUp.Error()
 	}
 	op, _ := errors.AsType[*net.OpError](err)
 	return NoHandshake + ": " + shown(op.Error())

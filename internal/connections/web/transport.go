@@ -34,7 +34,7 @@ func Transport(w world.World, settings *tls.Config, proxies *httpproxy.Config) *
 		if err != nil {
 			return nil, err
 		}
-		return counted(ctx, conn), nil
+		return &greeting{Conn: counted(ctx, conn)}, nil
 	}
 	t.DisableCompression = true
 	t.MaxResponseHeaderBytes = 1 << 20

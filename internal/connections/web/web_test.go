@@ -227,6 +227,31 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
+// TestHungUp: a server that ends the TLS handshake at once gets no other try, and is not an answer that was cut off.
+func TestHungUp(t *testing.T) {
+	t.Parallel()
+	l := nettest.Listen(t)
+	tries := make(chan struct{}, 9)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			tries <- struct{}{}
+			_, _ = conn.Read(make([]byte, 64<<10))
+			_ = conn.Close()
+		}
+	}()
+	transport := Transport(world.World{}, &tls.Config{MinVersion: tls.VersionTLS12}, Proxies(nil))
+	wire := Wire{Patience: Patience{Timeout: time.Minute, Tries: 2}, Transport: transport}
+	_, _, err := wire.Ask(t.Context(), http.MethodGet, "https://"+l.Addr().String(), nil)
+	testkit.OpenGolden(t, "../testdata/mistakes.txt", "handshake").Error(t, "hung up", err)
+	if len(tries) != 1 {
+		t.Errorf("%d tries", len(tries))
+	}
+}
+
 // Only reads leave the process.
 //
 // Promise: Reading changes nothing

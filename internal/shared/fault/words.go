@@ -22,7 +22,7 @@ func (s Suspect) advice() string {
 }
 
 func (f NoKeyProvider) advice() string {
-	add := "add that key provider"
+	add := "add that key provider and a method that uses it, and select this method"
 	if f.OfAge {
 		add = "add a key provider of the kind age with identity_files, and set the argument keys of the method to it"
 	}

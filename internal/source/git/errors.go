@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/lazyregexp"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
@@ -91,6 +92,8 @@ var advice = []struct {
 		`returned error: 404`), notFoundAdvice},
 	{words(`(?i)unexpected TLS packet|wrong version number|record overflow|packet length`),
 		say("the server does not speak TLS at this port; check the port and the scheme")},
+	{words(`SSL_connect: SSL_ERROR_SYSCALL`, `TLS connect error: .*unexpected eof`, `gnutls_handshake.*non-properly terminated`),
+		say(netfail.ErrHungUp.Error())},
 	{words(`(?i)certificate|SSL`),
 		certificateAdvice},
 	{words(`(?i)could not resolve host`, `failed to connect`, `couldn't connect`, `connection refused`, `connection timed out`,
@@ -177,12 +180,12 @@ func keyAdvice(d *repository, _ ref) error {
 	return errors.New("the ssh server accepted no key; load a key into the ssh agent, or set ssh_private_key_file in {credentials}")
 }
 
-const rejected = "the server rejected the credentials"
+var errRejected = errors.New("the server rejected the credentials")
 
 func deniedAdvice(d *repository, _ ref) error {
 	switch a := d.access; {
 	case a.password != "":
-		return a.grant.Blame(errors.New(rejected))
+		return a.grant.Blame(fault.With(errRejected, source.Rights))
 	case a.username != "":
 		return errors.New("the server requires a password, but only the user name is set; set the argument password (usually to a token) in " +
 			"{credentials}")
@@ -260,6 +263,11 @@ func (d *repository) explain(err error, at ref) error {
 		}
 		return &explainedError{what, "", failed}
 	}
+	if errors.Is(what, errRejected) { // git asks for other credentials, as if none had been sent
+		if said = oneLine(prompts.ReplaceAllString(d.access.redact(failed.said), "")); said == "" {
+			return &explainedError{what, "", failed}
+		}
+	}
 	end := ". "
 	if fault.Has[fault.NoBlock](what) {
 		end = "\n\n"
@@ -284,6 +292,7 @@ func (e *explainedError) Tell(text func(error) string) string { return text(e.er
 func (e *explainedError) Unwrap() []error { return []error{e.error, e.failed} }
 
 var (
+	prompts     = words(`(?m)^fatal: could not read (Username|Password) for .*$`)
 	forbidden   = words(append([]string{`returned error: 403`, `Access denied`}, noRights...)...)
 	signInError = words(`Permission denied \(`, `Authentication failed`, `could not read (Username|Password)`, `returned error: 401`,
 		`unable to get password from user`) // of git 2.47, with credential.interactive=false

@@ -78,7 +78,7 @@ func TestFaultsOfRefs(t *testing.T) {
 		"gzip bomb":                   noAccess,
 		"another service":             is.nothing, // what git's protocol without a service comes to
 		"redirect loop":               "redirects followed",
-		"redirect to another origin":  rejected,
+		"redirect to another origin":  errRejected.Error(),
 		"redirect to plain http":      is.otherTransport,
 
 		"certificate expired":                 is.notAccepted,
@@ -188,8 +188,8 @@ func faultHarness(t *testing.T) sourcetest.FaultHarness {
 			"stall in the body": is.stopped,
 			"slow drip":         is.stopped,
 
-			"401 that names another host":    rejected,
-			"403":                            rejected,
+			"401 that names another host":    errRejected.Error(),
+			"403":                            errRejected.Error(),
 			"500, once":                      is.unavailable,
 			"500":                            is.unavailable,
 			"503, once":                      is.unavailable,

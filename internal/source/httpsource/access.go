@@ -3,7 +3,6 @@ package httpsource
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption/attr"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/netfail"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/connections/web"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
 )
@@ -32,12 +32,18 @@ type Access struct {
 
 // refused returns the error for a server that refused the credentials.
 func (a *Access) refused(status string) error {
-	return a.grant.Blame(Doubts(errors.New("the server refused the credentials ("+status+")"), a.grant.Values))
+	doubts := Doubts(a.grant.Values)
+	err := errors.New("the server refused the credentials (" + status + ")" + doubts)
+	if doubts == "" {
+		err = fault.With(err, source.Rights)
+	}
+	return a.grant.Blame(err)
 }
 
-// Doubts adds to err the likely mistakes in credentials that a server refused.
-func Doubts(err error, v attr.Values) error {
-	add := func(format string, args ...any) { err = fmt.Errorf("%w; %w", err, fmt.Errorf(format, args...)) }
+// Doubts returns the likely mistakes in credentials that a server refused, to be appended to an error message. It
+// returns an empty string if there are none.
+func Doubts(v attr.Values) (text string) {
+	add := func(mistake string) { text += "; " + mistake }
 	switch username, password := v.String("username") != "", v.String("password") != ""; {
 	case password && !username:
 		add("password is set, but username is not")
@@ -53,7 +59,7 @@ func Doubts(err error, v attr.Values) error {
 			add("the value of Authorization does not begin with a scheme like Basic or Bearer")
 		}
 	}
-	return err
+	return text
 }
 
 func newAccess(w world.World, g source.Grant, proxies *httpproxy.Config) (*Access, error) {

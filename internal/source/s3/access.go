@@ -3,11 +3,13 @@ package s3
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/auth/awsauth"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/source"
@@ -53,6 +55,10 @@ func (a access) regionSaysWhere() bool {
 // account of the credentials.
 func (a access) connect(ctx context.Context) (*awss3.Client, error) {
 	cfg, err := a.settings.Load(ctx)
+	if fault.Has[fault.NoCredentials](err) && !a.Found {
+		err = fault.Known(fmt.Errorf("%w. To use other credentials, add this to {settings}", err), fault.NoBlock{Path: "credentials.s3",
+			Arguments: []string{"access_key = var.aws_access_key", "secret_key = var.aws_secret_key"}})
+	}
 	if err != nil {
 		return nil, err
 	}

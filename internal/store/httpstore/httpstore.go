@@ -108,7 +108,7 @@ func (b *backend) Properties() store.Properties {
 
 // doubts returns a description of probable mistakes in the settings, to be added to an error message.
 func (b *backend) doubts() string {
-	return httpsource.Doubts(errors.New(""), b.values).Error()
+	return httpsource.Doubts(b.values)
 }
 
 // answered returns the error message for an unsuccessful status.

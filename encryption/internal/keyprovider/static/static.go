@@ -94,7 +94,7 @@ func checkHex(text string) error {
 		return errors.New("this is not hexadecimal; use key_provider \"pbkdf2\" for a passphrase")
 	}
 	return errors.New("this is not hexadecimal; write two hexadecimal digits for each byte, without other characters. For a key in " +
-		"base64, use key_base64")
+		"base64, use key_base64. For a passphrase, use key_provider \"pbkdf2\"")
 }
 
 func checkBase64(text string) error {
@@ -110,7 +110,8 @@ func checkBase64(text string) error {
 	case notForURLs == nil && strings.ContainsAny(text, "-_"):
 		return errors.New("this is base64 for URLs; replace - with + and _ with /, and add = at the end")
 	}
-	return errors.New("this is not standard base64; use the argument key for a key in hexadecimal")
+	return errors.New("this is not standard base64; use the argument key for a key in hexadecimal. For a passphrase, use " +
+		"key_provider \"pbkdf2\"")
 }
 
 var allHex = lazyregexp.New(`^[0-9A-Fa-f]+$`)
