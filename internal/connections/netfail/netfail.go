@@ -48,6 +48,8 @@ func KnownReason(err error, advice string) string {
 		return Cancelled
 	case IsTLS(err):
 		return reasonOfTLS(err, advice)
+	case errors.Is(err, ErrHungUp):
+		return ErrHungUp.Error()
 	case isDNS && isOfProxy(err, lookup.Name):
 		return strings.TrimSpace("the proxy host "+shown(lookup.Name)) + NotFound + ": " + shown(lookup.Err) + checkProxy
 	case isDNS:
@@ -92,8 +94,7 @@ func IsTimeout(err error) bool {
 
 // IsTLS reports whether err is a TLS error, so that another attempt would fail in the same way.
 func IsTLS(err error) bool {
-	return find[*trust.Error](err) != nil || certificateError(err) != nil || isPlain(err) || isAlert(err) ||
-		errors.Is(err, ErrHungUp)
+	return find[*trust.Error](err) != nil || certificateError(err) != nil || isPlain(err) || isAlert(err)
 }
 
 // ErrHungUp means that the server closed the connection instead of answering the first TLS message.
@@ -109,8 +110,6 @@ func reasonOfTLS(err error, trust string) string {
 		return NotTrusted + ": " + shown(certificate.Error())
 	case isPlain(err):
 		return NotTLS
-	case errors.Is(err, ErrHungUp):
-		return ErrHungUp.Error()
 	}
 	op, _ := errors.AsType[*net.OpError](err)
 	return NoHandshake + ": " + shown(op.Error())

@@ -227,7 +227,8 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestHungUp: a server that ends the TLS handshake at once gets no other try, and is not an answer that was cut off.
+// TestHungUp checks the error for a server that ends the TLS handshake at once. A load balancer may do so for a moment, so
+// there is another try.
 func TestHungUp(t *testing.T) {
 	t.Parallel()
 	l := nettest.Listen(t)
@@ -247,8 +248,8 @@ func TestHungUp(t *testing.T) {
 	wire := Wire{Patience: Patience{Timeout: time.Minute, Tries: 2}, Transport: transport}
 	_, _, err := wire.Ask(t.Context(), http.MethodGet, "https://"+l.Addr().String(), nil)
 	testkit.OpenGolden(t, "../testdata/mistakes.txt", "handshake").Error(t, "hung up", err)
-	if len(tries) != 1 {
-		t.Errorf("%d tries", len(tries))
+	if len(tries) != 3 {
+		t.Errorf("%d tries, want 3", len(tries))
 	}
 }
 
