@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -76,7 +77,7 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 		encoded, _ := json.Marshal(found) // strings and numbers can always be encoded
 		text = outside.JSON(string(encoded)) + "\n"
 	case damage == nil:
-		text = found.text(c.shown(found.File), file)
+		text = fault.Name(found.text(c.shown(found.File), file), c.settingsFile())
 	}
 	_, err := io.WriteString(c.stdout, text)
 	return cmp.Or(damage, err)
