@@ -32,7 +32,7 @@ type inspection struct {
 	Error        string   `json:"error,omitempty"`
 
 	info   encryption.Info
-	locked string // who holds the lock, or that nobody does; "" if it is unknown
+	locked string // who holds the lock, "free" or "unknown"; "" for a file
 }
 
 // lock describes the holder of a lock, in the same terms as the data source. It is documented in the help of the
@@ -106,6 +106,9 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	for _, name := range c.args {
 		work.done.Add(1)
 		state, status, err := kept.LookAtLock(ctx, c.inStore(name))
+		if err != nil && status.Holder != nil { // there is no state yet
+			c.say(yellow, "note:", c.holder(status.Holder))
+		}
 		if err == nil {
 			found, damage := inspectFile(name, state)
 			switch found.Lock = lockOf(status); {
@@ -113,6 +116,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 				found.locked = c.holder(status.Holder)
 			case status.Free:
 				found.locked = "free"
+			default:
+				found.locked = "unknown"
 			}
 			if err = states.ErrNone; !c.isGiven("prefix") || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
 				err = c.printInspection(found, state, damage)
