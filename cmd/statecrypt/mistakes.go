@@ -63,7 +63,7 @@ func (c *call) meant(name string, flags []string) string {
 	}
 	switch {
 	case c.Name == "wrap" && cmdline.IsFlag(name):
-		return "; put flags of the program after its subcommand: statecrypt wrap … -- terraform SUBCOMMAND -" + name
+		return "; put flags of the program after the program: statecrypt wrap … -- terraform … -" + name
 	case slices.Contains(flags, alias):
 		return ". Did you mean -" + alias + "?"
 	case c.Name == "rotate" && cmp.Or(alias, name) == "config":
