@@ -144,7 +144,7 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 // state.
 func (m *Existing) noWorkspace() error {
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
-		return errors.New("a workspace is selected, but wrap does not support workspaces; select the default workspace first")
+		return fmt.Errorf("%s selects a workspace, but wrap does not support workspaces; delete that file", outside.Line(m.selected(), 300))
 	}
 	return nil
 }
@@ -154,9 +154,12 @@ func (m *Existing) workspace() string {
 	if name, _ := world.Lookup(m.Process.Environ)("TF_WORKSPACE"); name != "" {
 		return name
 	}
-	name, _ := keyfile.Read(filepath.Join(m.Unused.Module.Data, "environment")) // usually the file does not exist
+	name, _ := keyfile.Read(m.selected()) // usually the file does not exist
 	return string(name)
 }
+
+// selected returns the path of the file in which Terraform keeps the name of the selected workspace.
+func (m *Existing) selected() string { return filepath.Join(m.Unused.Module.Data, "environment") }
 
 // pull has Terraform or OpenTofu read the state from another backend. The module itself names the proxy by now, so
 // pull uses a temporary module that contains only the other backend.
