@@ -98,9 +98,12 @@ func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error
 // sealOwn moves the state that the module used without wrap into the backend.
 func (m *Existing) sealOwn(ctx context.Context) error {
 	place, content, err := m.readOwn(ctx)
+	info, _ := encryption.Inspect(content) // seal returns an error for content that is no state
 	switch {
 	case err != nil:
 		return fmt.Errorf("the state in %s: %w", place, err)
+	case info.Kind == encryption.KindEncrypted:
+		return fmt.Errorf("the state in %s is already encrypted; decrypt it, then run %s", place, moves)
 	case len(content) == 0:
 		m.Guard.Say("there is no state yet in the backend or in " + place)
 		return nil
