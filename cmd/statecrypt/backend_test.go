@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/world"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/source/gittest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store/httpstore/giteatest"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/testing/servertest"
@@ -288,6 +290,33 @@ func TestBackendInterrupted(t *testing.T) {
 			if seen := strings.Join(s.seen, " "); got.code <= 0 || seen != c.seen || (s.lock != "") != c.sticks {
 				t.Errorf("%+v after %s", got, seen)
 			}
+		})
+	}
+}
+
+// TestLockInWords: inspect names the holder of a lock in git, even before the first state, and the command that
+// releases the lock. It says so if the holder is unknown.
+func TestLockInWords(t *testing.T) {
+	repo := gittest.NewRepo(t, gittest.RepoOptions{})
+	state := gittest.File{Path: "net.tfstate", Data: must(t, onlyOld, plain, "encrypt")}
+	repo.Commit("refs/heads/main", state)
+	for _, name := range []string{"net", "none"} {
+		repo.Commit("refs/heads/locks/"+name+".tfstate",
+			gittest.File{Path: name + ".tfstate.lock", Data: `{"ID":"4711","Operation":"OperationTypeApply","Who":"ci@host"}`})
+	}
+	git := fmt.Sprintf("backend \"git\" {\n  repository = %q\n  ref = \"main\"\n  path = \"net.tfstate\"\n}\n", repo.FileURL())
+	mistakes := openMistakes(t, "lock in words")
+	http := newHTTPStore(t, state.Data).block()
+	for name, c := range map[string]struct{ block, args string }{
+		"git":            {git, "inspect"},
+		"git, no state":  {strings.Replace(git, "net.tfstate", "none.tfstate", 1), "inspect"},
+		"http":           {http, "inspect"},
+		"http, a prefix": {http, "inspect -prefix net/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(filepath.Dir(write(t, "keys.hcl", c.block+onlyOld)))
+			args := append(strings.Fields(c.args), "-config", "keys.hcl", "-backend")
+			mistakes.checkAll(t, name, statecrypt(t, "", "", args...))
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/conformance"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/testkit"
 )
 
@@ -62,6 +63,9 @@ func statecrypt(t *testing.T, settings, stdin string, args ...string) called {
 	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr, environ)
 	if strings.Contains(stderr.String(), canary) || strings.Contains(stderr.String(), canaryKey) {
 		t.Errorf("%q: a secret is on standard error: %s", args, stderr.String())
+	}
+	if said := stdout.String() + stderr.String(); strings.Contains(said, fault.Config) {
+		t.Errorf("%q: a placeholder is not filled in: %s", args, said)
 	}
 	return called{code, stdout.String(), stderr.String()}
 }
@@ -296,6 +300,9 @@ func TestRefusals(t *testing.T) {
 		"no flags at all":                {args: "version -v"},
 		"flag of another command":        {args: "encrypt -force"},
 		"flag of nothing":                {args: "encrypt -dry-run"},
+		"encrypt -backend":               {args: "encrypt -config k.hcl -backend"},
+		"version of wrap":                {args: "wrap --version"},
+		"a path as settings":             {args: "decrypt", settings: same, stdin: sealed},
 		"inspect with settings":          {args: "inspect -config k a"},
 		"outputs with settings":          {args: "outputs -config k a"},
 		"a switch with a value":          {args: "decrypt -force=c4n4ry a"},

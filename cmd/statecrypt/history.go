@@ -138,7 +138,7 @@ func (c *call) listVersions(ctx context.Context, kept *states.States, target enc
 	if err != nil {
 		return fmt.Errorf("the versions of the state cannot be listed: %w", err)
 	}
-	all := history{Versions: []keptVersion{}, More: more}
+	all := history{More: more}
 	lineage := ""
 	var worst error
 	for _, k := range list {
@@ -289,10 +289,6 @@ func (c *call) noteHistory(all history) {
 		if v.Opens != nil && !*v.Opens {
 			closed++
 		}
-	}
-	if len(all.Versions) == 0 {
-		c.say(yellow, "note:", "the backend has no version of the state; check the address")
-		return
 	}
 	if !c.on("open") {
 		c.say(yellow, "note:", "serials, lineages and keys are as written in the files, which nothing has verified; -open verifies them")

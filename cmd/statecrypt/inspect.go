@@ -11,6 +11,7 @@ import (
 
 	"github.com/statecrypt/terraform-provider-statecrypt/builtin"
 	"github.com/statecrypt/terraform-provider-statecrypt/encryption"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/recognize"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -31,7 +32,7 @@ type inspection struct {
 	Error        string   `json:"error,omitempty"`
 
 	info   encryption.Info
-	locked string // who holds the lock, or that nobody does; "" if it is unknown
+	locked string // who holds the lock, "free" or "unknown"; "" for a file
 }
 
 // lock describes the holder of a lock, in the same terms as the data source. It is documented in the help of the
@@ -76,7 +77,7 @@ func (c *call) printInspection(found inspection, file []byte, damage error) erro
 		encoded, _ := json.Marshal(found) // strings and numbers can always be encoded
 		text = outside.JSON(string(encoded)) + "\n"
 	case damage == nil:
-		text = found.text(c.shown(found.File), file)
+		text = fault.Name(found.text(c.shown(found.File), file), c.settingsFile())
 	}
 	_, err := io.WriteString(c.stdout, text)
 	return cmp.Or(damage, err)
@@ -105,6 +106,9 @@ func (c *call) inspectBackend(ctx context.Context) error {
 	for _, name := range c.args {
 		work.done.Add(1)
 		state, status, err := kept.LookAtLock(ctx, c.inStore(name))
+		if err != nil && status.Holder != nil { // there is no state yet
+			c.say(yellow, "note:", c.holder(status.Holder))
+		}
 		if err == nil {
 			found, damage := inspectFile(name, state)
 			switch found.Lock = lockOf(status); {
@@ -112,6 +116,8 @@ func (c *call) inspectBackend(ctx context.Context) error {
 				found.locked = c.holder(status.Holder)
 			case status.Free:
 				found.locked = "free"
+			default:
+				found.locked = "unknown"
 			}
 			if err = states.ErrNone; !c.isGiven("prefix") || damage != nil || found.Kind == "encrypted" || found.Kind == "state" {
 				err = c.printInspection(found, state, damage)

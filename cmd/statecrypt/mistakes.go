@@ -63,7 +63,7 @@ func (c *call) meant(name string, flags []string) string {
 	}
 	switch {
 	case c.Name == "wrap" && cmdline.IsFlag(name):
-		return "; put flags of the program after its subcommand: statecrypt wrap … -- terraform SUBCOMMAND -" + name
+		return "; put flags of the program after the program: statecrypt wrap … -- terraform … -" + name
 	case slices.Contains(flags, alias):
 		return ". Did you mean -" + alias + "?"
 	case c.Name == "rotate" && cmp.Or(alias, name) == "config":
@@ -114,6 +114,8 @@ func foreign() []cli.Mistake {
 		{Flags: "passphrase password key pass p k", With: "rotate", Meant: "set the keys in the settings of -from and -to"},
 		{Flags: "backend address url", With: "wrap", Meant: "say where the state is in the -config file, in a block backend " +
 			`"azurerm", "file", "gcs", "git", "http" or "s3"`},
+		{Flags: "backend", With: "encrypt", Meant: "to encrypt the state in the backend, run statecrypt wrap -config " + fault.Config +
+			" -encrypt-existing -- terraform init"},
 		{Flags: "chdir C", With: "wrap",
 			Meant: "put this flag of Terraform after the program: statecrypt wrap … -- terraform -chdir=FOLDER …"},
 		{Flags: "r R recipient recipients recipients-file a age", With: "encrypt", Meant: recipients},

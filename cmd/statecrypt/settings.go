@@ -40,6 +40,9 @@ func (c *call) settings(from string) (*encryption.Encryption, error) {
 	if err != nil {
 		return nil, err
 	}
+	if text, _ := world.Lookup(c.environ)("TF_ENCRYPTION"); recognize.Exists(strings.TrimSpace(text)) {
+		return nil, errors.New("TF_ENCRYPTION is the path of a file; name the file with -config or STATECRYPT_CONFIG instead")
+	}
 	return encryption.Load(c.registry(), code, encryption.Environment(world.Lookup(c.environ)))
 }
 

@@ -27,7 +27,7 @@ var (
 	ErrUnremoved = errors.New("the store confirmed the removal, but the state is still there")
 
 	// ErrUnlisted means that this kind of store cannot list states.
-	ErrUnlisted = errors.New("the http backend cannot list states, because it knows only one state; give the paths of files instead")
+	ErrUnlisted = errors.New("the http backend cannot list states, because it knows only one state; remove -prefix")
 
 	// ErrNoHistory means that this kind of store cannot list versions of a state.
 	ErrNoHistory = errors.New("the http backend cannot list or read older versions of a state; restore and diff can read a file instead")

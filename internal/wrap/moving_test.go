@@ -53,6 +53,7 @@ func TestMoveIn(t *testing.T) {
 		"an empty one":                 {files: map[string]string{"terraform.tfstate": ""}},
 		"no state":                     {stored: "<html>" + canary},
 		"locked":                       {stored: state, held: true},
+		"sealed, in the module":        {files: map[string]string{"terraform.tfstate": string(seal(t, sealing, state))}},
 		"no state, local":              {files: map[string]string{"terraform.tfstate": canary}},
 		"elsewhere in the module": {files: map[string]string{
 			".terraform/terraform.tfstate": `{"version":3,"backend":{"type":"local","config":{"path":"x/y.tfstate"}}}`, "x/y.tfstate": other,

@@ -108,8 +108,12 @@ func (l *Line) subcommand(words []string) (rest []string, err error) {
 		l.Help = true
 		return nil, nil
 	}
-	if len(words) == 0 || words[0] == "" || words[0][0] == '-' {
-		return nil, errors.New("the subcommand is missing; add a subcommand, for example plan. Only -chdir=DIR can come before it")
+	switch {
+	case len(words) == 0 || words[0] == "":
+		return nil, errors.New("the subcommand is missing; add a subcommand, for example plan")
+	case words[0][0] == '-':
+		return nil, fmt.Errorf("the flag %s comes before the subcommand, but only -chdir=DIR can; put flags of the program after the "+
+			"subcommand, and flags of wrap before the program", Shown(words[0], nil))
 	}
 	for n := min(2, len(words)); n > 0; n-- {
 		name := strings.Join(words[:n], " ")

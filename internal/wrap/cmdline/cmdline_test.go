@@ -2,6 +2,7 @@ package cmdline
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,11 +19,17 @@ func TestSuggestions(t *testing.T) {
 	}
 	for _, word := range []string{
 		"test", "test cleanup", "stacks list", "state migrate", "workspace new", "env", "push", "pln", "state lst", "state foo",
-		"state migrat", "plam foo",
+		"state migrat", "plam foo", "-config keys.hcl plan", "--encrypt-existing init", "-no-color plan",
 	} {
 		_, err := (&Line{}).subcommand(strings.Fields(word))
 		mistakes.Failed(t, word, "", err)
 	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".terraform"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Program([]string{filepath.Join(dir, "terraform")})
+	mistakes.Failed(t, "a program beside its data", "", err)
 }
 
 // The page of the command says what wrap runs.

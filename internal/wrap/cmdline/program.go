@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,9 +57,11 @@ func Program(command []string) (string, error) {
 		path, err = filepath.Abs(path)
 	}
 	if failed, ok := errors.AsType[*exec.Error](err); ok {
-		err = failed.Err
-		if errors.Is(err, exec.ErrNotFound) {
+		switch err = failed.Err; {
+		case errors.Is(err, exec.ErrNotFound):
 			err = errors.New("the program is not in PATH; install it, or give its path")
+		case errors.Is(err, fs.ErrNotExist): // a similar name may be that of a folder
+			err = errors.New("there is no such file; check the path, or give the name alone to find the program in PATH")
 		}
 	}
 	if err != nil {

@@ -98,9 +98,12 @@ func (m *Existing) ofOtherTool(ctx context.Context, there []byte) ([]byte, error
 // sealOwn moves the state that the module used without wrap into the backend.
 func (m *Existing) sealOwn(ctx context.Context) error {
 	place, content, err := m.readOwn(ctx)
+	info, _ := encryption.Inspect(content) // seal returns an error for content that is no state
 	switch {
 	case err != nil:
 		return fmt.Errorf("the state in %s: %w", place, err)
+	case info.Kind == encryption.KindEncrypted:
+		return fmt.Errorf("the state in %s is already encrypted; decrypt it, then run %s", place, moves)
 	case len(content) == 0:
 		m.Guard.Say("there is no state yet in the backend or in " + place)
 		return nil
@@ -144,7 +147,7 @@ func (m *Existing) readOwn(ctx context.Context) (place string, content []byte, e
 // state.
 func (m *Existing) noWorkspace() error {
 	if workspace := m.workspace(); workspace != "" && workspace != "default" {
-		return errors.New("a workspace is selected, but wrap does not support workspaces; select the default workspace first")
+		return fmt.Errorf("%s selects a workspace, but wrap does not support workspaces; delete that file", outside.Line(m.selected(), 300))
 	}
 	return nil
 }
@@ -154,9 +157,12 @@ func (m *Existing) workspace() string {
 	if name, _ := world.Lookup(m.Process.Environ)("TF_WORKSPACE"); name != "" {
 		return name
 	}
-	name, _ := keyfile.Read(filepath.Join(m.Unused.Module.Data, "environment")) // usually the file does not exist
+	name, _ := keyfile.Read(m.selected()) // usually the file does not exist
 	return string(name)
 }
+
+// selected returns the path of the file in which Terraform keeps the name of the selected workspace.
+func (m *Existing) selected() string { return filepath.Join(m.Unused.Module.Data, "environment") }
 
 // pull has Terraform or OpenTofu read the state from another backend. The module itself names the proxy by now, so
 // pull uses a temporary module that contains only the other backend.

@@ -135,11 +135,12 @@ func (s *States) Look(ctx context.Context, name string) (state []byte, holder *s
 	return state, lock.Holder, err
 }
 
-// LookAtLock returns the named state and the status of its lock. An empty name means the state that the block names.
+// LookAtLock returns the named state and the status of its lock. An empty name means the state that the block names. It
+// returns the status even if there is no state.
 func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, lock LockStatus, err error) {
-	b, state, err := s.read(ctx, name)
-	if err != nil {
-		return nil, lock, err
+	b, state, none := s.read(ctx, name)
+	if none != nil && !errors.Is(none, ErrNone) {
+		return nil, lock, none
 	}
 	switch lock.Holder, err = b.Holder(ctx); {
 	case err != nil && ctx.Err() != nil:
@@ -148,7 +149,7 @@ func (s *States) LookAtLock(ctx context.Context, name string) (state []byte, loc
 		s.say("warning: it is unknown who holds the lock: " + err.Error())
 	}
 	lock.Free = err == nil && lock.Holder == nil && b.HasLocks
-	return state, lock, nil
+	return state, lock, none
 }
 
 // LockStatus is the status of a lock. The zero value means that the store does not say who holds the lock, if anyone.

@@ -13,7 +13,10 @@ import (
 )
 
 // Versions gives access to the versions of one state in a store.
-type Versions struct{ store.Historian }
+type Versions struct {
+	store.Historian
+	none error // the error if there are none
+}
 
 // Versions returns the versions of the state that the block names.
 func (s *States) Versions() (Versions, error) {
@@ -30,7 +33,16 @@ func (b *Backend) versions() (Versions, error) {
 	if !ok {
 		return Versions{}, store.ErrNoHistory
 	}
-	return Versions{h}, nil
+	return Versions{h, b.none()}, nil
+}
+
+// Versions returns the newest versions, and whether there are more. It returns [ErrNone] if there are none.
+func (v Versions) Versions(ctx context.Context, limit int) (kept []store.Kept, more bool, err error) {
+	kept, more, err = v.Historian.Versions(ctx, limit)
+	if err == nil && len(kept) == 0 {
+		err = v.none
+	}
+	return kept, more, err
 }
 
 // These are errors about versions that the store lists, but cannot read.

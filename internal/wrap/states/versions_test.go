@@ -97,7 +97,7 @@ func (unread) ReadVersion(context.Context, string, int64, int64) ([]byte, error)
 // TestWholeOfNone: an error says why a version of the list cannot be read.
 func TestWholeOfNone(t *testing.T) {
 	t.Parallel()
-	v := Versions{unread{{ID: "deadbeef00", Status: store.KeptDeleted}, {ID: "17", Status: store.KeptUndelete}, {ID: "18"}}}
+	v := Versions{Historian: unread{{ID: "deadbeef00", Status: store.KeptDeleted}, {ID: "17", Status: store.KeptUndelete}, {ID: "18"}}}
 	for id, want := range map[string]error{
 		"deadbeef00": errDeletion, "deadbee": errDeletion, "deadb": store.ErrNoVersion, "": store.ErrNoVersion,
 		"17": errUndelete, "1": store.ErrNoVersion, "18": store.ErrNoVersion,
@@ -126,7 +126,7 @@ func TestBrief(t *testing.T) {
 		"cut off":    {`{"serial":7,"encrypted_data":"` + large, append(slices.Clone(ends), [2]int64{0, -1})},
 	} {
 		k := &kept{file: []byte(c.file)}
-		brief, err := Versions{k}.Brief(t.Context(), store.Kept{ID: "1", Size: 1<<20 + 100})
+		brief, err := Versions{Historian: k}.Brief(t.Context(), store.Kept{ID: "1", Size: 1<<20 + 100})
 		if err != nil || !reflect.DeepEqual(k.parts, c.parts) {
 			t.Errorf("%s: %v, %v", name, k.parts, err)
 		}
