@@ -263,7 +263,7 @@ func ofValue(summary string) string {
 	case "Invalid operand", "Operation failed":
 		return `an operand is not a number; to join strings, write "${var.a}-${var.b}"`
 	case "Unsupported attribute":
-		return "the value has no attribute of this name; write var.NAME for the whole value"
+		return "the value has no attribute of this name; for the whole value, leave out the dot and this name"
 	case "Invalid index", "Missing map element":
 		return "the value has no such element, or it is a string; check the index"
 	case "Attempt to index null value", "Attempt to get attribute from null value", "Splat of null value", "Iteration over null value":
