@@ -50,7 +50,8 @@ func words() []word {
 		{"Argument or block definition required", "", ""},
 		{"Argument definition required", "", "this block contains another block on the same line; begin each block on its own line"},
 		{"Invalid block definition", "The equals sign", "the block has an = before its {; remove the ="},
-		{"Invalid block definition", "A block definition must have", "the = of an argument, or the { of a block, is missing on this line; add it"},
+		{"Invalid block definition", "A block definition must have", "the = of an argument, or the { of a block, is missing on this line; " +
+			"add it"},
 		{"Invalid block definition", "", ""},
 		{"Invalid single-argument block definition", "", "a block on one line can have only one argument; write each argument, and the " +
 			"closing }, on its own line"},
