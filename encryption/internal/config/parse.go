@@ -577,7 +577,7 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	for _, misplaced := range []struct{ part, advice string }{
 		{`of type "terraform"`, " Only the content of the encryption block is required here."},
 		{`of type "encryption"`, " Only the content of the encryption block is required here."},
-		{`Blocks of type "backend"`, " Only a -config file of statecrypt may contain it, outside all other blocks."},
+		{`Blocks of type "backend"`, " Only the settings file of statecrypt wrap may contain it, outside all other blocks."},
 		{`of type "variable"`, " Variables need no declaration here: use them as var.NAME."},
 		{`of type "provider"`, ` This block configures a provider in Terraform. Write the content of OpenTofu's encryption block here, for example key_provider "pbkdf2" "main".`},
 		{"must have 2 labels", ` Write them in quotes, like key_provider "pbkdf2" "main".`},
