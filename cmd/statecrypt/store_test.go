@@ -244,6 +244,8 @@ func TestOneModule(t *testing.T) {
 		"a link, with a name":    {keys: "keys.hcl", link: "a/b/keys.hcl", block: `path = "${module}.tfstate"`, state: "a/b.tfstate"},
 		"a link, no path":        {keys: "keys.hcl", link: "c/keys.hcl", state: "a/b/terraform.tfstate"},
 		"a part of a module":     {keys: "keys.hcl", block: `path = "${module.x}.tfstate"`},
+		"a misspelt module":      {keys: "keys.hcl", block: `path = "${modul}.tfstate"`},
+		"a path of Terraform":    {keys: "keys.hcl", block: `path = "${path.module}.tfstate"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,7 +42,7 @@ func ParseModule(dir string, opts Options) (*Config, error) {
 	var errs fault.List
 	for i, block := range m.blocks {
 		p.config, p.errs = newConfig(), nil
-		p.root(block.Body)
+		p.root(block.Body, &rootSchema)
 		layers[i] = p.config
 		errs = append(errs, p.errs...)
 	}

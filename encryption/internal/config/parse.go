@@ -117,10 +117,14 @@ func parse(text, filename string, p parser) (*Config, error) {
 		return nil, err
 	}
 	p.config, p.scope = newConfig(), p.newScope(given, nil)
+	schema := rootSchema
 	if !p.fromEnvironment {
-		body = p.unwrap(p.backend(body), filename)
+		beside := p.backend(body)
+		if body = p.unwrap(beside, filename); body == beside && len(p.opts.Backends) > 0 {
+			schema.Blocks = slices.Concat(schema.Blocks, backendSchema.Blocks) // beside has no such block, but messages name it
+		}
 	}
-	p.root(body)
+	p.root(body, &schema)
 	if err := p.errs.Err(); err != nil {
 		if strings.HasSuffix(strings.TrimSuffix(filename, ".json"), ".tfvars") {
 			err = mistakeAtStart(filename, errors.New("this file has values of variables, but the settings are required here; use "+
@@ -267,6 +271,8 @@ func (p *parser) isLayer() bool { return p.fromEnvironment || p.opts.FromEnviron
 // Module is the placeholder for the module's folder in values of a backend block.
 const Module = "${module}"
 
+var backendSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}}
+
 // backend reads the backend block, which is not part of the encryption settings. It returns a body
 // without that block.
 func (p *parser) backend(body hcl.Body) hcl.Body {
@@ -275,9 +281,8 @@ func (p *parser) backend(body hcl.Body) hcl.Body {
 	}
 	defer func(outer scope) { p.scope = outer }(p.scope)
 	p.scope = p.scope.with("module", cty.StringVal(Module))
-	schema := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"type"}}}}
-	content, rest, diags := body.PartialContent(schema)
-	p.diagnostics(diags, schema)
+	content, rest, diags := body.PartialContent(&backendSchema)
+	p.diagnostics(diags, &backendSchema)
 	for i, block := range content.Blocks {
 		kind, pos := block.Labels[0], position(block.DefRange)
 		e := &entries.Entry{Address: "backend." + kind, Kind: kind, Settings: map[string]entries.Setting{}, Pos: pos}
@@ -363,8 +368,8 @@ var rootSchema = hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "remote_state_data_sources"},
 }}
 
-func (p *parser) root(body hcl.Body) {
-	for _, block := range p.content(body, &rootSchema).Blocks {
+func (p *parser) root(body hcl.Body, schema *hcl.BodySchema) {
+	for _, block := range p.content(body, schema).Blocks {
 		switch block.Type {
 		case "key_provider":
 			p.entry(block, p.opts.KeyProviders, p.config.KeyProviders)
@@ -572,7 +577,7 @@ func (p *parser) renamed(detail string, schema *hcl.BodySchema, attrs []attr.Att
 	for _, misplaced := range []struct{ part, advice string }{
 		{`of type "terraform"`, " Only the content of the encryption block is required here."},
 		{`of type "encryption"`, " Only the content of the encryption block is required here."},
-		{`of type "backend"`, " Only the settings of statecrypt wrap may contain it, outside all other blocks."},
+		{`Blocks of type "backend"`, " Only the settings file of statecrypt wrap may contain it, outside all other blocks."},
 		{`of type "variable"`, " Variables need no declaration here: use them as var.NAME."},
 		{`of type "provider"`, ` This block configures a provider in Terraform. Write the content of OpenTofu's encryption block here, for example key_provider "pbkdf2" "main".`},
 		{"must have 2 labels", ` Write them in quotes, like key_provider "pbkdf2" "main".`},

@@ -556,16 +556,20 @@ func TestBackend(t *testing.T) {
 		secret  string
 		refused bool
 	}{
-		"absent":        {text: method},
-		"a block":       {text: "backend \"http\" {\n  password = var.token\n}\n" + method, secret: "a token"},
-		"JSON":          {text: `{"backend": {"http": {"password": "${var.token}"}}, "method": {"unencrypted": {"u": {}}}}`, secret: "a token"},
-		"whole file":    {text: "backend \"http\" {\n  password = \"x\"\n}\nterraform {\nencryption {\n" + method + "}\n}", secret: "x"},
-		"two":           {text: "backend \"http\" {}\nbackend \"http\" {}\n" + method, refused: true},
-		"another kind":  {text: "backend \"s3\" {}\n" + method, refused: true},
-		"a typo":        {text: "backend \"http\" {\n  pasword = 1\n}\n" + method, refused: true},
-		"no label":      {text: "backend {}\n" + method, refused: true},
-		"nobody wants":  {text: "backend \"http\" {}\n" + method, none: true, refused: true},
-		"inside of all": {text: "encryption {\nbackend \"http\" {}\n" + method + "}", refused: true},
+		"absent":           {text: method},
+		"a block":          {text: "backend \"http\" {\n  password = var.token\n}\n" + method, secret: "a token"},
+		"JSON":             {text: `{"backend": {"http": {"password": "${var.token}"}}, "method": {"unencrypted": {"u": {}}}}`, secret: "a token"},
+		"whole file":       {text: "backend \"http\" {\n  password = \"x\"\n}\nterraform {\nencryption {\n" + method + "}\n}", secret: "x"},
+		"two":              {text: "backend \"http\" {}\nbackend \"http\" {}\n" + method, refused: true},
+		"another kind":     {text: "backend \"s3\" {}\n" + method, refused: true},
+		"a typo":           {text: "backend \"http\" {\n  pasword = 1\n}\n" + method, refused: true},
+		"no label":         {text: "backend {}\n" + method, refused: true},
+		"nobody wants":     {text: "backend \"http\" {}\n" + method, none: true, refused: true},
+		"inside of all":    {text: "encryption {\nbackend \"http\" {}\n" + method + "}", refused: true},
+		"misspelt":         {text: "backends \"http\" {}\n" + method, refused: true},
+		"an argument":      {text: "backend = \"http\"\n" + method, refused: true},
+		"another block":    {text: "nonsense {}\n" + method, refused: true},
+		"inside, misspelt": {text: "encryption {\nbackends \"http\" {}\n" + method + "}", refused: true},
 	} {
 		opts := allowed
 		var backend *entries.Entry

@@ -187,7 +187,11 @@ func (s scope) check(t hcl.Traversal, expr hcl.Expression) error {
 	case s.module != nil:
 		return errors.New("only var.<name>, local.<name>, path.module and terraform.workspace can be used here; " + instead(t, expr))
 	default:
-		return fault.Known(errors.New("only var.<name> can be used here; "+instead(t, expr)), fault.NoValue{})
+		names := "var.<name>"
+		if s.also != "" {
+			names += " and " + s.also
+		}
+		return fault.Known(fmt.Errorf("only %s can be used here; %s", names, instead(t, expr)), fault.NoValue{})
 	}
 	name, ok := memberOf(t, "var")
 	_, known := s.given[name]
@@ -231,21 +235,23 @@ func (s scope) near(name string) string {
 // instead returns advice for a name that has no meaning here. A name with several parts, such as
 // local.x or data.x.y, probably stands for a value. Other names may be text without quotes.
 func instead(t hcl.Traversal, expr hcl.Expression) string {
-	quote := "if this is meant to be text, put it in quotes"
 	if name, ok := strings.CutPrefix(t.RootName(), "TF_VAR_"); ok && hclsyntax.ValidIdentifier(name) {
 		return "write a variable as var.NAME, with a dot after var"
 	}
-	if len(t) > 1 {
-		quote = "use a variable for the value. If this is meant to be text, put it in quotes"
-	}
+	isQuoted := json.IsJSONExpression(expr)
 	switch expr.(type) {
 	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateWrapExpr:
-	default:
-		if !json.IsJSONExpression(expr) {
-			return quote
-		}
+		isQuoted = true
 	}
-	return "shell variables are not expanded here; double the dollar sign if it is part of the text"
+	switch isValue := len(t) > 1; {
+	case isQuoted && isValue:
+		return "use a variable for the value"
+	case isQuoted:
+		return "shell variables are not expanded here; double the dollar sign if it is part of the text"
+	case isValue:
+		return "use a variable for the value. If this is meant to be text, put it in quotes"
+	}
+	return "if this is meant to be text, put it in quotes"
 }
 
 // memberOf returns the name in root.name, or false for any other traversal.

@@ -27,7 +27,7 @@ type word struct {
 
 // These texts describe the form of settings and of variable files.
 const (
-	formOfSettings = `write each argument as NAME = VALUE on its own line, and begin each block with TYPE "NAME" "NAME" {`
+	formOfSettings = `write each argument as NAME = VALUE on its own line, and begin each block like state { or key_provider "pbkdf2" "main" {`
 	formOfValues   = `write only lines like name = "value" in this file`
 )
 
@@ -47,11 +47,11 @@ func words() []word {
 		{"Invalid argument name", "", "the argument name is in quotation marks; remove them. If this is JSON, begin with {"},
 		{"Unclosed configuration block", "", "the block that begins here is not closed; add the closing }"},
 		{"Unclosed configuration body", "", "a block is not closed; add the closing }"},
-		{"Argument or block definition required", "An argument or block definition is required here. To set", `this is not an argument; write NAME = "value"`},
 		{"Argument or block definition required", "", ""},
 		{"Argument definition required", "", "this block contains another block on the same line; begin each block on its own line"},
 		{"Invalid block definition", "The equals sign", "the block has an = before its {; remove the ="},
-		{"Invalid block definition", "A block definition must have", "the { is missing on the first line of the block; add it there"},
+		{"Invalid block definition", "A block definition must have", "the = of an argument, or the { of a block, is missing on this line; " +
+			"add it"},
 		{"Invalid block definition", "", ""},
 		{"Invalid single-argument block definition", "", "a block on one line can have only one argument; write each argument, and the " +
 			"closing }, on its own line"},
@@ -263,7 +263,7 @@ func ofValue(summary string) string {
 	case "Invalid operand", "Operation failed":
 		return `an operand is not a number; to join strings, write "${var.a}-${var.b}"`
 	case "Unsupported attribute":
-		return "the value has no attribute of this name; write var.NAME for the whole value"
+		return "the value has no attribute of this name; for the whole value, leave out the dot and this name"
 	case "Invalid index", "Missing map element":
 		return "the value has no such element, or it is a string; check the index"
 	case "Attempt to index null value", "Attempt to get attribute from null value", "Splat of null value", "Iteration over null value":

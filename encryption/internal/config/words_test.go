@@ -132,6 +132,7 @@ func TestMistakesInSyntax(t *testing.T) {
 		begin + "[for]\n}", begin + "[for x in]\n}", begin + "\"c4n4ry\",\n}", begin + "var.a[\n}", begin + "var[]\n}",
 		begin + "\"\xff\"\n}", begin + "“c4n4ry”\n}", begin + "\"c4n4ry\"\n}}", begin + "max(\"c4n4ry\"\n}",
 		"state\n{\n}", "state {} plan {}",
+		"key_provider \"pbkdf2\" \"k\" {\n  passphrase \"c4n4ry\"\n}", "key_provider.pbkdf2.k {\n}",
 		"\"state\" = 1", "state { fallback {} }", "state 1 {}", "%{ if c4n4ry }",
 		`{"state": {}} c4n4ry`, `{"state": }`, `{"state": [,]}`, `{"state": {]`, `{c4n4ry`, `{"a": ["b": 1]}`, `{"a": 1c4n4ry}`, "{\"a\": \"c4n4ry\n\"}",
 		`{"a": 1, "a": 2}`, `{"state": {"method": "a"}`, `{"state" 1}`,

@@ -120,7 +120,9 @@ func (b *backend) answered(status int, challenge string) string {
 		{Status: "405", Text: text + "; check update_method, lock_method and unlock_method"},
 		{Status: "401", Unless: challenge != recognize.Unsupported,
 			Text: at + ", because it requires " + challenge + "; configure it to accept Basic or a token"},
-		{Status: "401 403", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
+		{Status: "401", Unless: !authenticates, Text: at + "; check the credentials of the backend block" + b.doubts()},
+		{Status: "403", Unless: !authenticates,
+			Text: at + "; check the credentials of the backend block, and whether they allow reading, locking and writing" + b.doubts()},
 		{Status: "401 403", Text: at + ", and no credentials were sent; set username and password in the backend block, or set " +
 			"STATECRYPT_HTTP_USERNAME and STATECRYPT_HTTP_PASSWORD"},
 		{Status: "409 423", Text: web.Unexpected("the backend", status).Error()}, // which no credentials would change

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/replace"
+	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/fault"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/keyfile"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/shared/outside"
 	"github.com/statecrypt/terraform-provider-statecrypt/internal/store"
@@ -156,7 +157,8 @@ func (m *Memory) accept(state *label) error {
 		was = m.find(seen)
 		return err
 	})
-	const look = "; restore the newest state. If this change was intended, accept it with statecrypt wrap -accept"
+	const look = "; to restore the newest state, run statecrypt history -config " + fault.Config + ", then statecrypt restore -config " +
+		fault.Config + " -replace VERSION. If this change was intended, accept it with statecrypt wrap -accept"
 	_, isForeign := errors.AsType[*files.ForeignError](err)
 	switch {
 	case m.accepts && !isForeign || m.reverts && state != nil:
@@ -169,8 +171,9 @@ func (m *Memory) accept(state *label) error {
 	case was == nil:
 		return nil
 	case state == nil:
-		return fmt.Errorf("there is no state, but an earlier run in this folder read a state with lineage %s%s",
-			outside.Quoted(was.Lineage, 100), look)
+		_, place, _ := strings.Cut(m.text, " ")
+		return fmt.Errorf("there is no state at %s, but an earlier run in this folder read a state with lineage %s%s",
+			outside.Line(place, 300), outside.Quoted(was.Lineage, 100), look)
 	case state.Lineage != was.Lineage:
 		return fmt.Errorf("its lineage is %s, but an earlier run in this folder read lineage %s, so it is another state%s",
 			outside.Quoted(state.Lineage, 100), outside.Quoted(was.Lineage, 100), look)

@@ -307,7 +307,7 @@ func (m *recovery) mayReplace(there *label, digest store.Version) error {
 		return fmt.Errorf("the state in the backend was changed, or encrypted with another key, after the run that left %s had read it"+
 			stay+". Check that nothing is lost, then add -force", m.name)
 	}
-	return fmt.Errorf("this folder does not record which state the run that left %s had read, so the state in the backend may have changed "+
-		"since"+stay+". Run this command in the folder of that run, on that machine. Otherwise, check that nothing is lost, then add -force",
-		m.name)
+	return fmt.Errorf("this folder does not record which state at this address the run that left %s had read, so the state in the backend "+
+		"may have changed since"+stay+". Run this command in the folder of that run, on that machine, and with its address. Otherwise, "+
+		"check that nothing is lost, then add -force", m.name)
 }

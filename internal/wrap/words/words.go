@@ -46,7 +46,7 @@ func (c Command) unnamed(err error) string {
 			"statecrypt wrap -var 'NAME=…' -- terraform …"
 	}
 	if fault.Has[fault.OnlyEnvironment](err) {
-		text += "\nTo run the command, write the settings in a -config file."
+		text += "\nIt runs only if the flag -config names the file with the settings: statecrypt " + c.Name + " -config " + fault.Config + " …"
 	}
 	// rotate has its own messages, and wrap refuses plans that it did not make.
 	if plain, ok := fault.Find[fault.Plaintext](err); ok && c.Name != "rotate" && (c.Name != "wrap" || !plain.Plan) {
