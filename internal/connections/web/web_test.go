@@ -227,8 +227,8 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestHungUp checks the error for a server that ends the TLS handshake at once. A load balancer may do so for a moment, so
-// there is another try.
+// TestHungUp checks the error for a server that ends the TLS handshake at once. A load balancer may do so for a moment,
+// so there are further attempts.
 func TestHungUp(t *testing.T) {
 	t.Parallel()
 	l := nettest.Listen(t)

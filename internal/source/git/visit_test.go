@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestUserSettingsOnce checks that the visits to a server share the user's settings, because each question to git starts
-// a process.
+// TestUserSettingsOnce checks that the visits to a server share the user's settings, because each question to git
+// starts a process.
 func TestUserSettingsOnce(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "gitconfig")
