@@ -27,7 +27,7 @@ type word struct {
 
 // These texts describe the form of settings and of variable files.
 const (
-	formOfSettings = `write each argument as NAME = VALUE on its own line, and begin each block like state { or key_provider "pbkdf2" "main" {`
+	formOfSettings = `write each argument as NAME = VALUE on its own line, and begin each block like key_provider "pbkdf2" "main" {`
 	formOfValues   = `write only lines like name = "value" in this file`
 )
 
