@@ -159,6 +159,12 @@ func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 	if err := lockFile(f, false); !isHeld(err) {
 		return f, nil
 	}
+	stopped := func() error {
+		return fmt.Errorf("%s, so wrap waited, and was stopped before it did anything: %w", why, context.Cause(ctx))
+	}
+	if ctx.Err() != nil { // the goroutine below would take the lock later, for a moment
+		return nil, errors.Join(stopped(), f.Close())
+	}
 	notice.Show(ctx, why+"; waiting until it ends")
 	locked := make(chan struct{})
 	go func() {
@@ -173,7 +179,7 @@ func await(ctx context.Context, f *os.File, why string) (*os.File, error) {
 	case <-locked:
 		return f, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s, so wrap waited, and was stopped before it did anything: %w", why, context.Cause(ctx))
+		return nil, stopped()
 	}
 }
 
